@@ -1,0 +1,388 @@
+"""What rooms promise each other. A room sees only these, never another room."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from threading import Event
+from typing import Protocol, TypeVar, runtime_checkable
+
+from .errors import CallerError
+from .types import (
+    AnalyzedQuery,
+    Chunk,
+    Count,
+    Document,
+    Failure,
+    Filters,
+    Ids,
+    LexicalEntry,
+    ModelSpec,
+    Ranking,
+    ReadResult,
+    Selection,
+    SourceFile,
+    StoredChunk,
+    StoredDocument,
+    Vector,
+    Vectors,
+    Window,
+)
+
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How long a verb may take, and whether its caller has gone. Checked between stages and batches."""
+
+    deadline: float = float("inf")  #: `time.monotonic()` seconds
+    cancelled: Event = field(default_factory=Event)
+
+    @classmethod
+    def of_ms(cls, ms: float) -> Budget:
+        """A budget that ends `ms` milliseconds from now."""
+        return cls(deadline=time.monotonic() + ms / 1000)
+
+    def check(self) -> None:
+        """Raise `CallerError` once time is up or the caller has cancelled."""
+        if self.cancelled.is_set():
+            raise CallerError("The request was cancelled.")
+        if time.monotonic() > self.deadline:
+            raise CallerError("The request ran out of time.", hint="Ask for fewer results or a simpler mode.")
+
+    def remaining_ms(self) -> float:
+        """Milliseconds left; infinite without a deadline."""
+        return (self.deadline - time.monotonic()) * 1000
+
+
+class Loadable(Protocol[T_co]):
+    """Something slow to load and able to fail: loaded once, in the background or at first use.
+
+    A failed load is remembered and tried again after 60 s, doubling to an hour, and at `reset`.
+    """
+
+    def get(self) -> T_co:
+        """The loaded thing. Raises `Unavailable` with the remembered reason."""
+
+    def peek(self) -> T_co | None:
+        """The thing where it is loaded already; never loads."""
+
+    def problem(self) -> str:
+        """Why the last load failed; empty where it didn't."""
+
+    def reset(self) -> None:
+        """Forget the failure: the next `get` tries again."""
+
+
+# -- language ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSpan:
+    """A token with where it stands in the text."""
+
+    token: str
+    start: int
+    end: int
+
+
+class Analyzer(Protocol):
+    """One notion of words, stems and identifiers for index, query, snippet and guard."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the same text would give other tokens."""
+
+    def tokens(self, text: str, language: str = "") -> list[str]:
+        """Tokens as indexed: stems without stop words, identifiers whole and split, CJK as bigrams."""
+
+    def spans(self, text: str, language: str = "") -> list[TokenSpan]:
+        """The same tokens with their places, for highlighting."""
+
+    def identifiers(self, text: str) -> list[str]:
+        """Whole identifiers, normalised: names with `_ . - / :` or inner capitals, versions, flags, codes."""
+
+    def query(self, text: str, languages: Sequence[str] = ()) -> AnalyzedQuery:
+        """A question analysed for all `languages` that the library holds; never raises."""
+
+    def detect(self, text: str) -> str:
+        """ISO 639-1 code of the text's language, empty where unsure."""
+
+
+# -- reading -------------------------------------------------------------------------------------------------------
+
+
+class Parser(Protocol):
+    """A file format: bytes in, a `Document` out."""
+
+    extensions: tuple[str, ...]
+
+    def parse(self, source: SourceFile, data: bytes) -> Document:
+        """Read one file. Raises `SourceError` with a `reason` where it can't; never anything else."""
+
+
+class Chunker(Protocol):
+    """Cuts a document by its structure."""
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    def chunk(self, document: Document) -> tuple[Chunk, ...]:
+        """Chunks in order; every non-blank character outside `document.excluded` lies in at least one."""
+
+
+class Reader(Protocol):
+    """A file in, a document with its chunks and keyword entries out. Picklable: it runs in child processes."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the same file would be read, cut or analysed otherwise."""
+
+    def read(self, source: SourceFile) -> ReadResult:
+        """Raises `SourceError`."""
+
+
+class Scanner(Protocol):
+    """Walks the root: which files count, and which are left out and why."""
+
+    def scan(self) -> Iterator[SourceFile | Failure]:
+        """Every file below the root, sorted by path. Raises `SourceError(reason="root")` where the root is gone."""
+
+    def look(self, path: str) -> SourceFile | Failure | None:
+        """One absolute path; None where there is no such file or it lies outside the root."""
+
+
+# -- shelving ------------------------------------------------------------------------------------------------------
+
+
+class CatalogReader(Protocol):
+    """A consistent view of the catalog at one generation. Not shared between threads."""
+
+    generation: int
+
+    def chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
+        """Stored chunks by id; unknown ids are missing."""
+
+    def documents(self, ids: Sequence[int], *, text: bool = False) -> dict[int, StoredDocument]: ...
+
+    def document_by_path(self, file_path: str, *, text: bool = True) -> StoredDocument | None: ...
+
+    def chunks_of(self, doc_id: int) -> list[StoredChunk]:
+        """All chunks of a document in order."""
+
+    def iter_documents(self, filters: Filters = Filters()) -> Iterator[StoredDocument]:
+        """Documents without text, by path."""
+
+    def thread(self, thread_id: str) -> list[StoredDocument]:
+        """The mails of a thread with their text, oldest first."""
+
+    def products(self) -> dict[str, dict[str, int]]:
+        """Product → component → number of documents (mails included)."""
+
+    def count(self) -> Count: ...
+
+    def failures(self) -> list[Failure]: ...
+
+    def meta(self, key: str, default: str = "") -> str: ...
+
+
+class Columns(Protocol):
+    """The catalog's columns in memory, for ranking: arrays by chunk id, rebuilt at each generation."""
+
+    generation: int
+
+    def doc_of(self, chunk_ids: Ids) -> Ids:
+        """Document id of each chunk id, 0 where unknown."""
+
+    def group_of(self, chunk_ids: Ids) -> Ids:
+        """Like `doc_of`, but mails of one thread share a group."""
+
+    def select(self, filters: Filters) -> Selection:
+        """The chunks that pass the filters."""
+
+    def languages(self) -> tuple[str, ...]:
+        """Languages that documents are written in, most frequent first."""
+
+
+class Catalog(Protocol):
+    """The truth about text: documents, chunks, threads, failures, fingerprints. One writer, many readers."""
+
+    def read(self) -> AbstractContextManager[CatalogReader]:
+        """A read transaction."""
+
+    def columns(self) -> Columns: ...
+
+    def put(self, results: Sequence[ReadResult]) -> list[tuple[int, list[int]]]:
+        """Store documents with their chunks in one transaction, replacing what their paths held.
+
+        Returns (document id, chunk ids) per result. Ids are never reused.
+        """
+
+    def remove(self, file_paths: Sequence[str]) -> tuple[list[int], list[int]]:
+        """Drop documents; returns (document ids, chunk ids) dropped."""
+
+    def move(self, old: str, new: SourceFile) -> int | None:
+        """Give a document another path without touching its chunks' ids; returns its id."""
+
+    def known(self) -> dict[str, tuple[int, int, str]]:
+        """file_path → (size, mtime_ns, content_hash) of every document, and of every failed file."""
+
+    def touch(self, file_path: str, size: int, mtime_ns: int) -> None:
+        """Remember a new mtime of unchanged content."""
+
+    def set_failures(self, failures: Iterable[Failure], *, replace: bool) -> None: ...
+
+    def pending(self, model: str, limit: int) -> list[tuple[StoredChunk, str]]:
+        """Chunks that lack vectors of `model`, with their embedding prefix, lowest id first."""
+
+    def mark_embedded(self, model: str, windows: Mapping[int, Sequence[str]]) -> None:
+        """Chunk id → hashes of its windows, in order."""
+
+    def windows(self, model: str) -> Iterator[tuple[int, str]]:
+        """(window id, window hash) of every embedded chunk."""
+
+    def set_meta(self, key: str, value: str) -> None: ...
+
+    def bump(self) -> int:
+        """Commit a new generation and return it."""
+
+    def close(self) -> None: ...
+
+
+class LexicalIndex(Protocol):
+    """Postings: which chunks hold which terms."""
+
+    def put(self, items: Iterable[tuple[int, int, Document, LexicalEntry]]) -> None:
+        """(chunk id, document id, its document, its entry); visible after `commit`."""
+
+    def delete(self, doc_ids: Iterable[int]) -> None: ...
+
+    def commit(self, generation: int) -> None: ...
+
+    def search(self, query: AnalyzedQuery, selection: Selection, limit: int) -> Ranking:
+        """Best chunks by BM25 over weighted fields; `scores` are BM25 over the most this query could reach."""
+
+    def features(self, query: AnalyzedQuery, chunk_ids: Ids) -> dict[str, Vector]:
+        """Per-field scores of given chunks, for a ranker: name → array in the order of `chunk_ids`."""
+
+    def vocabulary(self, prefix: str, limit: int) -> list[str]:
+        """Indexed terms that start so, most frequent first, for suggestions."""
+
+    def count(self) -> int: ...
+
+    def doc_ids(self) -> set[int]:
+        """Every document that has an entry, for reconciling."""
+
+    def clear(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class VectorStore(Protocol):
+    """Windows' vectors of one model, by window id (chunk id × 64 + ordinal). A projection: it can be rebuilt."""
+
+    name: str
+
+    def upsert(self, ids: Ids, vectors: Vectors, payloads: Sequence[Mapping[str, object]] | None = None) -> None: ...
+
+    def delete(self, ids: Ids) -> None: ...
+
+    def search(self, vector: Vector, limit: int, selection: Selection) -> tuple[Ids, Vector]:
+        """Window ids and cosines, best first, of chunks that pass; ties by id. Fewer where fewer pass."""
+
+    def count(self) -> int: ...
+
+    def ids(self) -> Ids:
+        """Every stored id, ascending, for reconciling."""
+
+    def clear(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class VectorArchive(Protocol):
+    """The truth about vectors: (window hash, model) → vector, kept apart from the catalog."""
+
+    def get(self, model: str, hashes: Sequence[str]) -> dict[str, Vector]: ...
+
+    def put(self, model: str, vectors: Mapping[str, Vector]) -> None: ...
+
+    def prune(self, model: str, alive: set[str]) -> int:
+        """Drop vectors that no chunk has used for 30 days or that exceed a quarter of the file."""
+
+    def count(self, model: str | None = None) -> int: ...
+
+    def close(self) -> None: ...
+
+
+# -- models --------------------------------------------------------------------------------------------------------
+
+
+class Embedder(Protocol):
+    """Text to unit vectors."""
+
+    spec: ModelSpec
+
+    @property
+    def fingerprint(self) -> str:
+        """Model and arithmetic (int8 or fp32): vectors of two fingerprints never meet."""
+
+    @property
+    def backend(self) -> str:
+        """onnx-int8 | onnx-fp32 | torch | openai | …"""
+
+    @property
+    def device(self) -> str: ...
+
+    def windows(self, prefix: str, text: str) -> list[Window]:
+        """The windows that together hold every token of `text`, each within the model's limit, prefix included."""
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """Shape (len(texts), dimension). Texts are windows' texts."""
+
+    def embed_query(self, text: str) -> Vector: ...
+
+    def close(self) -> None: ...
+
+
+class Reranker(Protocol):
+    """Reads question and passage together."""
+
+    name: str
+
+    def score(self, query: str, passages: Sequence[str], budget: Budget) -> list[float | None]:
+        """A logit per passage, in order; None for passages not reached within the budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """What a language model made of a question."""
+
+    search_terms: str
+    hypothetical_answer: str
+    model: str
+    ms: float
+
+
+class QueryRewriter(Protocol):
+    name: str
+
+    def rewrite(self, query: str, budget: Budget) -> Rewrite:
+        """Raises `Unavailable` with one clear sentence."""
+
+
+# -- counting ------------------------------------------------------------------------------------------------------
+
+
+@runtime_checkable
+class Observer(Protocol):
+    """Where rooms tell what happened, for /metrics and logs."""
+
+    def __call__(self, event: str, **fields: object) -> None: ...
+
+
+ProgressListener = Callable[[str, int, int], None]  #: phase, done, total

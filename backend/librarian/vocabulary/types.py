@@ -1,0 +1,436 @@
+"""The nouns that flow between the rooms. All are frozen; a stage returns a new value.
+
+Ranks are 1-based, offsets are characters into `Document.text`, lines are 1-based, vectors have unit length,
+durations are milliseconds, dates are ISO 8601 in UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Kind = Literal["document", "email"]
+Mode = Literal["keyword", "semantic", "hybrid", "rerank", "hyde", "auto"]
+Fusion = Literal["learned", "rrf", "weighted"]
+LegStatus = Literal["ok", "off", "skipped", "failed"]
+Answerable = Literal["yes", "unlikely", "unknown"]
+MatchType = Literal["keyword", "semantic", "both"]
+
+Vector = npt.NDArray[np.float32]  #: shape (dimension,), unit length
+Vectors = npt.NDArray[np.float32]  #: shape (n, dimension), rows of unit length
+Ids = npt.NDArray[np.int64]  #: shape (n,)
+
+WINDOWS_PER_CHUNK = 64  #: window id = chunk id × 64 + the window's ordinal within its chunk
+
+
+# -- what is read ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file found below the root, before anything of it is read."""
+
+    path: str  #: absolute
+    file_path: str  #: relative to the root, `/` as separator, NFC: the document's name everywhere
+    product: str
+    component: str
+    size: int  #: bytes
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading; `start` is the offset of its line in the text."""
+
+    level: int  #: 1–6
+    text: str
+    line: int
+    start: int
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of structure that a chunker may not cut without need. Blocks are in order and don't overlap."""
+
+    kind: Literal["heading", "paragraph", "list", "table", "fence", "quote", "html", "other"]
+    start: int
+    end: int
+    header_end: int | None = None  #: for a table: end of its header rows, for a fence: end of its opening line
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """A span of the text that is kept for reading but not indexed (quoted mail, shortcodes), and why."""
+
+    start: int
+    end: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link inside a document: `text` is what a reader sees, `target` the file path or URL as written."""
+
+    text: str
+    target: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    filename: str
+    content_type: str
+    size: int  #: bytes, decoded
+
+
+@dataclass(frozen=True, slots=True)
+class Email:
+    """The headers of a mail. Addresses are `Name <address>` or the bare address."""
+
+    subject: str
+    sender: str
+    to: tuple[str, ...] = ()
+    cc: tuple[str, ...] = ()
+    date: str | None = None  #: ISO 8601, UTC
+    message_id: str = ""  #: without angle brackets
+    in_reply_to: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()
+    thread_id: str = ""
+    attachments: tuple[Attachment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One source, read whole. `text` is decoded, without BOM, with `\\n` newlines, otherwise as it was."""
+
+    file_path: str
+    product: str
+    component: str
+    kind: Kind
+    file_type: str  #: with its dot, lower case
+    title: str
+    text: str
+    headings: tuple[Heading, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    page_starts: tuple[int, ...] = ()  #: offset at which page 1, 2, … begins; empty where the format has no pages
+    excluded: tuple[Excluded, ...] = ()
+    links: tuple[Link, ...] = ()
+    doc_type: str = "documentation"  #: api | guide | architecture | reference | readme | documentation
+    tags: tuple[str, ...] = ()
+    language: str = ""  #: ISO 639-1, empty where unknown
+    encoding: str = "utf-8"
+    encoding_confidence: float = 1.0
+    summary: str = ""
+    last_modified: str = ""  #: ISO 8601, UTC: front matter's date, a mail's Date, else the mtime
+    size: int = 0
+    mtime_ns: int = 0
+    content_hash: str = ""  #: SHA-256 of the file's bytes, hex
+    title_in_text: bool = True  #: False where the title was made from the file's name
+    front_matter: Mapping[str, object] = field(default_factory=dict)
+    email: Email | None = None
+    notes: tuple[str, ...] = ()  #: what a reader should know: "no text layer", "broken MIME"
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A passage: `document.text[start:end] == text`, always."""
+
+    ordinal: int  #: 0-based within its document
+    start: int
+    end: int
+    text: str
+    heading_path: tuple[str, ...] = ()
+    heading_level: int = 0
+    page: int | None = None
+    line_start: int = 1
+    line_end: int = 1
+    hash: str = ""  #: first 16 hex digits of SHA-256 over embedding prefix and text
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalEntry:
+    """What the keyword index stores of one chunk: analysed tokens joined by single spaces, field by field."""
+
+    body: str
+    title: str
+    headings: str
+    path: str
+    identifiers: str  #: whole identifiers of body, title and headings, normalised
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResult:
+    """A document with its chunks, and the keyword entries of those chunks (same order)."""
+
+    document: Document
+    chunks: tuple[Chunk, ...]
+    entries: tuple[LexicalEntry, ...]
+    took_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A file that couldn't be read (`kind` failed) or was left out on purpose (`kind` skipped)."""
+
+    file_path: str
+    kind: Literal["failed", "skipped"]
+    reason: str  #: a short stable word: too_large, binary, unreadable, in_root, extension, ignored, …
+    detail: str = ""
+
+
+# -- what is stored ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A chunk as the catalog gives it back."""
+
+    chunk_id: int
+    doc_id: int
+    chunk: Chunk
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A document as the catalog gives it back; `document.text` is only filled where asked for."""
+
+    doc_id: int
+    document: Document
+    chunk_count: int
+    indexed_at: str
+    also_in: tuple[str, ...] = ()  #: further paths with the same content
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The part of a chunk that an embedder reads at once; `text` holds prefix and passage as embedded."""
+
+    text: str
+    hash: str  #: first 32 hex digits of SHA-256 of `text`
+    start: int  #: offsets into the chunk's text
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a hit must satisfy. All given ones hold at once; inside `tags`, `file_types`, any of."""
+
+    kind: Kind | None = None
+    product: str | None = None
+    component: str | None = None
+    file_types: tuple[str, ...] = ()  #: with dot, lower case
+    doc_type: str | None = None
+    tags: tuple[str, ...] = ()
+    language: str | None = None
+    modified_after: str | None = None  #: ISO 8601 UTC, inclusive; for mails their Date
+    modified_before: str | None = None  #: inclusive
+    sender: str | None = None  #: part of name or address, any case
+    thread_id: str | None = None
+    subject_contains: str | None = None
+    has_attachments: bool | None = None
+    file_paths: tuple[str, ...] = ()  #: exact documents
+
+    def is_empty(self) -> bool:
+        """True where everything passes."""
+        return self == _NO_FILTERS
+
+
+_NO_FILTERS = Filters()
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which chunks may be answered with, in both notations: the filters, and a mask over chunk ids.
+
+    `mask` has shape (highest chunk id + 1,), dtype bool; None where everything passes. `count` is the number of
+    chunks that pass.
+    """
+
+    filters: Filters
+    mask: npt.NDArray[np.bool_] | None
+    count: int
+
+
+# -- what is asked and answered ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzedQuery:
+    """What a question says, as the keyword index understands it."""
+
+    text: str  #: as typed
+    terms: tuple[str, ...]  #: stems, stop words removed, in order of appearance, unique
+    identifiers: tuple[str, ...]  #: whole identifiers, normalised
+    phrases: tuple[tuple[str, ...], ...] = ()  #: quoted; each must occur
+    excluded: tuple[str, ...] = ()  #: stems that must not occur
+    words: tuple[str, ...] = ()  #: all words, lower case, stop words included
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What was asked. The original text is never replaced; variants stand beside it."""
+
+    text: str
+    mode: Mode = "auto"
+    filters: Filters = Filters()
+    max_results: int = 10
+    offset: int = 0
+    semantic_weight: float | None = None
+    max_per_document: int = 3  #: 0 = no limit; for mails read as per thread
+    include_parent_context: bool = False
+    max_tokens: int | None = None
+    hypothetical_answer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """One source's opinion: chunk ids, best first, with the source's own raw scores and their 0–1 form."""
+
+    source: str  #: keyword | semantic | hyde | rerank | …
+    ids: tuple[int, ...]
+    raw: tuple[float, ...]
+    scores: tuple[float, ...]  #: same order, in 0–1 (BM25 over its reachable maximum, max(0, cosine), sigmoid)
+    status: LegStatus = "ok"
+    reason: str = ""
+    ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """One reason for a candidate's place: the source, its rank and raw score there, and the points it brings."""
+
+    source: str
+    rank: int | None
+    raw: float | None
+    points: float
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A chunk and why it is here; its score is the `math.fsum` of its contributions' points."""
+
+    chunk_id: int
+    doc_id: int
+    why: tuple[Contribution, ...]
+    keyword_score: float | None = None
+    semantic_score: float | None = None
+    rerank_score: float | None = None
+    identifier: bool = False  #: holds the query's identifier verbatim
+
+
+@dataclass(frozen=True, slots=True)
+class LegReport:
+    """How one leg of a search went."""
+
+    status: LegStatus
+    reason: str = ""
+    ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A coherent piece of a chunk with the match in it. `highlights` are [start, end) offsets into `text`."""
+
+    text: str
+    line_start: int
+    line_end: int
+    highlights: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A candidate with its text, ready to be shown."""
+
+    candidate: Candidate
+    chunk: StoredChunk
+    document: StoredDocument
+    snippet: Snippet
+    relevance: float
+    also_in: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOutcome:
+    """Everything the finding room knows about one answered question."""
+
+    query: Query
+    mode: Mode  #: the mode that ran
+    hits: tuple[Hit, ...]
+    total: int
+    next_offset: int | None
+    legs: Mapping[str, LegReport]
+    generation: int
+    took_ms: float
+    answerable: Answerable = "unknown"
+    degraded: tuple[str, ...] = ()
+    routing: Mapping[str, object] | None = None
+    rewritten: Mapping[str, object] | None = None
+    cache: Literal["exact", "semantic"] | None = None
+    tokens_used: int = 0
+    suggestions: tuple[Mapping[str, object], ...] = ()
+
+
+# -- progress and state --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the indexer is. Rates are per second over the current run."""
+
+    phase: Literal["idle", "scanning", "reading", "embedding"]
+    files_done: int = 0
+    files_total: int = 0
+    chunks_embedded: int = 0
+    chunks_total: int = 0
+    files_per_s: float = 0.0
+    chunks_per_s: float = 0.0
+    eta_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What one refresh did. Paths are file paths; `failed` and `skipped` carry their reasons."""
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    moved: int = 0
+    unchanged: int = 0
+    failed: tuple[Failure, ...] = ()
+    skipped: tuple[Failure, ...] = ()
+    chunks: int = 0
+    embedded: int = 0
+    generation: int = 0
+    took_ms: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """A row of the model table: what must be known to embed with a model."""
+
+    name: str
+    dimension: int
+    max_tokens: int
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    pooling: Literal["mean", "cls", "last"] = "mean"
+    languages: tuple[str, ...] = ("en",)
+    provider: Literal["local", "openai", "bedrock"] = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Totals of the catalog at one generation."""
+
+    documents: int = 0
+    emails: int = 0
+    chunks: int = 0
+    embedded_chunks: int = 0
+    products: int = 0
+    by_product: Mapping[str, int] = field(default_factory=dict)
