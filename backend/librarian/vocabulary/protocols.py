@@ -31,7 +31,6 @@ from .types import (
     Window,
 )
 
-
 T_co = TypeVar("T_co", covariant=True)
 
 
