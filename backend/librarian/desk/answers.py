@@ -1,0 +1,144 @@
+"""From what the rooms know to what the doors show: outcomes, documents and threads as wire models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..vocabulary import wire
+from ..vocabulary.types import Count, Email, Hit, LegReport, SearchOutcome, StoredDocument
+from . import addresses
+
+HEADINGS_SHOWN = 12  #: a result's outline is cut here; get_document has all
+LEGS = ("keyword", "semantic", "rerank", "hyde")
+
+
+def attachments(email: Email) -> list[wire.AttachmentItem]:
+    """A mail's attachments as the outside sees them."""
+    return [
+        wire.AttachmentItem(filename=item.filename, content_type=item.content_type, size=item.size)
+        for item in email.attachments
+    ]
+
+
+def _result_fields(hit: Hit, rank: int, *, stale: bool, context: Mapping[str, object] | None) -> dict[str, Any]:
+    document, chunk, candidate = hit.document.document, hit.chunk.chunk, hit.candidate
+    keyword, semantic = candidate.keyword_score, candidate.semantic_score
+    match_type = "both" if keyword is not None and semantic is not None else "keyword" if keyword is not None else ""
+    return {
+        "rank": rank,
+        "id": addresses.chunk_id(document.file_path, chunk),
+        "file_path": document.file_path,
+        "file_name": document.file_path.rsplit("/", 1)[-1],
+        "file_type": document.file_type,
+        "product": document.product,
+        "component": document.component,
+        "title": document.title,
+        "heading_path": list(chunk.heading_path),
+        "headings": [heading.text for heading in document.headings[:HEADINGS_SHOWN]],
+        "summary": document.summary,
+        "page": chunk.page,
+        "line_start": chunk.line_start,
+        "line_end": chunk.line_end,
+        "snippet": hit.snippet.text,
+        "uri": addresses.uri(document.file_path, chunk.heading_path),
+        "relevance_score": round(hit.relevance, 6),
+        "keyword_score": keyword,
+        "semantic_score": semantic,
+        "rerank_score": candidate.rerank_score,
+        "match_type": match_type or "semantic",
+        "doc_type": document.doc_type,
+        "tags": list(document.tags),
+        "language": document.language,
+        "last_modified": document.last_modified,
+        "stale": stale,
+        "highlights": list(hit.snippet.highlights),
+        "also_in": list(hit.also_in),
+        "why": [
+            wire.WhyItem(source=item.source, rank=item.rank, raw=item.raw, points=item.points) for item in candidate.why
+        ],
+        "parent_context": wire.ParentContext.model_validate(context) if context is not None else None,
+    }
+
+
+def result(hit: Hit, rank: int, *, stale: bool, context: Mapping[str, object] | None) -> wire.Result:
+    """A passage of a document."""
+    return wire.Result(**_result_fields(hit, rank, stale=stale, context=context))
+
+
+def email_result(hit: Hit, rank: int, *, stale: bool, context: Mapping[str, object] | None) -> wire.EmailResult:
+    """A passage of a mail, with its headers."""
+    email = hit.document.document.email or Email(subject=hit.document.document.title, sender="")
+    return wire.EmailResult(
+        **_result_fields(hit, rank, stale=stale, context=context),
+        subject=email.subject,
+        sender=email.sender,
+        to=list(email.to),
+        cc=list(email.cc),
+        date=email.date,
+        attachments=attachments(email),
+        thread_id=email.thread_id,
+        message_id=email.message_id,
+    )
+
+
+def envelope(outcome: SearchOutcome, count: Count, requested_mode: str) -> dict[str, Any]:
+    """All of a search answer but its results."""
+    legs = {name: outcome.legs.get(name, LegReport("off", "not part of this mode")) for name in LEGS}
+    return {
+        "query": outcome.query.text,
+        "mode": outcome.mode,
+        "requested_mode": requested_mode,
+        "semantic_weight": outcome.query.semantic_weight,
+        "total": outcome.total,
+        "next_offset": outcome.next_offset,
+        "answerable": outcome.answerable,
+        "legs": wire.Legs(
+            **{name: wire.Leg(status=leg.status, reason=leg.reason, ms=round(leg.ms, 3)) for name, leg in legs.items()}
+        ),
+        "coverage": wire.Coverage(
+            documents=count.documents, chunks=count.chunks, embedded_chunks=count.embedded_chunks
+        ),
+        "cache": outcome.cache,
+        "rewritten": wire.Rewritten.model_validate(outcome.rewritten) if outcome.rewritten else None,
+        "took_ms": round(outcome.took_ms, 3),
+        "tokens_used": outcome.tokens_used,
+        "generation": outcome.generation,
+        "degraded": list(outcome.degraded),
+        "routing": wire.Routing.model_validate(outcome.routing) if outcome.routing else None,
+        "suggestions": [wire.Suggestion.model_validate(item) for item in outcome.suggestions],
+    }
+
+
+def thread(thread_id: str, mails: Sequence[StoredDocument]) -> wire.ThreadAnswer:
+    """A conversation, oldest mail first; what a mail quotes is folded out of its body."""
+    emails: list[wire.ThreadEmail] = []
+    people: dict[str, None] = {}
+    for stored in mails:
+        document = stored.document
+        email = document.email or Email(subject=document.title, sender="")
+        for person in (email.sender, *email.to, *email.cc):
+            if person:
+                people.setdefault(person)
+        body, quoted, position = [], [], 0
+        for span in document.excluded:
+            body.append(document.text[position : span.start])
+            quoted.append(document.text[span.start : span.end].strip("\n"))
+            position = span.end
+        body.append(document.text[position:])
+        emails.append(
+            wire.ThreadEmail(
+                subject=email.subject,
+                sender=email.sender,
+                to=list(email.to),
+                cc=list(email.cc),
+                date=email.date,
+                message_id=email.message_id,
+                body="".join(body).strip(),
+                quoted=[text for text in quoted if text],
+                attachments=attachments(email),
+                file_path=document.file_path,
+            )
+        )
+    subject = emails[0].subject if emails else ""
+    return wire.ThreadAnswer(thread_id=thread_id, subject=subject, participants=list(people), emails=emails)

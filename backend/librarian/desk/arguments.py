@@ -1,0 +1,162 @@
+"""What a caller may ask for: every argument is checked here, once, so that each door gives the same sentence."""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import get_args
+
+from ..vocabulary.errors import CallerError, NotFound
+from ..vocabulary.types import Mode
+
+MODES: tuple[str, ...] = get_args(Mode)
+DOC_TYPES = ("api", "guide", "architecture", "reference", "readme", "documentation")
+
+
+def nearest(word: str, known: Iterable[str], count: int = 3) -> list[str]:
+    """The known names most like `word`, best first (difflib ratio ≥ 0.5, any case)."""
+    by_lower = {name.lower(): name for name in known}
+    return [by_lower[found] for found in difflib.get_close_matches(word.lower(), list(by_lower), count, 0.5)]
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A sentence with the nearest names, or an empty one."""
+    names = nearest(word, known)
+    return f"Did you mean {' or '.join(repr(name) for name in names)}?" if names else ""
+
+
+def query_text(query: object, longest: int, *, may_be_empty: bool = False) -> str:
+    """The question, stripped; 1 to `longest` characters."""
+    if not isinstance(query, str):
+        raise CallerError(f"query must be a string, not {type(query).__name__}.", hint="Pass the question as text.")
+    text = query.strip()
+    if not text and not may_be_empty:
+        raise CallerError("query is empty.", hint="Ask with at least one word, for example 'how to rotate a token'.")
+    if len(query) > longest:
+        raise CallerError(
+            f"query has {len(query)} characters; at most {longest} are allowed.",
+            hint="Shorten it to the question itself; pass a draft of the answer as hypothetical_answer.",
+        )
+    return text
+
+
+def whole_number(name: str, value: object, low: int, high: int | None, *, hint: str = "") -> int:
+    """An integer in [low, high]; numbers written as text are accepted."""
+    if isinstance(value, str) and value.strip().lstrip("+-").isdigit():
+        value = int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise CallerError(f"{name} must be a whole number, not {value!r}.", hint=hint)
+    if value < low or (high is not None and value > high):
+        upper = f" to {high}" if high is not None else " or more"
+        raise CallerError(f"{name} is {value}; it must be {low}{upper}.", hint=hint)
+    return value
+
+
+def fraction(name: str, value: object) -> float:
+    """A number in [0, 1]."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            raise CallerError(f"{name} must be a number from 0 to 1, not {value!r}.") from None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+        raise CallerError(
+            f"{name} is {value!r}; it must be a number from 0 (words only) to 1 (meaning only).",
+            hint="Leave it out for the measured default.",
+        )
+    return float(value)
+
+
+def mode_name(value: object) -> str:
+    """One of the six modes."""
+    if isinstance(value, str) and value.strip().lower() in MODES:
+        return value.strip().lower()
+    hint = f"Use one of {', '.join(MODES)}. {did_you_mean(str(value), MODES)}".strip()
+    raise CallerError(f"mode {value!r} is unknown.", hint=hint)
+
+
+def extensions(value: object) -> tuple[str, ...]:
+    """File types as `.md`, from `md`, `.MD`, a list of these or a comma-separated string."""
+    return tuple(
+        dict.fromkeys("." + item.strip().lower().lstrip(".") for item in strings("file_types", value) if item.strip())
+    )
+
+
+def strings(name: str, value: object) -> tuple[str, ...]:
+    """A list of strings; one string is split at commas."""
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    if isinstance(value, (list, tuple, set, frozenset)) and all(isinstance(item, str) for item in value):
+        return tuple(item for item in value if item.strip())
+    raise CallerError(f"{name} must be a list of strings, not {value!r}.", hint=f'For example {name}=["a", "b"].')
+
+
+def text_or_none(name: str, value: object) -> str | None:
+    """A non-empty string, or None for nothing given."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise CallerError(f"{name} must be a string, not {value!r}.")
+    return value.strip() or None
+
+
+def truth(name: str, value: object) -> bool | None:
+    """A boolean or None; the words true and false are accepted."""
+    if value is None or isinstance(value, bool):
+        return value
+    words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    if isinstance(value, str) and value.strip().lower() in words:
+        return words[value.strip().lower()]
+    raise CallerError(f"{name} must be true or false, not {value!r}.")
+
+
+def moment(name: str, value: object, *, end: bool) -> str | None:
+    """A date or time in ISO 8601 as UTC; a bare date means its first moment, or its last where `end`."""
+    if value is None or value == "":
+        return None
+    wrong = CallerError(
+        f"{name} {value!r} is not a date.", hint="Use ISO 8601, for example 2025-03-01 or 2025-03-01T12:00:00Z."
+    )
+    if not isinstance(value, str):
+        raise wrong
+    text = value.strip()
+    try:
+        parsed = dt.datetime.fromisoformat(text)
+    except ValueError:
+        raise wrong from None
+    if parsed.tzinfo is None:
+        parsed = parsed.replace(tzinfo=dt.UTC)
+    if end and len(text) <= 10:
+        parsed = parsed.replace(hour=23, minute=59, second=59, microsecond=999999)
+    try:
+        return parsed.astimezone(dt.UTC).isoformat().replace("+00:00", "Z")
+    except (OverflowError, ValueError):
+        raise wrong from None
+
+
+def known_name(kind: str, value: object, known: Sequence[str], *, hint: str) -> str | None:
+    """A product or component that exists, in its own spelling (any case is accepted)."""
+    text = text_or_none(kind, value)
+    if text is None:
+        return None
+    if text in known:
+        return text
+    for name in known:
+        if name.lower() == text.lower():
+            return name
+    suggestion = did_you_mean(text, known)
+    raise NotFound(f"No {kind} {text!r}.", hint=f"{suggestion} {hint}".strip())
+
+
+def doc_type_name(value: object) -> str | None:
+    """One of the six document types."""
+    text = text_or_none("doc_type", value)
+    if text is None or text.lower() in DOC_TYPES:
+        return text.lower() if text else None
+    hint = f"Use one of {', '.join(DOC_TYPES)}. {did_you_mean(text, DOC_TYPES)}".strip()
+    raise CallerError(f"doc_type {text!r} is unknown.", hint=hint)

@@ -1,0 +1,363 @@
+"""The desk: every verb that a door may use, once. Synchronous; doors run it in threads."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from ..vocabulary import wire
+from ..vocabulary.errors import CallerError, NotFound
+from ..vocabulary.protocols import Budget
+from ..vocabulary.types import Filters, IndexReport, SearchOutcome
+from . import addresses, answers, questions
+from . import arguments as check
+from .browsing import newest_first
+from .parts import Parts
+from .reading import read
+from .state import StateReport, skipped
+
+CompletionKind = Literal["product", "component", "path", "heading", "subject"]
+RESOURCES_PER_PAGE = 200
+COMPLETIONS = 100  #: MCP allows at most 100 values
+
+
+class Librarian:
+    """A library, open. Use as a context manager or call `close`."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._state = StateReport(parts)
+        self._closed = threading.Event()
+
+    def __enter__(self) -> Librarian:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Begin indexing, embedding and watching in the background."""
+        self._parts.start()
+
+    def close(self) -> None:
+        """Stop all background work and close every store. Safe to call twice."""
+        if not self._closed.is_set():
+            self._closed.set()
+            self._parts.close()
+
+    # -- searching ---------------------------------------------------------------------------------------------
+
+    def search(self, query: str, *, budget: Budget | None = None, **given: Any) -> wire.SearchAnswer:
+        """Passages of documents; arguments as of the tool `search_documentation`."""
+        asked = questions.documents(self._parts.options, self._products(), {"query": query, **given})
+        outcome = self._parts.engine.search(asked, budget or Budget())
+        return wire.SearchAnswer(results=self._results(outcome, answers.result), **self._envelope(outcome, asked.mode))
+
+    def search_emails(self, query: str = "", *, budget: Budget | None = None, **given: Any) -> wire.EmailSearchAnswer:
+        """Passages of mails; arguments as of the tool `search_emails`."""
+        asked = questions.emails(self._parts.options, self._products(), {"query": query, **given})
+        if asked.text:
+            outcome = self._parts.engine.search(asked, budget or Budget())
+        else:
+            outcome = newest_first(self._parts.catalog, asked)
+        return wire.EmailSearchAnswer(
+            results=self._results(outcome, answers.email_result), **self._envelope(outcome, asked.mode)
+        )
+
+    def _envelope(self, outcome: SearchOutcome, requested: str) -> dict[str, Any]:
+        with self._parts.catalog.read() as reader:
+            count = reader.count()
+        problems = self._state.reasons()
+        known = set(outcome.degraded)
+        extra = tuple(item for item in problems if item not in known)
+        return answers.envelope(replace(outcome, degraded=outcome.degraded + extra), count, requested)
+
+    def _results(self, outcome: SearchOutcome, build: Callable[..., Any]) -> list[Any]:
+        """Hits as results, held against the files: a deleted one is dropped, a changed one marked stale."""
+        shown: list[Any] = []
+        noticed: list[str] = []
+        root = self._parts.options.root
+        root_is_there = root.is_dir()
+        contexts = self._contexts(outcome) if outcome.query.include_parent_context else {}
+        for hit in outcome.hits:
+            document, stale = hit.document.document, False
+            if root_is_there:
+                path = root / document.file_path
+                try:
+                    seen = path.stat()
+                    stale = (seen.st_size, seen.st_mtime_ns) != (document.size, document.mtime_ns)
+                except OSError:
+                    noticed.append(str(path))
+                    continue
+                if stale:
+                    noticed.append(str(path))
+            shown.append(
+                build(
+                    hit,
+                    outcome.query.offset + len(shown) + 1,
+                    stale=stale,
+                    context=contexts.get(hit.chunk.chunk_id),
+                )
+            )
+        if noticed:
+            self._parts.indexing.notice(noticed)
+        return shown
+
+    def _contexts(self, outcome: SearchOutcome) -> dict[int, Mapping[str, object]]:
+        contexts: dict[int, Mapping[str, object]] = {}
+        with self._parts.catalog.read() as reader:
+            for hit in outcome.hits:
+                siblings = reader.chunks_of(hit.document.doc_id)
+                contexts[hit.chunk.chunk_id] = self._parts.context(hit.chunk, hit.document, siblings)
+        return contexts
+
+    def _products(self) -> dict[str, dict[str, int]]:
+        with self._parts.catalog.read() as reader:
+            return reader.products()
+
+    def analyze(self, query: str, path: str | None = None, *, budget: Budget | None = None) -> wire.AnalyzeAnswer:
+        """What kind of question it is, which mode suits it, and with `path` where that document falls out."""
+        text = check.query_text(query, self._parts.options.max_query_length)
+        analysis = self._parts.analyst.analyze(text)
+        if path is None:
+            return analysis
+        file_path, _, _ = addresses.parse(path)
+        asked = questions.documents(self._parts.options, self._products(), {"query": text})
+        with self._parts.catalog.read() as reader:
+            stored = reader.document_by_path(file_path, text=False)
+        if stored is not None and stored.document.kind == "email":
+            asked = replace(asked, filters=Filters(kind="email"), max_per_document=1)
+        return analysis.model_copy(
+            update={"why_not": self._parts.analyst.why_not(asked, file_path, budget or Budget())}
+        )
+
+    def clear_cache(self) -> wire.ClearedAnswer:
+        """Forget cached answers (query embeddings stay: they don't depend on the library)."""
+        return wire.ClearedAnswer(
+            cleared=sum(cache.clear() for name, cache in self._parts.caches.items() if name != "query_embedding")
+        )
+
+    # -- reading -----------------------------------------------------------------------------------------------
+
+    def get_document(
+        self,
+        path: str,
+        section: str | None = None,
+        line_start: int | None = None,
+        line_end: int | None = None,
+        max_chars: int | None = 20_000,
+        *,
+        budget: Budget | None = None,
+    ) -> wire.DocumentAnswer:
+        """A document, or one section with its sub-sections, or some of its lines."""
+        file_path, fragment, ordinal = addresses.parse(path)
+        first = None if line_start is None else check.whole_number("line_start", line_start, 1, None)
+        last = None if line_end is None else check.whole_number("line_end", line_end, 1, None)
+        limit = check.whole_number("max_chars", 20_000 if max_chars is None else max_chars, 0, None, hint="0 = all.")
+        wanted = check.text_or_none("section", section)
+        with self._parts.catalog.read() as reader:
+            stored = reader.document_by_path(file_path)
+            if stored is None:
+                raise self._no_document(file_path, [item.document.file_path for item in reader.iter_documents()])
+            chunk = None
+            if ordinal is not None:
+                chunk = next((item for item in reader.chunks_of(stored.doc_id) if item.chunk.ordinal == ordinal), None)
+        try:
+            return read(
+                stored,
+                section=wanted or fragment,
+                ordinal_chunk=chunk,
+                line_start=first,
+                line_end=last,
+                max_chars=limit,
+            )
+        except NotFound:
+            if wanted or not fragment:
+                raise
+            return read(  # a uri's anchor that the document no longer has: the document itself still answers
+                stored, section=None, ordinal_chunk=None, line_start=first, line_end=last, max_chars=limit
+            )
+
+    @staticmethod
+    def _no_document(file_path: str, known: Sequence[str]) -> NotFound:
+        by_name = [path for path in known if path.rsplit("/", 1)[-1].lower() == file_path.rsplit("/", 1)[-1].lower()]
+        near = by_name[:3] or check.nearest(file_path, known)
+        hint = f"Nearest: {', '.join(repr(path) for path in near)}. " if near else ""
+        return NotFound(f"No document {file_path!r}.", hint=f"{hint}Use list_components to see what is indexed.")
+
+    def get_thread(self, thread_id: str, *, budget: Budget | None = None) -> wire.ThreadAnswer:
+        """A mail conversation, oldest first."""
+        wanted = check.text_or_none("thread_id", thread_id)
+        if wanted is None:
+            raise CallerError("thread_id is empty.", hint="Take it from a result of search_emails.")
+        with self._parts.catalog.read() as reader:
+            mails = reader.thread(wanted)
+            emails = reader.count().emails
+        if not mails:
+            hint = "Take it from a result of search_emails." if emails else "No email is indexed in this library."
+            raise NotFound(f"No thread {wanted!r}.", hint=hint)
+        return answers.thread(wanted, mails)
+
+    def list_products(self) -> wire.ProductsAnswer:
+        """Products with the number of their components and documents."""
+        products = self._products()
+        return wire.ProductsAnswer(
+            products=[
+                wire.ProductItem(name=name, component_count=len(inside), document_count=sum(inside.values()))
+                for name, inside in sorted(products.items())
+            ],
+            total=len(products),
+        )
+
+    def list_components(self, product: str) -> wire.ComponentsAnswer:
+        """The components of one product."""
+        products = self._products()
+        name = check.known_name("product", product, list(products), hint="Use list_products to see what is indexed.")
+        if name is None:
+            raise CallerError("product is empty.", hint="Use list_products to see what is indexed.")
+        components = [
+            wire.ComponentItem(name=component, document_count=count)
+            for component, count in sorted(products[name].items())
+        ]
+        return wire.ComponentsAnswer(product=name, components=components, total=len(components))
+
+    # -- the library itself --------------------------------------------------------------------------------------
+
+    def status(self) -> wire.StatusAnswer:
+        """What is indexed, what isn't and why, and how far work has come."""
+        return self._state.status()
+
+    def health(self) -> wire.HealthAnswer:
+        """Whether all is well, in one short answer."""
+        return self._state.health()
+
+    def refresh(
+        self, *, rebuild: bool = False, prune: bool = False, wait: bool = True, budget: Budget | None = None
+    ) -> wire.RefreshAnswer:
+        """Bring the index up to date with the folder; with `wait`, vectors included."""
+        indexing = self._parts.indexing
+        report = indexing.rebuild() if rebuild else indexing.prune() if prune else indexing.refresh()
+        if wait:
+            while not indexing.wait_until_idle(0.25):
+                (budget or Budget()).check()
+        return self._refreshed(report)
+
+    def _refreshed(self, report: IndexReport) -> wire.RefreshAnswer:
+        with self._parts.catalog.read() as reader:
+            count, generation = reader.count(), reader.generation
+        return wire.RefreshAnswer.model_validate(
+            {
+                **{name: getattr(report, name) for name in ("added", "changed", "removed", "moved", "unchanged")},
+                "failed": [
+                    {"path": item.file_path, "reason": f"{item.reason}: {item.detail}" if item.detail else item.reason}
+                    for item in report.failed
+                ],
+                "skipped": skipped(report.skipped),
+                "documents": count.documents,
+                "chunks": count.chunks,
+                "embedded": count.embedded_chunks,
+                "generation": generation,
+                "took_ms": round(report.took_ms, 1),
+                "notes": list(report.notes),
+            }
+        )
+
+    def check(self, repair: bool = False) -> wire.CheckAnswer:
+        """Hold catalog, keyword index, vectors and folder against each other; with `repair`, mend what differs."""
+        return self._parts.check(repair)
+
+    def evaluate(self, *, budget: Budget | None = None, **given: Any) -> Mapping[str, object]:
+        """Measure the answers on judged questions; see `librarian evaluate --help`."""
+        return self._parts.evaluate(self, budget=budget or Budget(), **given)
+
+    # -- for hosts -----------------------------------------------------------------------------------------------
+
+    def resources(self, cursor: str | None = None) -> tuple[list[dict[str, str]], str | None]:
+        """A page of documents as (uri, name, title, file_type, last_modified), and the next page's cursor."""
+        after = cursor or ""
+        page: list[dict[str, str]] = []
+        with self._parts.catalog.read() as reader:
+            for stored in reader.iter_documents():
+                document = stored.document
+                if document.file_path <= after:
+                    continue
+                if len(page) == RESOURCES_PER_PAGE:
+                    return page, page[-1]["name"]
+                page.append(
+                    {
+                        "uri": addresses.uri(document.file_path),
+                        "name": document.file_path,
+                        "title": document.title,
+                        "file_type": document.file_type,
+                        "last_modified": document.last_modified,
+                    }
+                )
+        return page, None
+
+    def complete(
+        self, kind: CompletionKind, value: str, context: Mapping[str, str] | None = None
+    ) -> tuple[list[str], int]:
+        """Names that begin with (or else contain) `value`: at most 100, and how many there are."""
+        context = context or {}
+        with self._parts.catalog.read() as reader:
+            products = reader.products()
+            if kind == "product":
+                names = sorted(products)
+            elif kind == "component":
+                inside = [products[context["product"]]] if context.get("product") in products else products.values()
+                names = sorted({component for components in inside for component in components})
+            elif kind == "heading":
+                stored = reader.document_by_path(context.get("path", ""), text=False)
+                names = [heading.text for heading in stored.document.headings] if stored else []
+            elif kind == "subject":
+                mails = reader.iter_documents(Filters(kind="email"))
+                names = sorted({stored.document.email.subject for stored in mails if stored.document.email})
+            else:
+                names = [stored.document.file_path for stored in reader.iter_documents()]
+        low = value.lower()
+        found = [name for name in names if name.lower().startswith(low)]
+        found += [name for name in names if low in name.lower() and not name.lower().startswith(low)]
+        return found[:COMPLETIONS], len(found)
+
+    def instructions(self) -> str:
+        """What a model should know before it asks, built from what the library holds; under 2,048 characters."""
+        with self._parts.catalog.read() as reader:
+            count, products = reader.count(), reader.products()
+        names = sorted(products, key=lambda name: -sum(products[name].values()))
+        listed = ", ".join(f"{name} ({sum(products[name].values())})" for name in names[:20])
+        more = f" and {len(names) - 20} more" if len(names) > 20 else ""
+        mails = f" and {count.emails} emails (search_emails, get_email_thread)" if count.emails else ""
+        text = (
+            f"Librarian searches {count.documents - count.emails} documents{mails} on this machine. "
+            f"Products: {listed or 'none indexed yet'}{more}.\n"
+            "Use search_documentation for any question about these products before answering from memory: pass the "
+            "user's question as it is, narrow with product, and quote file_path and lines in the answer. "
+            "Results are passages; read more with get_document(path=<a result's id or file_path>, section=...). "
+            "Names, flags and error codes are matched exactly; mode=auto suits nearly all questions. For vague "
+            "questions pass hypothetical_answer, a short passage such as the answer might look like. "
+            "answerable=unlikely means that the library probably doesn't hold the answer: say so."
+        )
+        return text[:2047]
+
+    def wait_until_ready(self, timeout_s: float | None = None) -> bool:
+        """Block until nothing is left to read or embed; False where the time ran out first."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        return self._parts.indexing.wait_until_idle(left)
+
+    @property
+    def root(self) -> Path:
+        """The folder that is indexed."""
+        return self._parts.options.root
+
+    @property
+    def index(self) -> Path:
+        """The folder that holds the index."""
+        return self._parts.options.index

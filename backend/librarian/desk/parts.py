@@ -1,0 +1,113 @@
+"""What the desk works with: the parts that assembly hands it, and the options that shape its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from ..vocabulary.protocols import Analyzer, Budget, Catalog, Embedder, Loadable
+from ..vocabulary.types import IndexReport, Progress, Query, SearchOutcome, StoredChunk, StoredDocument
+from ..vocabulary.wire import AnalyzeAnswer, CheckAnswer, WhyNot
+
+
+class SearchEngine(Protocol):
+    """Answers questions (finding room)."""
+
+    def search(self, query: Query, budget: Budget) -> SearchOutcome: ...
+
+
+class QueryAnalyst(Protocol):
+    """Says what kind of question it is, and where a document falls out of the answer."""
+
+    def analyze(self, text: str) -> AnalyzeAnswer: ...
+
+    def why_not(self, query: Query, file_path: str, budget: Budget) -> WhyNot: ...
+
+
+class ContextSource(Protocol):
+    """Title, summary, outline and neighbours of a hit."""
+
+    def __call__(
+        self, chunk: StoredChunk, document: StoredDocument, siblings: Sequence[StoredChunk]
+    ) -> Mapping[str, object]: ...
+
+
+class Indexing(Protocol):
+    """The writing side (shelving room)."""
+
+    def refresh(self, paths: Sequence[str] | None = None) -> IndexReport: ...
+
+    def rebuild(self) -> IndexReport: ...
+
+    def prune(self) -> IndexReport: ...
+
+    def notice(self, paths: Sequence[str]) -> None:
+        """Paths that may have changed: look at them soon, in the background."""
+
+    def progress(self) -> Progress: ...
+
+    def problems(self) -> Sequence[str]:
+        """What doesn't work now: `root: …`, `embeddings: …`, `watcher: …`."""
+
+    def wait_until_idle(self, timeout_s: float | None = None) -> bool:
+        """True once nothing is left to read or to embed; False where the time ran out first."""
+
+    @property
+    def watching(self) -> bool: ...
+
+
+class CacheControl(Protocol):
+    def stats(self) -> tuple[int, int, int]:
+        """(entries, hits, misses)."""
+
+    def clear(self) -> int:
+        """Forget everything; returns how many entries there were."""
+
+
+Evaluate = Callable[..., Mapping[str, object]]
+
+
+@dataclass(frozen=True, slots=True)
+class DeskOptions:
+    """What the settings say about answers."""
+
+    version: str
+    root: Path
+    index: Path
+    default_mode: str = "auto"
+    default_max_results: int = 10
+    max_results: int = 50
+    max_per_document: int = 3
+    min_query_length: int = 1
+    max_query_length: int = 2000
+    model: str = ""
+    embeddings_enabled: bool = True
+    reranker: str = ""
+    storage: tuple[str, str, str] = ("sqlite", "tantivy", "exact")
+    shared_products: tuple[str, ...] = ()
+    features: Mapping[str, bool] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    layout: str = "product/component"
+    llm_provider: str = ""
+    llm_model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Everything the desk needs, already built. `close` is called in reverse order of building."""
+
+    options: DeskOptions
+    catalog: Catalog
+    engine: SearchEngine
+    analyst: QueryAnalyst
+    analyzer: Analyzer
+    context: ContextSource
+    indexing: Indexing
+    embedder: Loadable[Embedder] | None
+    caches: Mapping[str, CacheControl]
+    check: Callable[[bool], CheckAnswer]
+    evaluate: Evaluate
+    start: Callable[[], None]
+    close: Callable[[], None]

@@ -1,0 +1,100 @@
+"""From a verb's arguments to a `Query`: checked, in the library's own spelling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from ..vocabulary.errors import CallerError
+from ..vocabulary.types import Filters, Mode, Query
+from . import arguments as check
+from .parts import DeskOptions
+
+Products = Mapping[str, Mapping[str, int]]
+
+
+def _place(products: Products, product: object, component: object) -> tuple[str | None, str | None]:
+    named = check.known_name("product", product, list(products), hint="Use list_products to see what is indexed.")
+    if named is not None:
+        components = list(products[named])
+    else:
+        components = sorted({name for inside in products.values() for name in inside})
+    return named, check.known_name(
+        "component", component, components, hint="Use list_components to see what is indexed."
+    )
+
+
+def _common(options: DeskOptions, given: Mapping[str, Any], limit_name: str) -> dict[str, Any]:
+    hint = f"Ask for at most {options.max_results} and page on with offset."
+    limit = given.get(limit_name)
+    weight, tokens = given.get("semantic_weight"), given.get("max_tokens")
+    wanted = given.get("max_results")
+    return {
+        "max_results": min(options.default_max_results, options.max_results)
+        if wanted is None
+        else check.whole_number("max_results", wanted, 1, options.max_results, hint=hint),
+        "offset": check.whole_number("offset", given.get("offset") or 0, 0, None),
+        "mode": cast(Mode, check.mode_name(given.get("mode") or options.default_mode)),
+        "semantic_weight": None if weight is None else check.fraction("semantic_weight", weight),
+        "max_per_document": check.whole_number(limit_name, limit, 0, None, hint="0 means no limit.")
+        if limit is not None
+        else (1 if limit_name == "max_per_thread" else options.max_per_document),
+        "max_tokens": None if tokens is None else check.whole_number("max_tokens", tokens, 1, None),
+    }
+
+
+def _ordered(after: str | None, before: str | None, names: tuple[str, str]) -> None:
+    if after and before and after > before:
+        raise CallerError(f"{names[0]} {after} lies after {names[1]} {before}.", hint="Swap them.")
+
+
+def documents(options: DeskOptions, products: Products, given: Mapping[str, Any]) -> Query:
+    """The arguments of `search_documentation`."""
+    product, component = _place(products, given.get("product"), given.get("component"))
+    after = check.moment("modified_after", given.get("modified_after"), end=False)
+    before = check.moment("modified_before", given.get("modified_before"), end=True)
+    _ordered(after, before, ("modified_after", "modified_before"))
+    language = check.text_or_none("language", given.get("language"))
+    return Query(
+        text=check.query_text(given.get("query"), options.max_query_length),
+        filters=Filters(
+            kind="document",
+            product=product,
+            component=component,
+            file_types=check.extensions(given.get("file_types")),
+            doc_type=check.doc_type_name(given.get("doc_type")),
+            tags=check.strings("tags", given.get("tags")),
+            language=language.lower() if language else None,
+            modified_after=after,
+            modified_before=before,
+        ),
+        include_parent_context=bool(check.truth("include_parent_context", given.get("include_parent_context"))),
+        hypothetical_answer=check.text_or_none("hypothetical_answer", given.get("hypothetical_answer")),
+        **_common(options, given, "max_per_document"),
+    )
+
+
+def emails(options: DeskOptions, products: Products, given: Mapping[str, Any]) -> Query:
+    """The arguments of `search_emails`; `query` may be empty where a filter is given."""
+    product, component = _place(products, given.get("product"), given.get("component"))
+    after = check.moment("date_after", given.get("date_after"), end=False)
+    before = check.moment("date_before", given.get("date_before"), end=True)
+    _ordered(after, before, ("date_after", "date_before"))
+    filters = Filters(
+        kind="email",
+        product=product,
+        component=component,
+        sender=check.text_or_none("sender", given.get("sender")),
+        thread_id=check.text_or_none("thread_id", given.get("thread_id")),
+        subject_contains=check.text_or_none("subject_contains", given.get("subject_contains")),
+        has_attachments=check.truth("has_attachments", given.get("has_attachments")),
+        modified_after=after,
+        modified_before=before,
+    )
+    return Query(
+        text=check.query_text(
+            given.get("query") or "", options.max_query_length, may_be_empty=filters != Filters(kind="email")
+        ),
+        filters=filters,
+        **_common(options, given, "max_per_thread"),
+    )

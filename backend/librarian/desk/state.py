@@ -1,0 +1,158 @@
+"""How the library is: ready, indexing or degraded, with what it holds and what it left out (decisions page, 15)."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..vocabulary import wire
+from ..vocabulary.types import Count, Failure, Progress
+from .parts import Parts
+
+FAILURES_SHOWN = 50
+EXAMPLES_SHOWN = 20
+_DISK_EVERY_S = 30.0
+
+
+class StateReport:
+    """Builds the status and health answers from the parts."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._started = time.monotonic()
+        self._disk: tuple[float, int] = (-_DISK_EVERY_S, 0)
+
+    def reasons(self) -> list[str]:
+        """Everything configured that doesn't work now."""
+        found = list(self._parts.indexing.problems())
+        embedder = self._parts.embedder
+        if embedder is not None and embedder.problem() and not any(item.startswith("embeddings") for item in found):
+            found.append(f"embeddings: {embedder.problem()}")
+        return found
+
+    def word(self, reasons: Sequence[str], count: Count, progress: Progress) -> str:
+        """`degraded` wins over `indexing`, `indexing` over `ready`."""
+        if reasons:
+            return "degraded"
+        if progress.phase != "idle":
+            return "indexing"
+        if self._parts.options.embeddings_enabled and count.embedded_chunks < count.chunks:
+            return "indexing"
+        return "ready"
+
+    def health(self) -> wire.HealthAnswer:
+        """The short form for `curl /health`."""
+        with self._parts.catalog.read() as reader:
+            count = reader.count()
+        reasons = self.reasons()
+        word = self.word(reasons, count, self._parts.indexing.progress())
+        return wire.HealthAnswer.model_validate(
+            {
+                "status": "ok" if word == "ready" else word,
+                "reasons": reasons,
+                "version": self._parts.options.version,
+                "documents": count.documents,
+                "chunks": count.chunks,
+                "embedded_chunks": count.embedded_chunks,
+                "uptime_s": round(time.monotonic() - self._started, 1),
+            }
+        )
+
+    def status(self) -> wire.StatusAnswer:
+        """Everything a user may want to know about the index."""
+        options = self._parts.options
+        with self._parts.catalog.read() as reader:
+            count, failures, generation = reader.count(), reader.failures(), reader.generation
+            last_indexed = reader.meta("last_indexed_at") or None
+        progress, reasons = self._parts.indexing.progress(), self.reasons()
+        return wire.StatusAnswer.model_validate(
+            {
+                "status": self.word(reasons, count, progress),
+                "reasons": reasons,
+                "documents": count.documents,
+                "chunks": count.chunks,
+                "embedded_chunks": count.embedded_chunks,
+                "emails": count.emails,
+                "products": count.products,
+                "generation": generation,
+                "embeddings": self._embeddings(),
+                "reranker": options.reranker,
+                "llm": {
+                    "enabled": bool(options.llm_provider),
+                    "provider": options.llm_provider,
+                    "model": options.llm_model,
+                },
+                "caches": {
+                    name: dict(zip(("entries", "hits", "misses"), cache.stats(), strict=True))
+                    for name, cache in self._parts.caches.items()
+                },
+                "features": dict(options.features),
+                "watching": self._parts.indexing.watching,
+                "progress": {
+                    name: getattr(progress, name)
+                    for name in wire.ProgressStatus.model_fields
+                    if hasattr(progress, name)
+                },
+                "failures": self._failures(failures),
+                "skipped": skipped(failures),
+                "last_indexed_at": last_indexed,
+                "index_path": str(options.index),
+                "root_path": str(options.root),
+                "storage": {
+                    "catalog": options.storage[0],
+                    "keyword": options.storage[1],
+                    "vectors": options.storage[2],
+                    "disk_bytes": self._disk_bytes(options.index),
+                },
+                "version": options.version,
+                "notes": list(options.notes),
+            }
+        )
+
+    def _embeddings(self) -> dict[str, object]:
+        options, source = self._parts.options, self._parts.embedder
+        loaded = source.peek() if source is not None else None
+        return {
+            "enabled": options.embeddings_enabled,
+            "model": options.model,
+            "dimension": loaded.spec.dimension if loaded else 0,
+            "backend": loaded.backend if loaded else "",
+            "device": loaded.device if loaded else "",
+            "models": [options.model] if options.embeddings_enabled else [],
+        }
+
+    @staticmethod
+    def _failures(failures: Sequence[Failure]) -> dict[str, object]:
+        failed = [item for item in failures if item.kind == "failed"]
+        return {
+            "total": len(failed),
+            "items": [
+                {"path": item.file_path, "reason": f"{item.reason}: {item.detail}" if item.detail else item.reason}
+                for item in failed[:FAILURES_SHOWN]
+            ],
+        }
+
+    def _disk_bytes(self, folder: Path) -> int:
+        """Bytes below the index folder, counted at most twice a minute."""
+        when, size = self._disk
+        if time.monotonic() - when >= _DISK_EVERY_S:
+            size = 0
+            for path in folder.rglob("*"):
+                try:
+                    size += path.stat().st_size if path.is_file() else 0
+                except OSError:
+                    continue  # gone while counting: a merge or checkpoint removed it
+            self._disk = (time.monotonic(), size)
+        return size
+
+
+def skipped(failures: Sequence[Failure]) -> dict[str, object]:
+    """What was left out on purpose, by reason, with examples."""
+    left_out = [item for item in failures if item.kind == "skipped"]
+    return {
+        "total": len(left_out),
+        "by_reason": dict(sorted(Counter(item.reason for item in left_out).items())),
+        "examples": [{"path": item.file_path, "reason": item.reason} for item in left_out[:EXAMPLES_SHOWN]],
+    }
