@@ -78,6 +78,12 @@ class SetupError(LibrarianError):
     code = "setup"
 
 
+class Damaged(SetupError):
+    """A stored file can't be read; a derived one may be deleted and is then rebuilt."""
+
+    code = "damaged"
+
+
 class Unavailable(LibrarianError):
     """A part that was configured doesn't work at the moment."""
 

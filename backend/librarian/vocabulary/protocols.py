@@ -24,6 +24,7 @@ from .types import (
     ReadResult,
     Selection,
     SourceFile,
+    Stored,
     StoredChunk,
     StoredDocument,
     Vector,
@@ -182,7 +183,11 @@ class CatalogReader(Protocol):
     def products(self) -> dict[str, dict[str, int]]:
         """Product → component → number of documents (mails included)."""
 
-    def count(self) -> Count: ...
+    def copies(self, chunk_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
+        """Further documents (file paths, sorted) that hold a chunk of the same hash; only chunks that have some."""
+
+    def count(self, model: str = "") -> Count:
+        """`embedded_chunks` are those of `model`; without one, of the model that has the most."""
 
     def failures(self) -> list[Failure]: ...
 
@@ -215,20 +220,23 @@ class Catalog(Protocol):
 
     def columns(self) -> Columns: ...
 
-    def put(self, results: Sequence[ReadResult]) -> list[tuple[int, list[int]]]:
+    def put(self, results: Sequence[ReadResult]) -> list[Stored]:
         """Store documents with their chunks in one transaction, replacing what their paths held.
 
-        Returns (document id, chunk ids) per result. Ids are never reused.
+        Returns the ids per result, in order. Ids are never reused. A stored path is no longer a failure.
         """
 
     def remove(self, file_paths: Sequence[str]) -> tuple[list[int], list[int]]:
         """Drop documents; returns (document ids, chunk ids) dropped."""
 
-    def move(self, old: str, new: SourceFile) -> int | None:
-        """Give a document another path without touching its chunks' ids; returns its id."""
+    def move(self, old: str, new: SourceFile, *, title: str | None = None) -> int | None:
+        """Give a document another path (and title) without touching its chunks' ids; returns its id.
+
+        None where `old` is unknown or the new path is already taken.
+        """
 
     def known(self) -> dict[str, tuple[int, int, str]]:
-        """file_path → (size, mtime_ns, content_hash) of every document, and of every failed file."""
+        """file_path → (size, mtime_ns, content_hash) of every document, and of every failed file (hash empty)."""
 
     def touch(self, file_path: str, size: int, mtime_ns: int) -> None:
         """Remember a new mtime of unchanged content."""
@@ -244,10 +252,20 @@ class Catalog(Protocol):
     def windows(self, model: str) -> Iterator[tuple[int, str]]:
         """(window id, window hash) of every embedded chunk."""
 
+    def forget(self, model: str) -> None:
+        """Drop what is remembered of a model's windows: all its chunks are pending again."""
+
+    @property
+    def identity(self) -> str:
+        """Made at random with the file: a projection that was made for another one must be rebuilt."""
+
     def set_meta(self, key: str, value: str) -> None: ...
 
     def bump(self) -> int:
         """Commit a new generation and return it."""
+
+    def verify(self) -> list[str]:
+        """Sentences about what is inconsistent; empty where all is well. Reads everything."""
 
     def close(self) -> None: ...
 
@@ -256,11 +274,18 @@ class LexicalIndex(Protocol):
     """Postings: which chunks hold which terms."""
 
     def put(self, items: Iterable[tuple[int, int, Document, LexicalEntry]]) -> None:
-        """(chunk id, document id, its document, its entry); visible after `commit`."""
+        """(chunk id, document id, its document, its entry); visible after `commit`.
+
+        Adds: what an id held before must be deleted first (in the same commit is fine).
+        """
 
     def delete(self, doc_ids: Iterable[int]) -> None: ...
 
     def commit(self, generation: int) -> None: ...
+
+    @property
+    def generation(self) -> int:
+        """Of the last commit; 0 where there was none."""
 
     def search(self, query: AnalyzedQuery, selection: Selection, limit: int) -> Ranking:
         """Best chunks by BM25 over weighted fields; `scores` are BM25 over the most this query could reach."""

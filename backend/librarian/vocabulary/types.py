@@ -181,6 +181,8 @@ class Failure:
     kind: Literal["failed", "skipped"]
     reason: str  #: a short stable word: too_large, binary, unreadable, in_root, extension, ignored, …
     detail: str = ""
+    size: int = 0  #: with `mtime_ns`, of the file when it failed: it is read again once they differ
+    mtime_ns: int = 0
 
 
 # -- what is stored ----------------------------------------------------------------------------------------------
@@ -196,8 +198,22 @@ class StoredChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class Stored:
+    """What one `put` did: the new ids, and the ids of what the path held before, gone for good."""
+
+    doc_id: int
+    chunk_ids: tuple[int, ...]
+    dropped_doc_ids: tuple[int, ...] = ()
+    dropped_chunk_ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document as the catalog gives it back; `document.text` is only filled where asked for."""
+    """A document as the catalog gives it back.
+
+    `document.text`, `blocks`, `page_starts`, `excluded`, `links` and `front_matter` are only filled where the text was
+    asked for.
+    """
 
     doc_id: int
     document: Document
@@ -248,12 +264,32 @@ class Selection:
     """Which chunks may be answered with, in both notations: the filters, and a mask over chunk ids.
 
     `mask` has shape (highest chunk id + 1,), dtype bool; None where everything passes. `count` is the number of
-    chunks that pass.
+    chunks that pass. `doc_ids` are the documents that pass, ascending; None where all do. `allowed` names, for each
+    filter on product, component, file_type, doc_type, language, kind or tags, the stored values that it lets through
+    (any of), for indexes that filter by value; `complete` says that these alone make the selection.
     """
 
     filters: Filters
     mask: npt.NDArray[np.bool_] | None
     count: int
+    doc_ids: Ids | None = None
+    allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    complete: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FieldWeights:
+    """How much a term counts in each field of the keyword index.
+
+    Measured on 167 judged questions over the Ray documentation (nDCG@10): body alone 0.409, body 1 + title 0.5 +
+    headings 0.5 0.511; title 2 + headings 1 + path 1 falls to 0.431.
+    """
+
+    body: float = 1.0
+    title: float = 0.5
+    headings: float = 0.5
+    path: float = 0.2
+    identifiers: float = 1.0
 
 
 # -- what is asked and answered ------------------------------------------------------------------------------------
