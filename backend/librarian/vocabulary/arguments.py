@@ -1,0 +1,166 @@
+"""What every verb is asked, once: names, kinds and descriptions of arguments, for every door that takes them by name.
+
+Here a door learns whether an argument exists and has a usable type; what values mean and may be is the desk's to say.
+Weak callers are met halfway: `"7"` is 7, `"true"` is true, `'["md"]'` and `"md,txt"` are lists, null is "not given".
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from .errors import CallerError
+
+Kind = Literal["text", "whole", "number", "flag", "texts"]
+
+ALIASES: Mapping[str, str] = {"search_mode": "mode", "hybrid_weight": "semantic_weight"}
+"""Names from older documents that are still understood, though no schema shows them."""
+
+_WANTED: Mapping[Kind, str] = {
+    "text": "a string",
+    "whole": "a whole number",
+    "number": "a number",
+    "flag": "true or false",
+    "texts": "a list of strings",
+}
+_JSON: Mapping[Kind, dict[str, object]] = {
+    "text": {"type": "string"},
+    "whole": {"type": "integer"},
+    "number": {"type": "number"},
+    "flag": {"type": "boolean"},
+    "texts": {"type": "array", "items": {"type": "string"}},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a verb; `limits` are JSON Schema keywords (minimum, enum, default …) shown to callers."""
+
+    name: str
+    kind: Kind = "text"
+    description: str = ""
+    required: bool = False
+    limits: Mapping[str, object] = field(default_factory=dict)
+
+    def schema(self) -> dict[str, object]:
+        """The argument as JSON Schema, without title and without a null-union: what may be null may be left out."""
+        described = {"description": self.description} if self.description else {}
+        return {**_JSON[self.kind], **self.limits, **described}
+
+
+def schema_of(arguments: Sequence[Argument]) -> dict[str, object]:
+    """All arguments of a verb as one JSON Schema object that allows no others."""
+    schema: dict[str, object] = {"type": "object", "properties": {item.name: item.schema() for item in arguments}}
+    if required := [item.name for item in arguments if item.required]:
+        schema["required"] = required
+    return {**schema, "additionalProperties": False}
+
+
+def checked(verb: str, arguments: Sequence[Argument], given: Mapping[str, object]) -> dict[str, object]:
+    """`given` under real names with usable types; null is left out.
+
+    Raises `CallerError` for an argument that doesn't exist (with the nearest name), is missing, is given under two
+    names or can't be of its kind.
+
+    >>> takes = [Argument("query", required=True), Argument("mode")]
+    >>> checked("search", takes, {"query": "a", "search_mode": "keyword"})
+    {'query': 'a', 'mode': 'keyword'}
+    """
+    known = {item.name: item for item in arguments}
+    taken: dict[str, object] = {}
+    for name, value in given.items():
+        real = name if name in known else ALIASES.get(name, name)
+        if real not in known:
+            raise _unknown(verb, name, value, list(known))
+        if real in taken:
+            raise CallerError(f"{verb} was given {real} twice: {real} and {name}.", hint=f"Pass {real} only.")
+        if value is not None:
+            taken[real] = _converted(known[real], value)
+    for item in arguments:
+        if item.required and item.name not in taken:
+            raise CallerError(
+                f"{verb} needs the argument {item.name} ({_WANTED[item.kind]}).",
+                hint=item.description.rstrip(".") + ".",
+            )
+    return taken
+
+
+def shortened(value: object, limit: int = 80) -> str:
+    """A value as it may stand in an error message."""
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def nearest(word: str, names: Sequence[str]) -> str | None:
+    """The name most like `word`, or None where none is near (difflib ratio ≥ 0.5)."""
+    found = difflib.get_close_matches(word.lower(), names, 1, 0.5)
+    return found[0] if found else None
+
+
+def _unknown(verb: str, name: str, value: object, names: list[str]) -> CallerError:
+    message = f"{verb} has no argument {shortened(name)} (given: {shortened(value)})."
+    near = nearest(name, [*names, *(alias for alias, real in ALIASES.items() if real in names)])
+    hint = f"Did you mean {ALIASES.get(near, near)!r}?" if near is not None else ""
+    takes = f"It takes {', '.join(names)}." if names else "It takes no arguments."
+    return CallerError(message, hint=f"{hint} {takes}".strip())
+
+
+def _converted(argument: Argument, value: object) -> object:
+    match argument.kind:
+        case "text":
+            if isinstance(value, str):
+                return value
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                return str(value)
+        case "whole":
+            number = _number(value)
+            if number is not None and number.is_integer():
+                return int(number)
+        case "number":
+            if (number := _number(value)) is not None:
+                return number
+        case "flag":
+            if isinstance(value, bool):
+                return value
+            if isinstance(value, str) and value.strip().lower() in _FLAGS:
+                return _FLAGS[value.strip().lower()]
+        case "texts":
+            if (texts := _texts(value)) is not None:
+                return texts
+    raise CallerError(
+        f"{argument.name} must be {_WANTED[argument.kind]}, not {shortened(value)}.",
+        hint=argument.description.rstrip(".") + "." if argument.description else "",
+    )
+
+
+_FLAGS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float | str):
+        try:
+            number = float(value)
+        except (ValueError, OverflowError):
+            return None
+        return number if abs(number) < 1e15 else None  # neither infinite nor NaN, and exact as a whole number
+    return None
+
+
+def _texts(value: object) -> list[str] | None:
+    if isinstance(value, str):
+        text = value.strip()
+        if text.startswith("["):
+            try:
+                value = json.loads(text)
+            except ValueError:
+                return None
+        else:
+            return [part.strip() for part in text.split(",") if part.strip()]
+    if isinstance(value, Sequence) and all(isinstance(item, str) for item in value):
+        return list(value)
+    return None

@@ -1,0 +1,124 @@
+"""The desk as its doors see it: every verb once, synchronous, with the tools' argument names.
+
+A door translates between its wire and these verbs and knows nothing behind them. Values (ranges, modes, dates, names)
+are checked by the desk, so that every door gives the same sentence; an argument left out has the desk's default.
+Every verb raises `CallerError`, `NotFound`, `Busy`, `SetupError` or `Unavailable`; anything else is a bug.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from .protocols import Budget
+from .wire import (
+    AnalyzeAnswer,
+    ClearedAnswer,
+    ComponentsAnswer,
+    DocumentAnswer,
+    EmailSearchAnswer,
+    HealthAnswer,
+    ProductsAnswer,
+    SearchAnswer,
+    StatusAnswer,
+    ThreadAnswer,
+)
+
+ResourceRow = tuple[str, str, str, str]  #: uri, title, file type with its dot, last modified (ISO 8601)
+
+
+class Desk(Protocol):
+    """What `librarian.desk.Librarian` does for the doors. Safe to call from several threads at once."""
+
+    def search(
+        self,
+        query: str,
+        *,
+        product: str | None = None,
+        component: str | None = None,
+        file_types: Sequence[str] | None = None,
+        max_results: int | None = None,
+        offset: int = 0,
+        mode: str | None = None,
+        semantic_weight: float | None = None,
+        include_parent_context: bool = False,
+        doc_type: str | None = None,
+        tags: Sequence[str] | None = None,
+        language: str | None = None,
+        modified_after: str | None = None,
+        modified_before: str | None = None,
+        max_per_document: int | None = None,
+        max_tokens: int | None = None,
+        hypothetical_answer: str | None = None,
+        budget: Budget | None = None,
+    ) -> SearchAnswer:
+        """Passages that answer `query`, best first."""
+
+    def search_emails(
+        self,
+        query: str = "",
+        *,
+        sender: str | None = None,
+        thread_id: str | None = None,
+        subject_contains: str | None = None,
+        has_attachments: bool | None = None,
+        date_after: str | None = None,
+        date_before: str | None = None,
+        product: str | None = None,
+        component: str | None = None,
+        max_results: int | None = None,
+        offset: int = 0,
+        mode: str | None = None,
+        semantic_weight: float | None = None,
+        max_per_thread: int = 1,
+        max_tokens: int | None = None,
+        budget: Budget | None = None,
+    ) -> EmailSearchAnswer:
+        """Mails that answer `query`, or, where it is empty, the newest that pass the filters."""
+
+    def get_thread(self, thread_id: str, *, budget: Budget | None = None) -> ThreadAnswer:
+        """A conversation, oldest mail first."""
+
+    def get_document(
+        self,
+        path: str,
+        *,
+        section: str | None = None,
+        line_start: int | None = None,
+        line_end: int | None = None,
+        max_chars: int = 20_000,
+        budget: Budget | None = None,
+    ) -> DocumentAnswer:
+        """A document or a part of it. `path` is a file path, a result's id or its uri."""
+
+    def list_products(self, *, budget: Budget | None = None) -> ProductsAnswer: ...
+
+    def list_components(self, product: str, *, budget: Budget | None = None) -> ComponentsAnswer: ...
+
+    def status(self, *, budget: Budget | None = None) -> StatusAnswer: ...
+
+    def health(self, *, budget: Budget | None = None) -> HealthAnswer:
+        """Quick at any time; never waits for the index."""
+
+    def analyze(self, query: str, *, path: str | None = None, budget: Budget | None = None) -> AnalyzeAnswer: ...
+
+    def clear_cache(self, *, budget: Budget | None = None) -> ClearedAnswer: ...
+
+    def resources(
+        self, cursor: str | None = None, *, budget: Budget | None = None
+    ) -> tuple[list[ResourceRow], str | None]:
+        """One page of documents by path, and the cursor of the next; None after the last."""
+
+    def complete(
+        self, kind: str, value: str, context: Mapping[str, str] | None = None, *, budget: Budget | None = None
+    ) -> list[str]:
+        """Values that go on from `value`, nearest first.
+
+        `kind`: product | component | path | heading | thread. `context`: arguments already filled in.
+        """
+
+    def instructions(self) -> str:
+        """When to use this library and what it holds, for a model: under 2,048 characters."""
+
+    def on_generation(self, callback: Callable[[int], None]) -> Callable[[], None] | None:
+        """Call `callback` with the new generation after each refresh, from whatever thread; returns what ends it."""

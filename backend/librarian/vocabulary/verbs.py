@@ -1,0 +1,175 @@
+"""The verbs by which doors that take arguments by name know the desk: tool name, arguments, answer.
+
+MCP's input schemas, REST's bodies and query strings, and OpenAPI are all made from this table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import get_args
+
+from .arguments import Argument
+from .types import Mode
+from .wire import (
+    AnalyzeAnswer,
+    ClearedAnswer,
+    ComponentsAnswer,
+    DocumentAnswer,
+    EmailSearchAnswer,
+    ProductsAnswer,
+    SearchAnswer,
+    StatusAnswer,
+    ThreadAnswer,
+    Wire,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A verb of the desk: `method` is its name there, `name` what outsiders call it."""
+
+    name: str
+    method: str
+    title: str
+    description: str
+    arguments: tuple[Argument, ...]
+    answer: type[Wire]
+
+
+_PRODUCT = Argument("product", description="Only this product (list_products)")
+_COMPONENT = Argument("component", description="Only this component (list_components)")
+_MAX_RESULTS = Argument("max_results", "whole", limits={"minimum": 1, "maximum": 50, "default": 10})
+_OFFSET = Argument("offset", "whole", "next_offset of the page before", limits={"minimum": 0, "default": 0})
+_MODE = Argument("mode", limits={"enum": list(get_args(Mode))}, description="Leave out for the library's default")
+_WEIGHT = Argument("semantic_weight", "number", "0 = words only, 1 = meaning only", limits={"minimum": 0, "maximum": 1})
+_MAX_TOKENS = Argument("max_tokens", "whole", "Whole results up to this many tokens", limits={"minimum": 1})
+
+SEARCH = Verb(
+    "search_documentation",
+    "search",
+    "Search the documentation",
+    "Find the passages of the indexed documentation that answer a question. Returns ranked passages with file, "
+    "heading, lines and an id to cite. Ask in plain words or with exact identifiers; read on with get_document.",
+    (
+        Argument(
+            "query",
+            description='The question. "quoted words" must occur, -word excludes',
+            required=True,
+            limits={"minLength": 1, "maxLength": 2000},
+        ),
+        _PRODUCT,
+        _COMPONENT,
+        Argument("file_types", "texts", 'Such as [".md", ".pdf"]'),
+        _MAX_RESULTS,
+        _OFFSET,
+        _MODE,
+        _WEIGHT,
+        Argument("include_parent_context", "flag", "Add summary, headings and neighbours", limits={"default": False}),
+        Argument("doc_type", description="api, guide, architecture, reference, readme or documentation"),
+        Argument("tags", "texts", "Any of these"),
+        Argument("language", description="ISO 639-1, such as en"),
+        Argument("modified_after", description="ISO 8601, inclusive"),
+        Argument("modified_before", description="ISO 8601, inclusive"),
+        Argument("max_per_document", "whole", "0 = no limit", limits={"minimum": 0}),
+        _MAX_TOKENS,
+        Argument("hypothetical_answer", description="A passage as the answer might read; improves mode hyde"),
+    ),
+    SearchAnswer,
+)
+SEARCH_EMAILS = Verb(
+    "search_emails",
+    "search_emails",
+    "Search the emails",
+    "Find indexed emails by question, sender, subject, date or thread. Without a query: the newest that pass the "
+    "filters.",
+    (
+        Argument("query", description="The question; may be empty with a filter", limits={"maxLength": 2000}),
+        Argument("sender", description="Part of name or address"),
+        Argument("thread_id"),
+        Argument("subject_contains"),
+        Argument("has_attachments", "flag"),
+        Argument("date_after", description="ISO 8601, inclusive"),
+        Argument("date_before", description="ISO 8601, inclusive"),
+        _PRODUCT,
+        _COMPONENT,
+        _MAX_RESULTS,
+        _OFFSET,
+        _MODE,
+        _WEIGHT,
+        Argument("max_per_thread", "whole", "0 = no limit", limits={"minimum": 0, "default": 1}),
+        _MAX_TOKENS,
+    ),
+    EmailSearchAnswer,
+)
+THREAD = Verb(
+    "get_email_thread",
+    "get_thread",
+    "Read an email thread",
+    "A whole conversation, oldest mail first, quotes folded.",
+    (Argument("thread_id", description="thread_id of a result of search_emails", required=True),),
+    ThreadAnswer,
+)
+DOCUMENT = Verb(
+    "get_document",
+    "get_document",
+    "Read a document",
+    "The text of an indexed document, whole, by section or by lines. Goes on at next_line where truncated.",
+    (
+        Argument("path", description="file_path, id or uri of a result", required=True),
+        Argument("section", description="A heading or its anchor; comes with its sub-sections"),
+        Argument("line_start", "whole", limits={"minimum": 1}),
+        Argument("line_end", "whole", limits={"minimum": 1}),
+        Argument("max_chars", "whole", "0 = all", limits={"minimum": 0, "default": 20000}),
+    ),
+    DocumentAnswer,
+)
+PRODUCTS = Verb(
+    "list_products", "list_products", "List products", "The products that the library documents.", (), ProductsAnswer
+)
+COMPONENTS = Verb(
+    "list_components",
+    "list_components",
+    "List components",
+    "The components of a product, with their number of documents.",
+    (Argument("product", description="A name from list_products", required=True),),
+    ComponentsAnswer,
+)
+STATUS = Verb(
+    "get_index_status",
+    "status",
+    "Index status",
+    "What is indexed, how far indexing is, what failed or was skipped and why, which models answer.",
+    (),
+    StatusAnswer,
+)
+ANALYZE = Verb(
+    "analyze_query",
+    "analyze",
+    "Analyze a query",
+    "How a question is understood and which mode suits it; with path, why that document is not found for it.",
+    (
+        Argument("query", description="The question", required=True, limits={"minLength": 1, "maxLength": 2000}),
+        Argument("path", description="A document that ought to be found"),
+    ),
+    AnalyzeAnswer,
+)
+CLEAR_CACHE = Verb(
+    "clear_search_cache",
+    "clear_cache",
+    "Clear the search cache",
+    "Forget cached answers and query embeddings; the index is untouched.",
+    (),
+    ClearedAnswer,
+)
+
+VERBS: tuple[Verb, ...] = (
+    SEARCH,
+    SEARCH_EMAILS,
+    THREAD,
+    DOCUMENT,
+    PRODUCTS,
+    COMPONENTS,
+    STATUS,
+    ANALYZE,
+    CLEAR_CACHE,
+)
