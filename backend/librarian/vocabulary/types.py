@@ -152,6 +152,19 @@ class Chunk:
     hash: str = ""  #: first 16 hex digits of SHA-256 over embedding prefix and text
 
 
+def embedding_prefix(document: Document, heading_path: tuple[str, ...]) -> str:
+    """What stands in front of a chunk when it is embedded: `title > heading > heading`.
+
+    A title made from the file's name is left out, so that a rename embeds nothing; a heading equal to the one before
+    it (the first heading often is the title) is said once.
+    """
+    parts: list[str] = []
+    for part in (document.title if document.title_in_text else "", *heading_path):
+        if part and (not parts or parts[-1] != part):
+            parts.append(part)
+    return " > ".join(parts)
+
+
 @dataclass(frozen=True, slots=True)
 class LexicalEntry:
     """What the keyword index stores of one chunk: analysed tokens joined by single spaces, field by field."""
