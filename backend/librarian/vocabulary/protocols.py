@@ -208,6 +208,9 @@ class Columns(Protocol):
     def select(self, filters: Filters) -> Selection:
         """The chunks that pass the filters."""
 
+    def only(self, chunk_ids: Ids) -> Selection:
+        """Just these chunks: a mask of full length with no filters, for scoring given candidates."""
+
     def languages(self) -> tuple[str, ...]:
         """Languages that documents are written in, most frequent first."""
 
