@@ -1,0 +1,77 @@
+"""Joining opinions: every leg is a ranking, and these are the ways to make one order of several.
+
+Both return, per id, the contributions whose `math.fsum` is the id's score, so that an explanation can't disagree with
+the order. `ordered` sorts by that sum, ties by id. The ids may be passages or documents.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from librarian.vocabulary.types import Contribution, Ranking
+
+Fused = dict[int, tuple[Contribution, ...]]
+
+
+def rrf(rankings: Sequence[Ranking], k: int = 10, weights: Mapping[str, float] | None = None) -> Fused:
+    """Reciprocal rank fusion: an id's points in a ranking are `weight / (k + rank)`.
+
+    Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods",
+    SIGIR 2009; their k is 60, a smaller k trusts first places more.
+
+    >>> keyword = Ranking("keyword", ids=(7, 8), raw=(3.0, 1.0), scores=(0.6, 0.2))
+    >>> semantic = Ranking("semantic", ids=(8, 9), raw=(0.5, 0.4), scores=(0.5, 0.4))
+    >>> fused = rrf([keyword, semantic], k=10)
+    >>> [(id, round(score(fused[id]), 4)) for id in ordered(fused)]  # 8: 1/12 + 1/11
+    [(8, 0.1742), (7, 0.0909), (9, 0.0833)]
+    """
+    gathered: dict[int, list[Contribution]] = {}
+    for ranking in rankings:
+        weight = 1.0 if weights is None else weights.get(ranking.source, 1.0)
+        for rank, (id, raw) in enumerate(zip(ranking.ids, ranking.raw, strict=True), start=1):
+            gathered.setdefault(id, []).append(Contribution(ranking.source, rank, raw, weight / (k + rank)))
+    return {id: tuple(reasons) for id, reasons in gathered.items()}
+
+
+def weighted(rankings: Sequence[Ranking], weights: Mapping[str, float]) -> Fused:
+    """Weighted sum of absolute scores: an id's points in a ranking are `weight × score`.
+
+    Scores are each source's own 0–1 form and are never stretched per query, so a weak best stays weak.
+
+    >>> keyword = Ranking("keyword", ids=(7, 8), raw=(3.0, 1.0), scores=(0.6, 0.2))
+    >>> semantic = Ranking("semantic", ids=(8, 9), raw=(0.5, 0.4), scores=(0.5, 0.4))
+    >>> fused = weighted([keyword, semantic], {"keyword": 0.25, "semantic": 0.75})
+    >>> [(id, round(score(fused[id]), 4)) for id in ordered(fused)]  # 8: 0.25 × 0.2 + 0.75 × 0.5
+    [(8, 0.425), (9, 0.3), (7, 0.15)]
+    """
+    gathered: dict[int, list[Contribution]] = {}
+    for ranking in rankings:
+        weight = weights[ranking.source]
+        for rank, (id, raw, own) in enumerate(zip(ranking.ids, ranking.raw, ranking.scores, strict=True), start=1):
+            gathered.setdefault(id, []).append(Contribution(ranking.source, rank, raw, weight * own))
+    return {id: tuple(reasons) for id, reasons in gathered.items()}
+
+
+def score(why: Iterable[Contribution]) -> float:
+    """The sum of the reasons; `fsum`, so that their order can't matter."""
+    return math.fsum(reason.points for reason in why)
+
+
+def ordered(fused: Mapping[int, tuple[Contribution, ...]]) -> list[int]:
+    """Ids by score, best first, ties by id."""
+    return sorted(fused, key=lambda id: (-score(fused[id]), id))
+
+
+def ranking_of(
+    source: str, scored: Mapping[int, float], scores: Mapping[int, float] | None = None, *, ms: float = 0.0
+) -> Ranking:
+    """A ranking from id → raw score, best first, ties by id; `scores` are their 0–1 form where it differs.
+
+    >>> ranking_of("x", {3: 0.5, 1: 0.5, 2: 0.9}).ids
+    (2, 1, 3)
+    """
+    ids = tuple(sorted(scored, key=lambda id: (-scored[id], id)))
+    raw = tuple(scored[id] for id in ids)
+    own = raw if scores is None else tuple(scores[id] for id in ids)
+    return Ranking(source, ids, raw, own, ms=ms)

@@ -1,0 +1,28 @@
+"""What can be set about finding; the defaults are what measurement on judged questions chose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from librarian.vocabulary.types import Fusion, Mode
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """How questions are answered. Scores and weights are in 0–1, lengths in characters."""
+
+    mode: Mode = "auto"  #: the mode that runs where a question names none
+    fusion: Fusion = "learned"
+    rrf_k: int = 10  #: RRF's constant; 10 was better than the paper's 60 on every judged set tried
+    keyword_weight: float = 0.5  #: of `weighted` fusion
+    semantic_weight: float = 0.5
+    candidates: int = 100  #: passages that one answer may page through
+    depth: int = 400  #: passages read per leg, so that a document's further passages count as evidence
+    similarity_threshold: float = 0.05  #: cosines up to this don't count as a match
+    rerank_candidates: int = 50
+    rerank_multiplier: int = 5  #: rerank reads at least this many times `max_results`
+    rerank_keyword_threshold: float = 0.1  #: below this keyword score the model-free stage drops a candidate
+    rerank_semantic_share: float = 0.7  #: of the model-free rerank stage; the rest is the keyword score's
+    hyde_query_share: float = 0.4  #: of the combined embedding; the rest is the hypothetical answer's
+    snippet_length: int = 320  #: a target; a snippet never exceeds 600
+    semantic_timeout_ms: float = 10_000.0  #: longest wait for the semantic leg before the answer goes out without it
