@@ -23,15 +23,15 @@ def rrf(rankings: Sequence[Ranking], k: int = 10, weights: Mapping[str, float] |
     >>> keyword = Ranking("keyword", ids=(7, 8), raw=(3.0, 1.0), scores=(0.6, 0.2))
     >>> semantic = Ranking("semantic", ids=(8, 9), raw=(0.5, 0.4), scores=(0.5, 0.4))
     >>> fused = rrf([keyword, semantic], k=10)
-    >>> [(id, round(score(fused[id]), 4)) for id in ordered(fused)]  # 8: 1/12 + 1/11
+    >>> [(key, round(score(fused[key]), 4)) for key in ordered(fused)]  # 8: 1/12 + 1/11
     [(8, 0.1742), (7, 0.0909), (9, 0.0833)]
     """
     gathered: dict[int, list[Contribution]] = {}
     for ranking in rankings:
         weight = 1.0 if weights is None else weights.get(ranking.source, 1.0)
-        for rank, (id, raw) in enumerate(zip(ranking.ids, ranking.raw, strict=True), start=1):
-            gathered.setdefault(id, []).append(Contribution(ranking.source, rank, raw, weight / (k + rank)))
-    return {id: tuple(reasons) for id, reasons in gathered.items()}
+        for rank, (key, raw) in enumerate(zip(ranking.ids, ranking.raw, strict=True), start=1):
+            gathered.setdefault(key, []).append(Contribution(ranking.source, rank, raw, weight / (k + rank)))
+    return {key: tuple(reasons) for key, reasons in gathered.items()}
 
 
 def weighted(rankings: Sequence[Ranking], weights: Mapping[str, float]) -> Fused:
@@ -42,15 +42,15 @@ def weighted(rankings: Sequence[Ranking], weights: Mapping[str, float]) -> Fused
     >>> keyword = Ranking("keyword", ids=(7, 8), raw=(3.0, 1.0), scores=(0.6, 0.2))
     >>> semantic = Ranking("semantic", ids=(8, 9), raw=(0.5, 0.4), scores=(0.5, 0.4))
     >>> fused = weighted([keyword, semantic], {"keyword": 0.25, "semantic": 0.75})
-    >>> [(id, round(score(fused[id]), 4)) for id in ordered(fused)]  # 8: 0.25 × 0.2 + 0.75 × 0.5
+    >>> [(key, round(score(fused[key]), 4)) for key in ordered(fused)]  # 8: 0.25 × 0.2 + 0.75 × 0.5
     [(8, 0.425), (9, 0.3), (7, 0.15)]
     """
     gathered: dict[int, list[Contribution]] = {}
     for ranking in rankings:
         weight = weights[ranking.source]
-        for rank, (id, raw, own) in enumerate(zip(ranking.ids, ranking.raw, ranking.scores, strict=True), start=1):
-            gathered.setdefault(id, []).append(Contribution(ranking.source, rank, raw, weight * own))
-    return {id: tuple(reasons) for id, reasons in gathered.items()}
+        for rank, (key, raw, own) in enumerate(zip(ranking.ids, ranking.raw, ranking.scores, strict=True), start=1):
+            gathered.setdefault(key, []).append(Contribution(ranking.source, rank, raw, weight * own))
+    return {key: tuple(reasons) for key, reasons in gathered.items()}
 
 
 def score(why: Iterable[Contribution]) -> float:
@@ -60,7 +60,7 @@ def score(why: Iterable[Contribution]) -> float:
 
 def ordered(fused: Mapping[int, tuple[Contribution, ...]]) -> list[int]:
     """Ids by score, best first, ties by id."""
-    return sorted(fused, key=lambda id: (-score(fused[id]), id))
+    return sorted(fused, key=lambda key: (-score(fused[key]), key))
 
 
 def ranking_of(
@@ -71,7 +71,7 @@ def ranking_of(
     >>> ranking_of("x", {3: 0.5, 1: 0.5, 2: 0.9}).ids
     (2, 1, 3)
     """
-    ids = tuple(sorted(scored, key=lambda id: (-scored[id], id)))
-    raw = tuple(scored[id] for id in ids)
-    own = raw if scores is None else tuple(scores[id] for id in ids)
+    ids = tuple(sorted(scored, key=lambda key: (-scored[key], key)))
+    raw = tuple(scored[key] for key in ids)
+    own = raw if scores is None else tuple(scores[key] for key in ids)
     return Ranking(source, ids, raw, own, ms=ms)
