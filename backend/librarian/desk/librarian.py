@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any
 
 from ..vocabulary import wire
+from ..vocabulary.desk_protocol import ResourceRow
 from ..vocabulary.errors import CallerError, NotFound
 from ..vocabulary.protocols import Budget
-from ..vocabulary.types import Filters, IndexReport, SearchOutcome
+from ..vocabulary.types import Filters, IndexReport, SearchOutcome, StoredDocument
 from . import addresses, answers, questions
 from . import arguments as check
 from .browsing import newest_first
@@ -21,9 +22,7 @@ from .parts import Parts
 from .reading import read
 from .state import StateReport, skipped
 
-CompletionKind = Literal["product", "component", "path", "heading", "subject"]
 RESOURCES_PER_PAGE = 200
-COMPLETIONS = 100  #: MCP allows at most 100 values
 
 
 class Librarian:
@@ -122,7 +121,7 @@ class Librarian:
         with self._parts.catalog.read() as reader:
             return reader.products()
 
-    def analyze(self, query: str, path: str | None = None, *, budget: Budget | None = None) -> wire.AnalyzeAnswer:
+    def analyze(self, query: str, *, path: str | None = None, budget: Budget | None = None) -> wire.AnalyzeAnswer:
         """What kind of question it is, which mode suits it, and with `path` where that document falls out."""
         text = check.query_text(query, self._parts.options.max_query_length)
         analysis = self._parts.analyst.analyze(text)
@@ -138,7 +137,7 @@ class Librarian:
             update={"why_not": self._parts.analyst.why_not(asked, file_path, budget or Budget())}
         )
 
-    def clear_cache(self) -> wire.ClearedAnswer:
+    def clear_cache(self, *, budget: Budget | None = None) -> wire.ClearedAnswer:
         """Forget cached answers (query embeddings stay: they don't depend on the library)."""
         return wire.ClearedAnswer(
             cleared=sum(cache.clear() for name, cache in self._parts.caches.items() if name != "query_embedding")
@@ -149,11 +148,11 @@ class Librarian:
     def get_document(
         self,
         path: str,
+        *,
         section: str | None = None,
         line_start: int | None = None,
         line_end: int | None = None,
         max_chars: int | None = 20_000,
-        *,
         budget: Budget | None = None,
     ) -> wire.DocumentAnswer:
         """A document, or one section with its sub-sections, or some of its lines."""
@@ -205,7 +204,7 @@ class Librarian:
             raise NotFound(f"No thread {wanted!r}.", hint=hint)
         return answers.thread(wanted, mails)
 
-    def list_products(self) -> wire.ProductsAnswer:
+    def list_products(self, *, budget: Budget | None = None) -> wire.ProductsAnswer:
         """Products with the number of their components and documents."""
         products = self._products()
         return wire.ProductsAnswer(
@@ -216,7 +215,7 @@ class Librarian:
             total=len(products),
         )
 
-    def list_components(self, product: str) -> wire.ComponentsAnswer:
+    def list_components(self, product: str, *, budget: Budget | None = None) -> wire.ComponentsAnswer:
         """The components of one product."""
         products = self._products()
         name = check.known_name("product", product, list(products), hint="Use list_products to see what is indexed.")
@@ -230,11 +229,11 @@ class Librarian:
 
     # -- the library itself --------------------------------------------------------------------------------------
 
-    def status(self) -> wire.StatusAnswer:
+    def status(self, *, budget: Budget | None = None) -> wire.StatusAnswer:
         """What is indexed, what isn't and why, and how far work has come."""
         return self._state.status()
 
-    def health(self) -> wire.HealthAnswer:
+    def health(self, *, budget: Budget | None = None) -> wire.HealthAnswer:
         """Whether all is well, in one short answer."""
         return self._state.health()
 
@@ -269,7 +268,7 @@ class Librarian:
             }
         )
 
-    def check(self, repair: bool = False) -> wire.CheckAnswer:
+    def check(self, *, repair: bool = False, budget: Budget | None = None) -> wire.CheckAnswer:
         """Hold catalog, keyword index, vectors and folder against each other; with `repair`, mend what differs."""
         return self._parts.check(repair)
 
@@ -279,32 +278,27 @@ class Librarian:
 
     # -- for hosts -----------------------------------------------------------------------------------------------
 
-    def resources(self, cursor: str | None = None) -> tuple[list[dict[str, str]], str | None]:
-        """A page of documents as (uri, name, title, file_type, last_modified), and the next page's cursor."""
-        after = cursor or ""
-        page: list[dict[str, str]] = []
+    def resources(
+        self, cursor: str | None = None, *, budget: Budget | None = None
+    ) -> tuple[list[ResourceRow], str | None]:
+        """A page of documents, and the next page's cursor: the last path of this one."""
+        after, last = cursor or "", ""
+        page: list[ResourceRow] = []
         with self._parts.catalog.read() as reader:
             for stored in reader.iter_documents():
                 document = stored.document
                 if document.file_path <= after:
                     continue
                 if len(page) == RESOURCES_PER_PAGE:
-                    return page, page[-1]["name"]
-                page.append(
-                    {
-                        "uri": addresses.uri(document.file_path),
-                        "name": document.file_path,
-                        "title": document.title,
-                        "file_type": document.file_type,
-                        "last_modified": document.last_modified,
-                    }
-                )
+                    return page, last
+                last = document.file_path
+                page.append((addresses.uri(last), document.title, document.file_type, document.last_modified))
         return page, None
 
     def complete(
-        self, kind: CompletionKind, value: str, context: Mapping[str, str] | None = None
-    ) -> tuple[list[str], int]:
-        """Names that begin with (or else contain) `value`: at most 100, and how many there are."""
+        self, kind: str, value: str, context: Mapping[str, str] | None = None, *, budget: Budget | None = None
+    ) -> list[str]:
+        """Names that begin with `value`, then those that contain it. For mails `thread` completes to their ids by subject."""
         context = context or {}
         with self._parts.catalog.read() as reader:
             products = reader.products()
@@ -316,15 +310,25 @@ class Librarian:
             elif kind == "heading":
                 stored = reader.document_by_path(context.get("path", ""), text=False)
                 names = [heading.text for heading in stored.document.headings] if stored else []
-            elif kind == "subject":
-                mails = reader.iter_documents(Filters(kind="email"))
-                names = sorted({stored.document.email.subject for stored in mails if stored.document.email})
+            elif kind == "thread":
+                return self._threads(reader.iter_documents(Filters(kind="email")), value)
             else:
                 names = [stored.document.file_path for stored in reader.iter_documents()]
         low = value.lower()
         found = [name for name in names if name.lower().startswith(low)]
         found += [name for name in names if low in name.lower() and not name.lower().startswith(low)]
-        return found[:COMPLETIONS], len(found)
+        return found
+
+    @staticmethod
+    def _threads(mails: Iterable[StoredDocument], value: str) -> list[str]:
+        """Ids of threads whose subject or id holds `value`."""
+        low = value.lower()
+        found: dict[str, None] = {}
+        for stored in mails:
+            email = stored.document.email
+            if email and (low in email.subject.lower() or email.thread_id.lower().startswith(low)):
+                found.setdefault(email.thread_id)
+        return list(found)
 
     def instructions(self) -> str:
         """What a model should know before it asks, built from what the library holds; under 2,048 characters."""
@@ -345,6 +349,10 @@ class Librarian:
             "answerable=unlikely means that the library probably doesn't hold the answer: say so."
         )
         return text[:2047]
+
+    def on_generation(self, callback: Callable[[int], None]) -> Callable[[], None]:
+        """Call `callback` with the new generation after each change of the index; returns what ends it."""
+        return self._parts.indexing.on_generation(callback)
 
     def wait_until_ready(self, timeout_s: float | None = None) -> bool:
         """Block until nothing is left to read or embed; False where the time ran out first."""

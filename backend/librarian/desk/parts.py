@@ -54,6 +54,9 @@ class Indexing(Protocol):
     def wait_until_idle(self, timeout_s: float | None = None) -> bool:
         """True once nothing is left to read or to embed; False where the time ran out first."""
 
+    def on_generation(self, callback: Callable[[int], None]) -> Callable[[], None]:
+        """Call `callback` with each new generation, from whatever thread; returns what ends it."""
+
     @property
     def watching(self) -> bool: ...
 
