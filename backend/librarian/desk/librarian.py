@@ -298,7 +298,7 @@ class Librarian:
     def complete(
         self, kind: str, value: str, context: Mapping[str, str] | None = None, *, budget: Budget | None = None
     ) -> list[str]:
-        """Names that begin with `value`, then those that contain it. For mails `thread` completes to their ids by subject."""
+        """Names that begin with `value`, then those that contain it; a `thread` is found by its subject."""
         context = context or {}
         with self._parts.catalog.read() as reader:
             products = reader.products()
