@@ -1,0 +1,95 @@
+"""Arguments are checked once, and each refusal names the argument, the value and what would be right."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from librarian.desk import arguments as check
+from librarian.vocabulary.errors import CallerError, NotFound
+
+
+def test_a_mode_is_accepted_in_any_case() -> None:
+    assert check.mode_name(" Hybrid ") == "hybrid"
+
+
+def test_an_unknown_mode_names_the_six_and_the_nearest() -> None:
+    with pytest.raises(CallerError, match=r"mode 'semantik' is unknown.*keyword, semantic.*Did you mean 'semantic'"):
+        check.mode_name("semantik")
+
+
+@pytest.mark.parametrize("value", ["", "   ", None, 7])
+def test_an_empty_or_foreign_query_is_refused(value: object) -> None:
+    with pytest.raises(CallerError, match="query"):
+        check.query_text(value, 2000)
+
+
+def test_a_query_of_three_thousand_characters_is_refused_with_both_lengths() -> None:
+    with pytest.raises(CallerError, match="3000 characters; at most 2000"):
+        check.query_text("x" * 3000, 2000)
+
+
+@pytest.mark.parametrize(("value", "expected"), [(5, 5), ("5", 5), (5.0, 5)])
+def test_whole_numbers_come_in_three_spellings(value: object, expected: int) -> None:
+    assert check.whole_number("max_results", value, 1, 50) == expected
+
+
+@pytest.mark.parametrize("value", [0, 51, -1, "x", 1.5, True, None])
+def test_a_number_out_of_range_or_kind_names_the_argument(value: object) -> None:
+    with pytest.raises(CallerError, match="max_results"):
+        check.whole_number("max_results", value, 1, 50)
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1, "much", True, float("nan")])
+def test_a_weight_lies_between_zero_and_one(value: object) -> None:
+    with pytest.raises(CallerError, match="semantic_weight"):
+        check.fraction("semantic_weight", value)
+
+
+def test_file_types_are_one_spelling() -> None:
+    assert check.extensions(["md", ".MD", " .docx"]) == (".md", ".docx")
+    assert check.extensions("md, txt") == (".md", ".txt")
+    assert check.extensions(None) == ()
+
+
+def test_a_bare_date_means_its_first_or_its_last_moment() -> None:
+    assert check.moment("modified_after", "2025-03-01", end=False) == "2025-03-01T00:00:00Z"
+    assert check.moment("modified_before", "2025-03-01", end=True) == "2025-03-01T23:59:59.999999Z"
+
+
+def test_a_time_with_a_zone_becomes_utc() -> None:
+    assert check.moment("date_after", "2025-03-01T01:00:00+02:00", end=False) == "2025-02-28T23:00:00Z"
+
+
+@pytest.mark.parametrize("value", ["yesterday", "2025-13-01", "01/02/2025", 20250301, "0001-01-01T00:00:00+14:00"])
+def test_what_is_not_a_date_is_refused_with_an_example(value: object) -> None:
+    with pytest.raises(CallerError, match="ISO 8601"):
+        check.moment("modified_after", value, end=False)
+
+
+def test_a_name_is_found_in_any_case_and_a_wrong_one_names_the_nearest() -> None:
+    assert check.known_name("product", "RAY", ["ray", "fastapi"], hint="") == "ray"
+    with pytest.raises(NotFound, match=r"No product 'fastapy'.*Did you mean 'fastapi'"):
+        check.known_name("product", "fastapy", ["ray", "fastapi"], hint="Use list_products.")
+
+
+@given(st.one_of(st.none(), st.text(), st.integers(), st.floats(), st.lists(st.text()), st.booleans()))
+def test_any_value_at_all_is_accepted_or_refused_by_a_caller_error(value: object) -> None:
+    refusals = []
+    for name, checked in (
+        ("mode", check.mode_name),
+        ("file_types", check.extensions),
+        ("doc_type", check.doc_type_name),
+        ("moment", lambda given: check.moment("modified_after", given, end=True)),
+        ("fraction", lambda given: check.fraction("semantic_weight", given)),
+        ("number", lambda given: check.whole_number("offset", given, 0, None)),
+        ("tags", lambda given: check.strings("tags", given)),
+        ("truth", lambda given: check.truth("has_attachments", given)),
+        ("query", lambda given: check.query_text(given, 2000)),
+    ):
+        try:
+            checked(value)
+        except CallerError as error:
+            refusals.append((name, str(error)))
+    assert all(sentence for _, sentence in refusals)
