@@ -1,0 +1,203 @@
+"""Notices what changes below the root, and says so once it is quiet again.
+
+It only says *where* to look; what a change means is decided by looking at the files (`FileIndexer.refresh`). Watchers
+miss things, so the indexer also looks at everything from time to time.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from .folder_events import Ignored, Source, is_remote, kernel_events, polled_events
+
+logger = logging.getLogger(__name__)
+
+_IGNORED_NAMES = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
+_RETRY_S = 5.0
+
+
+def usually_ignored(folder: str) -> bool:
+    """Hidden folders and those of package managers, by name alone."""
+    name = os.path.basename(folder)
+    return name.startswith(".") or name in _IGNORED_NAMES
+
+
+class FileWatcher:
+    """Calls `on_change` with absolute paths of what came, changed, moved or went; a folder's path means all below it.
+
+    Changes are gathered until nothing happened for `debounce_ms`, at most twice that from the first. `on_lost` is
+    called with a reason where events were dropped, and `on_change` with the root itself: look at everything. Folders
+    for which `ignored` holds aren't watched. Reading files never fires.
+
+    Where the kernel tells nothing (a probe stays unanswered, the folder lies on a network file system, the allowance
+    of watches is used up), the folder is looked at every `poll_s` seconds; `polling` forces or forbids that.
+    """
+
+    def __init__(
+        self,
+        root: Path | str,
+        on_change: Callable[[frozenset[str]], None],
+        *,
+        debounce_ms: float = 1000,
+        ignored: Ignored = usually_ignored,
+        on_lost: Callable[[str], None] | None = None,
+        polling: bool | None = None,
+        poll_s: float = 5.0,
+        probe_s: float = 2.0,
+        retry_s: float = _RETRY_S,
+    ) -> None:
+        self._root = os.path.abspath(root)
+        self._on_change = on_change
+        self._quiet_s = debounce_ms / 1000
+        self._ignored = ignored
+        self._on_lost = on_lost
+        self._polling = polling
+        self._poll_s = poll_s
+        self._probe_s = probe_s
+        self._retry_s = retry_s
+        self._news = threading.Condition()
+        self._paths: set[str] = set()
+        self._lost: list[str] = []
+        self._first = 0.0
+        self._last = 0.0
+        self._problem = ""
+        self._source: Source | None = None
+        self._how: Literal["events", "polling", "off"] = "off"
+        self._stopping = False
+        self._thread: threading.Thread | None = None
+
+    @property
+    def how(self) -> Literal["events", "polling", "off"]:
+        """How changes are noticed now."""
+        return self._how
+
+    def problem(self) -> str:
+        """Why nothing is noticed now; empty where all is well."""
+        return self._problem
+
+    def start(self) -> None:
+        """Begin to watch; where the root isn't there yet, as soon as it is."""
+        if self._thread is not None:
+            return
+        self._stopping = False
+        self._arm()
+        self._thread = threading.Thread(target=self._run, name="file-watcher", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End watching; joins all threads. Changes not yet told are dropped."""
+        with self._news:
+            self._stopping = True
+            self._news.notify_all()
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join()
+        self._disarm()
+
+    def __enter__(self) -> FileWatcher:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    # -- told by the source ----------------------------------------------------------------------------------------
+
+    def changed(self, path: str) -> None:
+        """A source's news; not for callers."""
+        with self._news:
+            self._last = time.monotonic()
+            if not self._paths:
+                self._first = self._last
+            self._paths.add(path)
+            self._news.notify_all()
+
+    def lost(self, reason: str) -> None:
+        """A source's news; not for callers."""
+        logger.warning("changes below %s may have been missed: %s", self._root, reason)
+        with self._news:
+            self._lost.append(reason)
+        self.changed(self._root)
+
+    def gone(self, reason: str) -> None:
+        """A source's news; not for callers."""
+        with self._news:
+            if not self._problem:
+                logger.warning("%s isn't watched: %s", self._root, reason)
+            self._problem = reason
+            self._lost.append(reason)
+        self.changed(self._root)
+
+    # -- in the watcher's own thread -------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while True:
+            with self._news:
+                if self._stopping:
+                    return
+                due = self._due()
+                if due > 0:
+                    self._news.wait(min(due, self._retry_s) if self._problem else due)
+                    due = self._due()
+                if self._stopping:
+                    return
+                paths, lost = frozenset[str](), list[str]()
+                if due <= 0:
+                    paths, self._paths = frozenset(self._paths), set()
+                    lost, self._lost = self._lost, []
+            if self._problem:
+                self._disarm()
+                if self._arm():
+                    paths |= {self._root}
+            self._tell(paths, lost)
+
+    def _due(self) -> float:
+        """Seconds until the gathered changes are to be told."""
+        if not self._paths:
+            return threading.TIMEOUT_MAX
+        return min(self._last + self._quiet_s, self._first + 2 * self._quiet_s) - time.monotonic()
+
+    def _tell(self, paths: frozenset[str], lost: list[str]) -> None:
+        try:
+            for reason in lost:
+                if self._on_lost is not None:
+                    self._on_lost(reason)
+            if paths:
+                self._on_change(paths)
+        except Exception:
+            logger.exception("telling %d changes failed", len(paths))
+
+    def _arm(self) -> bool:
+        """Start a source; False where the root can't be watched now."""
+        self._problem = ""  # first, because a source may have bad news at once
+        try:
+            if self._polling is not True and (self._polling is False or not is_remote(self._root)):
+                try:
+                    self._source = kernel_events(self._root, self, self._ignored, self._probe_s)
+                except OSError as error:
+                    if self._polling is False or not os.path.isdir(self._root):
+                        raise
+                    logger.warning("%s is looked at every %g s: %s", self._root, self._poll_s, error)
+                self._how = "events"
+            if self._source is None:
+                if self._polling is False:
+                    raise OSError("the kernel tells nothing about this folder")
+                self._source = polled_events(self._root, self, self._ignored, self._poll_s)
+                self._how = "polling"
+        except OSError as error:
+            self._problem = f"{error.strerror or error}"
+            self._how = "off"
+            return False
+        return True
+
+    def _disarm(self) -> None:
+        source, self._source = self._source, None
+        self._how = "off"
+        if source is not None:
+            source.stop()

@@ -1,0 +1,386 @@
+"""Child processes for work that may hang, crash or eat memory: reading files, embedding passages.
+
+A task gets a child of its own while it runs, so a task that never ends is ended by killing the child, and a crash
+costs one task. Not a scheduler: one caller maps one stream of items at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Generic, TypeVar
+
+from .worker_child import ChildSettings, serve
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+logger = logging.getLogger(__name__)
+
+_GOODBYE_S = 5.0  # how long a child may take to end by itself once told to
+
+
+class WorkerDied(Exception):
+    """The child that ran a task ended without an answer."""
+
+
+class WorkerPool(Generic[T, R]):
+    """Runs a callable over items in child processes.
+
+    `factory` is called once in each child and gives the callable; it must be importable from the top level of a
+    module (or a `functools.partial` of such), because children are spawned, not forked. Where it raises, `map` raises
+    that error: no item is to blame.
+
+    `processes=0` runs everything in the calling process, without limits: for tests and for jobs not worth a child.
+    `timeout_s` is counted per item from its start; `memory_mb` is what a child may allocate beyond what it needed to
+    get ready; `nice` is added to the children's niceness.
+    """
+
+    def __init__(
+        self,
+        factory: Callable[[], Callable[[T], R]],
+        processes: int,
+        *,
+        timeout_s: float,
+        memory_mb: int | None = None,
+        nice: int = 10,
+        prefetch: int = 4,
+        start_timeout_s: float = 120.0,
+    ) -> None:
+        self._factory = factory
+        self._processes = processes
+        self._timeout_s = timeout_s
+        self._start_timeout_s = start_timeout_s
+        self._settings = ChildSettings(memory_mb=memory_mb, nice=nice)
+        self._window = max(1, processes * prefetch)
+        self._inline: Callable[[T], R] | None = None
+        self._busy = threading.Lock()
+        self._dispatcher: _Dispatcher[T, R] | None = None
+        self._closed = False
+
+    def map(self, items: Iterable[T]) -> Iterator[tuple[T, R | BaseException]]:
+        """Each item with its result, or with the error it ended in, in order of completion.
+
+        Errors besides those of the callable: `TimeoutError`, `MemoryError`, `WorkerDied`. At most
+        `processes × prefetch` items are taken ahead of the consumer, and taken in the consumer's thread. Leaving the
+        iterator early ends the tasks under way.
+        """
+        if self._closed:
+            raise RuntimeError("the worker pool is closed")
+        if not self._busy.acquire(blocking=False):
+            raise RuntimeError("the worker pool is already mapping")
+        try:
+            if self._processes == 0:
+                yield from self._map_inline(items)
+            else:
+                yield from self._map_children(items)
+        finally:
+            self._busy.release()
+
+    def close(self) -> None:
+        """End all children. Idempotent; a `map` under way in another thread ends with `WorkerDied`."""
+        self._closed = True
+        dispatcher, self._dispatcher = self._dispatcher, None
+        if dispatcher is not None:
+            dispatcher.close()
+        end = getattr(self._inline, "close", None)
+        self._inline = None
+        if callable(end):
+            end()
+
+    def pids(self) -> list[int]:
+        """Process ids of the children alive."""
+        return self._dispatcher.pids() if self._dispatcher else []
+
+    def __enter__(self) -> WorkerPool[T, R]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _map_inline(self, items: Iterable[T]) -> Iterator[tuple[T, R | BaseException]]:
+        if self._inline is None:
+            self._inline = self._factory()
+        for item in items:
+            outcome: R | BaseException
+            try:
+                outcome = self._inline(item)
+            except Exception as error:
+                outcome = error
+            yield item, outcome
+
+    def _map_children(self, items: Iterable[T]) -> Iterator[tuple[T, R | BaseException]]:
+        dispatcher = self._dispatcher
+        if dispatcher is None:
+            dispatcher = self._dispatcher = _Dispatcher(
+                self._factory, self._processes, self._timeout_s, self._start_timeout_s, self._settings
+            )
+        source = iter(items)
+        outstanding = 0
+        more = True
+        try:
+            while True:
+                while more and outstanding < self._window:
+                    try:
+                        item = next(source)
+                    except StopIteration:
+                        more = False
+                        break
+                    dispatcher.submit(item)
+                    outstanding += 1
+                if outstanding == 0:
+                    return
+                yield dispatcher.result()
+                outstanding -= 1
+        finally:
+            if outstanding:
+                dispatcher.abandon()
+
+
+@dataclass(slots=True)
+class _Child(Generic[T]):
+    process: BaseProcess
+    connection: Connection
+    deadline: float
+    ready: bool = False
+    task: list[T] = field(default_factory=list)  # the one item under way; empty while idle
+
+
+class _Dispatcher(Generic[T, R]):
+    """The thread that owns the children: starts them, feeds them, ends those that are late.
+
+    One thread for the pool's whole life, because Linux sends a child its parent-death signal when the *thread* that
+    started it ends.
+    """
+
+    def __init__(
+        self,
+        factory: Callable[[], Callable[[T], R]],
+        processes: int,
+        timeout_s: float,
+        start_timeout_s: float,
+        settings: ChildSettings,
+    ) -> None:
+        self._factory = factory
+        self._processes = processes
+        self._timeout_s = timeout_s
+        self._start_timeout_s = start_timeout_s
+        self._settings = settings
+        self._context = multiprocessing.get_context("spawn")
+        self._waiting: deque[T] = deque()
+        self._done: deque[tuple[T, R | BaseException]] = deque()
+        self._broken: BaseException | None = None
+        self._children: list[_Child[T]] = []
+        self._changed = threading.Condition()
+        self._abandoned = False
+        self._closing = False
+        self._wake_read, self._wake_write = multiprocessing.Pipe(duplex=False)
+        self._thread = threading.Thread(target=self._run, name="worker-pool", daemon=True)
+        self._thread.start()
+
+    # -- called by the consumer ------------------------------------------------------------------------------------
+
+    def submit(self, item: T) -> None:
+        with self._changed:
+            self._waiting.append(item)
+        self._wake()
+
+    def result(self) -> tuple[T, R | BaseException]:
+        with self._changed:
+            self._changed.wait_for(lambda: self._done or self._broken or self._closing)
+            if self._done:
+                return self._done.popleft()
+            broken, self._broken = self._broken, None
+            raise broken or WorkerDied("the worker pool was closed")
+
+    def abandon(self) -> None:
+        """Forget what was submitted, and end the children that work on it."""
+        with self._changed:
+            self._waiting.clear()
+            self._abandoned = True
+        self._wake()
+        with self._changed:
+            self._changed.wait_for(lambda: not self._abandoned or self._closing)
+            self._done.clear()
+            self._broken = None
+
+    def close(self) -> None:
+        with self._changed:
+            if self._closing:
+                return
+            self._closing = True
+            self._changed.notify_all()
+        self._wake()
+        self._thread.join()
+        self._wake_read.close()
+        self._wake_write.close()
+
+    def pids(self) -> list[int]:
+        return [child.process.pid for child in list(self._children) if child.process.pid is not None]
+
+    def _wake(self) -> None:
+        with contextlib.suppress(OSError):
+            self._wake_write.send_bytes(b"!")
+
+    # -- runs in the dispatcher's thread ---------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            while not self._closing:
+                if self._abandoned:
+                    self._drop_busy()
+                self._feed()
+                self._listen()
+        except Exception as error:
+            logger.exception("the worker pool failed")
+            self._fail(error)
+        finally:
+            self._say_goodbye()
+
+    def _feed(self) -> None:
+        with self._changed:
+            waiting = len(self._waiting)
+        idle = [child for child in self._children if not child.task]
+        for _ in range(min(waiting - len(idle), self._processes - len(self._children))):
+            idle.append(self._start())
+        for child in idle:
+            if not child.ready:
+                continue
+            with self._changed:
+                if not self._waiting:
+                    return
+                item = self._waiting.popleft()
+            child.task = [item]
+            child.deadline = time.monotonic() + self._timeout_s
+            try:
+                child.connection.send(item)
+            except OSError:
+                self._bury(child, None)
+            except (pickle.PicklingError, TypeError, AttributeError) as error:
+                child.task = []
+                self._deliver(item, error)
+
+    def _listen(self) -> None:
+        waited_for = [child for child in self._children if child.task or not child.ready]
+        now = time.monotonic()
+        patience = min((child.deadline - now for child in waited_for), default=None)
+        sources: list[Connection] = [self._wake_read, *(child.connection for child in self._children)]
+        signalled = wait(sources, None if patience is None else max(0.0, patience))
+        if self._wake_read in signalled:
+            while self._wake_read.poll():
+                self._wake_read.recv_bytes()
+        for child in list(self._children):
+            if child.connection in signalled:
+                self._receive(child)
+        now = time.monotonic()
+        for child in [child for child in self._children if (child.task or not child.ready) and child.deadline <= now]:
+            limit = self._timeout_s if child.ready else self._start_timeout_s
+            self._bury(child, TimeoutError(f"not done within {limit:g} s"))
+
+    def _receive(self, child: _Child[T]) -> None:
+        try:
+            kind, value = child.connection.recv()
+        except (EOFError, OSError):
+            self._bury(child, None)
+            return
+        except Exception as error:  # an answer that can't be unpickled here
+            kind, value = "error", error
+        if kind == "ready":
+            child.ready = True
+        elif kind == "broken":
+            self._bury(child, value)
+        else:
+            item = child.task[0]
+            child.task = []
+            self._deliver(item, value)
+            if isinstance(value, MemoryError):  # its heap is in no state to go on with
+                self._end(child)
+
+    def _bury(self, child: _Child[T], reason: BaseException | None) -> None:
+        """End a child that is late, dead or couldn't get ready, and say so to its item."""
+        if reason is None:
+            child.process.join(_GOODBYE_S)
+        if child.process.exitcode is None:
+            child.process.kill()
+            child.process.join()
+        code = child.process.exitcode
+        error = reason or WorkerDied(f"its process ended {_ending(code)}")
+        task, child.task = child.task, []
+        ready = child.ready
+        self._end(child)
+        if task:
+            self._deliver(task[0], error)
+        elif not ready:
+            self._fail(error)
+
+    def _end(self, child: _Child[T]) -> None:
+        self._children.remove(child)
+        child.connection.close()
+        child.process.kill()
+        child.process.join()
+        child.process.close()
+
+    def _drop_busy(self) -> None:
+        for child in [child for child in self._children if child.task]:
+            self._end(child)
+        with self._changed:
+            self._abandoned = False
+            self._changed.notify_all()
+
+    def _deliver(self, item: T, outcome: R | BaseException) -> None:
+        with self._changed:
+            if not self._abandoned:
+                self._done.append((item, outcome))
+            self._changed.notify_all()
+
+    def _fail(self, error: BaseException) -> None:
+        with self._changed:
+            self._broken = error
+            self._waiting.clear()
+            self._changed.notify_all()
+
+    def _start(self) -> _Child[T]:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(
+            target=serve,
+            args=(theirs, self._factory, self._settings, os.getpid()),
+            name="librarian-worker",
+            daemon=True,
+        )
+        process.start()
+        theirs.close()
+        child = _Child[T](process, ours, time.monotonic() + self._start_timeout_s)
+        self._children.append(child)
+        return child
+
+    def _say_goodbye(self) -> None:
+        """Idle children end by themselves when their pipe closes; busy ones are ended."""
+        for child in self._children:
+            child.connection.close()
+            if child.task or not child.ready:
+                child.process.kill()
+        until = time.monotonic() + _GOODBYE_S
+        for child in self._children:
+            child.process.join(max(0.0, until - time.monotonic()))
+            if child.process.exitcode is None:
+                child.process.kill()
+                child.process.join()
+            child.process.close()
+        self._children.clear()
+
+
+def _ending(code: int | None) -> str:
+    if code is not None and code < 0:
+        return f"by signal {signal.Signals(-code).name}"
+    return f"with code {code}"

@@ -1,0 +1,173 @@
+"""What a worker pool promises.
+
+* Every item comes back once, with its result or its error, in the children as in the calling process.
+* A late, dying or greedy task is told so and costs nobody else anything.
+* No more items are taken ahead than agreed.
+* A factory that fails is nobody's file's fault: `map` raises.
+* Nothing is left behind: not after `close`, not when the parent is killed.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from librarian.shelving.workers import WorkerDied, WorkerPool
+from librarian.vocabulary.errors import SourceError, Unavailable
+from tests.shelving.worker_jobs import make_death, make_nothing, make_work
+
+
+@pytest.fixture
+def pool() -> Iterator[WorkerPool[object, object]]:
+    with WorkerPool(make_work, 2, timeout_s=60, memory_mb=200) as made:
+        yield made
+
+
+@pytest.mark.parametrize("processes", [0, 1, 2])
+def test_every_item_comes_back_once_with_its_result(processes: int) -> None:
+    with WorkerPool(make_work, processes, timeout_s=60) as pool:
+        assert sorted(pool.map(range(50))) == [(n, 2 * n) for n in range(50)]  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_an_error_of_the_callable_is_the_items_outcome_with_its_reason(processes: int) -> None:
+    with WorkerPool(make_work, processes, timeout_s=60) as pool:
+        outcomes = dict(pool.map(["raise", 4]))
+    assert isinstance(outcomes["raise"], SourceError)
+    assert outcomes["raise"].reason == "empty"
+    assert outcomes[4] == 8
+
+
+def test_a_task_that_dies_says_how_and_the_others_are_done(pool: WorkerPool[object, object]) -> None:
+    outcomes = dict(pool.map([1, "die", 2, "killed", 3]))
+    assert [outcomes[n] for n in (1, 2, 3)] == [2, 4, 6]
+    assert isinstance(outcomes["die"], WorkerDied)
+    assert "code 3" in str(outcomes["die"])
+    assert "SIGKILL" in str(outcomes["killed"])
+
+
+def test_a_task_over_its_time_is_killed_and_its_place_is_taken_by_another_child() -> None:
+    with WorkerPool(make_work, 1, timeout_s=0.3) as pool:
+        (_, before), (_, late), (_, after) = pool.map(["pid", ("sleep", 60), "pid"])
+        assert isinstance(late, TimeoutError)
+        assert before != after
+        assert pool.pids() == [after]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
+def test_a_greedy_task_ends_in_memory_error_and_a_modest_one_after_it_works(pool: WorkerPool[object, object]) -> None:
+    outcomes = dict(pool.map(["greedy", 5]))
+    assert isinstance(outcomes["greedy"], MemoryError)
+    assert outcomes[5] == 10
+
+
+def test_what_cannot_be_sent_is_an_error_of_its_item_alone(pool: WorkerPool[object, object]) -> None:
+    outcomes = dict(pool.map(["unsendable", 1]))
+    assert isinstance(outcomes["unsendable"], Exception)
+    assert outcomes[1] == 2
+    ((_, outcome),) = pool.map([lambda: None])
+    assert isinstance(outcome, Exception)
+
+
+def test_no_more_items_are_taken_ahead_than_agreed() -> None:
+    taken: list[int] = []
+
+    def source() -> Iterator[int]:
+        for n in range(100):
+            taken.append(n)
+            yield n
+
+    with WorkerPool(make_work, 1, timeout_s=60, prefetch=3) as pool:
+        results = pool.map(source())
+        for done in range(1, 11):
+            next(results)
+            assert len(taken) <= done + 2
+        results.close()  # type: ignore[attr-defined]
+
+
+def test_a_consumer_that_leaves_early_can_map_again(pool: WorkerPool[object, object]) -> None:
+    results = pool.map([1, ("sleep", 60), ("sleep", 60), 2])
+    next(results)
+    results.close()  # type: ignore[attr-defined]
+    assert sorted(outcome for _, outcome in pool.map([10, 20])) == [20, 40]  # type: ignore[type-var]
+
+
+def test_one_stream_at_a_time(pool: WorkerPool[object, object]) -> None:
+    first = pool.map([1, 2, 3])
+    next(first)
+    with pytest.raises(RuntimeError, match="already mapping"):
+        next(pool.map([4]))
+    assert len(list(first)) == 2
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_a_factory_that_fails_raises_its_own_error_from_map(processes: int) -> None:
+    factory = functools.partial(make_nothing, "No model here. Run librarian models fetch.")
+    with WorkerPool(factory, processes, timeout_s=60) as pool:
+        for _ in range(2):  # not only the first time
+            with pytest.raises(Unavailable, match="models fetch"):
+                list(pool.map([1, 2]))
+
+
+def test_a_child_that_dies_while_getting_ready_raises_from_map() -> None:
+    with WorkerPool(make_death, 1, timeout_s=60) as pool, pytest.raises(WorkerDied, match="code 7"):
+        list(pool.map([1]))
+
+
+def test_children_are_nice_and_keep_off_standard_output(capfd: pytest.CaptureFixture[str]) -> None:
+    with WorkerPool(make_work, 1, timeout_s=60, nice=3) as pool:
+        outcomes = dict(pool.map(["nice", "print"]))
+    assert outcomes["nice"] == os.nice(0) + 3
+    assert capfd.readouterr().out == ""
+
+
+def test_close_leaves_no_child_and_refuses_further_work() -> None:
+    pool: WorkerPool[object, object] = WorkerPool(make_work, 2, timeout_s=60)
+    list(pool.map([1, 2, 3, 4]))
+    pids = pool.pids()
+    assert pids
+    pool.close()
+    pool.close()
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+    with pytest.raises(RuntimeError, match="closed"):
+        list(pool.map([1]))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+def test_children_do_not_outlive_a_killed_parent(tmp_path: Path) -> None:
+    script = tmp_path / "parent.py"
+    script.write_text(
+        textwrap.dedent("""
+        import job
+        from librarian.shelving.workers import WorkerPool
+        if __name__ == "__main__":
+            pool = WorkerPool(job.make, 1, timeout_s=600)
+            results = pool.map([0, 1])
+            next(results)
+            print(*pool.pids(), flush=True)
+            next(results)
+        """)
+    )
+    (tmp_path / "job.py").write_text("import time\ndef make(): return work\ndef work(n): return time.sleep(600 * n)\n")
+    backend = Path(__file__).parents[2]
+    parent = subprocess.Popen(
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": f"{backend}{os.pathsep}{tmp_path}"},
+    )
+    assert parent.stdout is not None
+    with parent.stdout:
+        child = psutil.Process(int(parent.stdout.readline()))
+        parent.kill()
+        parent.wait()
+    _, alive = psutil.wait_procs([child], timeout=20)
+    assert not alive

@@ -1,0 +1,50 @@
+"""What the workers of test_workers do: spawned children import it by name."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+
+from librarian.vocabulary.errors import SourceError, Unavailable
+
+
+def work(item: object) -> object:
+    """Does what the item says."""
+    match item:
+        case ("sleep", seconds):
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+            signal.sigtimedwait([signal.SIGTERM], seconds)
+            return "woke"
+        case "die":
+            os._exit(3)
+        case "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "greedy":
+            return len(bytearray(400 * 1024 * 1024))
+        case "raise":
+            raise SourceError("No text in x.md.", reason="empty")
+        case "unsendable":
+            return lambda: None
+        case "pid":
+            return os.getpid()
+        case "nice":
+            return os.nice(0)
+        case "print":
+            print("not for the protocol")
+            return "printed"
+        case int():
+            return item * 2
+    return None
+
+
+def make_work() -> Callable[[object], object]:
+    return work
+
+
+def make_nothing(reason: str) -> Callable[[object], object]:
+    raise Unavailable(reason)
+
+
+def make_death() -> Callable[[object], object]:
+    os._exit(7)
