@@ -1,0 +1,154 @@
+"""Writes what can be said from the settings' fields alone: `.env.example`, `config.json` and the settings page.
+
+python -m librarian.config.reference --write     # rewrites the three files
+python -m librarian.config.reference             # names those that are out of date, exit code 1
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from itertools import groupby
+from pathlib import Path
+
+from .layers import ALIASES, DERIVED_VARIABLES
+from .settings import REPOSITORY, Knob, knobs
+
+SHIPPED = ("docs.root_path", "index.path", "search.mode", "embeddings.model", "mcp.host", "mcp.port")
+"""What the shipped config.json spells out: the settings that people change first. All others keep their defaults."""
+
+SECTION_TITLES = {
+    "system": "Name",
+    "docs": "The folder",
+    "index": "The index",
+    "search": "Searching",
+    "embeddings": "Embedding",
+    "chunking": "Cutting into passages",
+    "metadata": "Metadata",
+    "vector_db": "Vectors",
+    "storage": "Storage",
+    "llm": "Language model",
+    "mcp": "Listening",
+    "serve": "The keeper",
+    "security": "Security",
+    "logging": "Logging",
+    "analytics": "Analytics",
+    "toolsets": "Tools",
+}
+
+
+PAGE_HEAD = """\
+---
+title: Settings
+tags: [settings, configuration, environment]
+---
+
+# Settings
+
+`config.json` < `.env` < environment < command line: the later wins. Comments (`//`) are fine in `config.json`. An
+unknown key is refused, and the nearest name is shown.
+
+Which file: the one given by `--config`, else by `CONFIG_FILE`, else `./config.json`, else the one beside the program. A
+`.env` is read beside the configuration file and in the working directory; the first of the two wins. Relative paths are
+relative to the configuration file; on the command line, to the working directory.
+
+`librarian config` shows every value in force and where it comes from; `librarian config search.mode` shows one.
+"""
+
+
+def files() -> dict[str, str]:
+    """Each generated file by its path below the repository, with its content."""
+    return {
+        "config.json": shipped_config(),
+        ".env.example": env_example(),
+        "docs/librarian/reference/settings.md": settings_page(),
+    }
+
+
+def shipped_config() -> str:
+    """The config.json that comes with the program."""
+    lines = ["{", "  // Every setting, with its default: docs/librarian/reference/settings.md"]
+    shipped = [knob for knob in knobs() if knob.key in SHIPPED]
+    sections = [(section, list(found)) for section, found in groupby(shipped, lambda knob: knob.key.split(".")[0])]
+    for section, found in sections:
+        lines.append(f'  "{section}": {{')
+        for knob in found:
+            comma = "," if knob is not found[-1] else ""
+            entry = f'    "{knob.key.split(".")[1]}": {_json(knob.default)}{comma}'
+            lines.append(f"{entry.ljust(36)} // {knob.sentence}")
+        lines.append("  }," if section != sections[-1][0] else "  }")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def env_example() -> str:
+    """All environment variables, each commented out, with meaning and default."""
+    lines = [
+        "# Copy to .env beside config.json. Each line shows a default; take the # away to change it.",
+        "# The environment beats this file, and the command line beats both.",
+        "",
+    ]
+    for knob in knobs():
+        if knob.env and knob.env not in DERIVED_VARIABLES:
+            lines += [f"# {knob.sentence} ({knob.key}: {knob.kind})", f"#{knob.env}={_plain(knob.default)}", ""]
+    lines += ["# Variables with a meaning of their own:", ""]
+    for name, sentence in DERIVED_VARIABLES.items():
+        lines += [f"# {sentence}", f"#{name}=", ""]
+    return "\n".join(lines[:-1]) + "\n"
+
+
+def settings_page() -> str:
+    """The manual's page of settings."""
+    lines = PAGE_HEAD.splitlines()
+    for section, found in groupby(knobs(), lambda knob: knob.key.split(".")[0]):
+        lines += [
+            "",
+            f"## {SECTION_TITLES[section]}",
+            "",
+            "| Setting | Right values | Default | Variable | |",
+            "|---|---|---|---|---|",
+        ]
+        lines += [_row(knob) for knob in found]
+    lines += ["", "## Other names", ""]
+    lines += [f"* `{alias}` is another name of `{key}`." for alias, key in ALIASES.items()]
+    lines += ["", "## Variables with a meaning of their own", "", "| Variable | Meaning |", "|---|---|"]
+    lines += [f"| `{name}` | {sentence} |" for name, sentence in DERIVED_VARIABLES.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _row(knob: Knob) -> str:
+    kind = knob.kind.replace("|", "\\|") + (f" ({knob.unit})" if knob.unit else "")
+    variable = f"`{knob.env}`" if knob.env else ""
+    return f"| `{knob.key}` | {kind} | `{_json(knob.default)}` | {variable} | {knob.sentence} |"
+
+
+def _json(value: object) -> str:
+    return json.dumps(list(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value)
+
+
+def _plain(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def main(arguments: list[str] | None = None, folder: Path = REPOSITORY) -> int:
+    """Writes the files with `--write`; else compares. 0 where all are (now) up to date."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    stale = []
+    for name, content in files().items():
+        path = folder / name
+        if not path.is_file() or path.read_text("utf-8") != content:
+            stale.append(name)
+            if "--write" in arguments:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(content, "utf-8")
+    verb = "written" if "--write" in arguments else "out of date; run python -m librarian.config.reference --write"
+    for name in stale:
+        sys.stdout.write(f"{name}: {verb}\n")
+    return 1 if stale and "--write" not in arguments else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

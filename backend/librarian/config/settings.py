@@ -1,0 +1,309 @@
+"""What the user wants: every setting, its value in force, and where that comes from.
+
+Precedence: `config.json` < `.env` < environment < command line. Relative paths are relative to the configuration
+file's folder (to the working directory where there is no file, or where the command line gives them). The `.env` beside
+the configuration file beats the working directory's. An unknown key is refused.
+
+    settings = Settings.load()
+    settings.search.mode                    # "auto"
+    settings.provenance("search.mode")      # value, source, sentence
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from ipaddress import ip_address
+from pathlib import Path
+from types import NoneType
+from typing import Annotated, Any, ClassVar, Self, get_args
+
+from pydantic import BeforeValidator, PrivateAttr, SecretStr, ValidationError
+from pydantic.fields import FieldInfo
+
+from librarian.vocabulary.errors import SetupError
+
+from . import layers, sections
+from .layers import Given, Layer
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+"""The folder above `backend/`, whose config.json serves where there is no nearer one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """A setting as the settings page shows it. `kind` says which values are right, in words."""
+
+    key: str
+    kind: str
+    default: object
+    unit: str
+    env: str
+    sentence: str
+    secret: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """A setting's value in force (secrets masked), where it comes from, and its sentence."""
+
+    key: str
+    value: object
+    source: str
+    knob: Knob
+
+
+class Settings(sections.Section):
+    """Every knob, once. Build it with `Settings.load`; `Settings()` holds the defaults, with unresolved paths."""
+
+    system: sections.SystemSettings = sections.SystemSettings()
+    docs: sections.DocsSettings = sections.DocsSettings()
+    index: sections.IndexSettings = sections.IndexSettings()
+    search: sections.SearchSettings = sections.SearchSettings()
+    embeddings: sections.EmbeddingsSettings = sections.EmbeddingsSettings()
+    chunking: sections.ChunkingSettings = sections.ChunkingSettings()
+    metadata: sections.MetadataSettings = sections.MetadataSettings()
+    vector_db: sections.VectorDbSettings = sections.VectorDbSettings()
+    storage: sections.StorageSettings = sections.StorageSettings()
+    llm: sections.LlmSettings = sections.LlmSettings()
+    mcp: sections.McpSettings = sections.McpSettings()
+    serve: sections.ServeSettings = sections.ServeSettings()
+    security: sections.SecuritySettings = sections.SecuritySettings()
+    logging: sections.LoggingSettings = sections.LoggingSettings()
+    analytics: sections.AnalyticsSettings = sections.AnalyticsSettings()
+    toolsets: Annotated[tuple[sections.Toolset, ...], BeforeValidator(sections.split_words)] = sections.knob(
+        (), "Further groups of tools: rag, sites, registry, or all.", env="MCP_TOOLSETS"
+    )
+
+    _given: Layer = PrivateAttr(default_factory=dict)
+    _notices: tuple[str, ...] = PrivateAttr(default=())
+    _config_file: Path | None = PrivateAttr(default=None)
+
+    PATHS: ClassVar = ("docs.root_path", "index.path", "vector_db.path", "logging.file")
+
+    @classmethod
+    def load(
+        cls,
+        config: Path | str | None = None,
+        *,
+        overrides: Mapping[str, object] | None = None,
+        environ: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        repository: Path = REPOSITORY,
+    ) -> Self:
+        """Reads all layers. `overrides` are the command line's, by dotted key. Raises SetupError for what is wrong."""
+        environ = os.environ if environ is None else environ
+        cwd = Path(os.path.abspath(cwd or Path.cwd()))
+        near = {name: str(given.value) for name, given in layers.read_variables([cwd], environ).items()}
+        file = layers.find_config(Path(config) if config else None, near, cwd, repository)
+        folder = file.parent if file else cwd
+        variables = layers.read_variables([folder, cwd] if folder != cwd else [folder], environ)
+
+        known = {knob.key: knob for knob in knobs()}
+        base = layers.from_file(file, known) if file else {}
+        top = layers.from_overrides(overrides or {}, known)
+
+        simple = {k.env: k.key for k in known.values() if k.env and k.env not in layers.DERIVED_VARIABLES}
+        middle, notices = layers.from_variables(variables, simple, base, top)
+        given = base | middle | top
+        _prefer_weights(given)
+        values = {key: value.value for key, value in given.items()}
+        for key in cls.PATHS:
+            values[key] = _resolve(values.get(key, known[key].default), cwd if key in top else folder)
+        settings = cls._validated(values, given)
+        adapted, more = _adapt(settings)
+        if adapted:
+            settings = cls._validated(values | adapted, given)
+        for key, value in adapted.items():
+            given[key] = replace(given.get(key, Given(None, "default")), value=value)
+        settings._given = given
+        settings._config_file = file
+        settings._notices = (*notices, *more, *_without_effect(settings, variables))
+        return settings
+
+    @classmethod
+    def _validated(cls, values: Mapping[str, object], given: Layer) -> Self:
+        try:
+            return cls.model_validate(_nest(values))
+        except ValidationError as error:
+            raise _as_setup_error(error, values, given) from None
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Sentences about everything given that was adapted or has no effect."""
+        return self._notices
+
+    @property
+    def config_file(self) -> Path | None:
+        """The configuration file that was read."""
+        return self._config_file
+
+    @property
+    def chroma_path(self) -> Path:
+        """Where Chroma lies."""
+        return self.vector_db.path or self.index.path / "chroma"
+
+    @property
+    def enabled_toolsets(self) -> frozenset[str]:
+        """The extra toolsets by name, with `all` spelt out."""
+        every = frozenset(get_args(sections.Toolset)) - {"all"}
+        return every if "all" in self.toolsets else frozenset(self.toolsets)
+
+    def value(self, key: str) -> Any:
+        """The value in force of a dotted key. Raises SetupError for a key that isn't one."""
+        return self.provenance(key, masked=False).value
+
+    def provenance(self, key: str, *, masked: bool = True) -> Provenance:
+        """A setting's value and where it comes from: `default`, a file, `environment: NAME` or `command line`."""
+        knob = next((knob for knob in knobs() if knob.key == layers.ALIASES.get(key, key)), None)
+        if knob is None:
+            near = get_close_matches(key, [knob.key for knob in knobs()], 1)
+            raise SetupError(f"No setting {key!r}.", hint=f"Nearest: {near[0]!r}." if near else "See librarian config.")
+        value: Any = self
+        for name in knob.key.split("."):
+            value = getattr(value, "as_json" if name == "json" else name)
+        if isinstance(value, SecretStr):
+            value = "********" if masked else value.get_secret_value()
+        given = self._given.get(knob.key)
+        return Provenance(knob.key, value, given.source if given else "default", knob)
+
+    def check_listening(self) -> None:
+        """Refuses to listen beyond this machine without a token. Raises SetupError. For `serve`, before it listens."""
+        if self.security.token is None and not _is_loopback(self.mcp.host):
+            raise SetupError(
+                f"mcp.host {self.mcp.host!r} can be reached from other machines, and no token is set.",
+                hint="Set MCP_AUTH_TOKEN to a long random text, or mcp.host to 127.0.0.1.",
+            )
+
+
+def knobs() -> tuple[Knob, ...]:
+    """All settings in the order of the settings page."""
+    return tuple(_walk(Settings, ""))
+
+
+def _walk(model: type[sections.Section], prefix: str) -> Iterator[Knob]:
+    for name, field in model.model_fields.items():
+        key = f"{prefix}{field.alias or name}"
+        if isinstance(field.annotation, type) and issubclass(field.annotation, sections.Section):
+            yield from _walk(field.annotation, f"{key}.")
+        else:
+            extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+            secret = SecretStr in (field.annotation, *get_args(field.annotation))
+            unit, env = str(extra.get("unit", "")), str(extra.get("env", ""))
+            yield Knob(key, _kind(field), field.default, unit, env, field.description or "", secret)
+
+
+def _kind(field: FieldInfo) -> str:
+    """What may be written, in words: `true | false`, `keyword | semantic`, `number`, `1–50`, `list of text`, …"""
+    annotation = field.annotation
+    options = [option for option in get_args(annotation) if option is not NoneType]
+    nullable = " or null" if NoneType in get_args(annotation) else ""
+    if options and all(isinstance(option, str) for option in options):
+        return " | ".join(str(option) for option in options)
+    plain = options[0] if nullable else annotation
+    if getattr(plain, "__origin__", plain) is tuple:
+        items = get_args(get_args(plain)[0])
+        return ("list of " + (", ".join(map(str, items)) if items else "text")) + nullable
+    words = {
+        bool: "true | false",
+        int: "whole number",
+        float: "number",
+        Path: "path",
+        str: "text",
+        SecretStr: "secret text",
+    }
+    kind = words[plain] if isinstance(plain, type) else "text"
+    limits = {type(limit).__name__.lower(): limit for limit in field.metadata}
+    bounds = [
+        f"{word} {getattr(limits[name], name):g}"
+        for name, word in (("ge", "from"), ("gt", "above"), ("le", "to"), ("lt", "below"))
+        if name in limits
+    ]
+    return " ".join([kind, *bounds]) + nullable
+
+
+def _nest(values: Mapping[str, object]) -> dict[str, Any]:
+    nested: dict[str, Any] = {}
+    for key, value in values.items():
+        *folders, leaf = key.split(".")
+        place = nested
+        for folder in folders:
+            place = place.setdefault(folder, {})
+        place[leaf] = value
+    return nested
+
+
+def _resolve(value: object, folder: Path) -> object:
+    """An absolute path; other values (null, or something wrong that validation will name) stay."""
+    if value == "":
+        return None
+    if isinstance(value, str | Path):
+        return Path(os.path.abspath(folder / Path(value).expanduser()))
+    return value
+
+
+def _prefer_weights(given: Layer) -> None:
+    """A weight other than the default asks for weighted fusion, where nobody chose a fusion."""
+    weight = given.get("embeddings.semantic_weight")
+    if weight and "search.fusion" not in given and weight.value not in (0.5, None):
+        given["search.fusion"] = Given("weighted", weight.source)
+
+
+def _adapt(settings: Settings) -> tuple[dict[str, object], list[str]]:
+    """Values that are lowered to what is possible, and a sentence for each."""
+    changed: dict[str, object] = {}
+    notices = []
+    embeddings = settings.embeddings
+    size = min(embeddings.chunk_size, sections.CHUNK_TOKENS_LIMIT)
+    if size < embeddings.chunk_size:
+        changed["embeddings.chunk_size"] = size
+        notices.append(
+            f"embeddings.chunk_size {embeddings.chunk_size} is lowered to {size} tokens: embedding models read so many "
+            "at once and lose the rest."
+        )
+    if embeddings.chunk_overlap > size // 4:
+        changed["embeddings.chunk_overlap"] = size // 4
+        notices.append(
+            f"embeddings.chunk_overlap {embeddings.chunk_overlap} is lowered to {size // 4} tokens, "
+            "a quarter of chunk_size."
+        )
+    if settings.search.default_results > settings.search.max_results:
+        changed["search.default_results"] = settings.search.max_results
+        notices.append(
+            f"search.default_results {settings.search.default_results} is lowered to search.max_results "
+            f"{settings.search.max_results}."
+        )
+    return changed, notices
+
+
+def _without_effect(settings: Settings, variables: Mapping[str, Given]) -> Iterator[str]:
+    url = f"http://{settings.mcp.host}:{settings.mcp.port}"
+    if settings.embeddings.max_text_length is not None:
+        yield "embeddings.max_text_length has no effect: texts are cut into passages, none is cut off."
+    if settings.system.version is not None:
+        yield "system.version has no effect: the version shown is the program's own."
+    if "AGENT_PORT" in variables:
+        yield f"AGENT_PORT has no effect: the page, REST and MCP share one port; they are at {url} (MCP_PORT)."
+    if "MCP_SSE_URL" in variables:
+        yield f"MCP_SSE_URL has no effect: nothing connects to another server; the SSE transport is at {url}/sse."
+
+
+def _as_setup_error(error: ValidationError, values: Mapping[str, object], given: Layer) -> SetupError:
+    """The first thing wrong: who gave it, its key, its value (secrets aside) and what would be right."""
+    first = error.errors(include_url=False, include_context=True, include_input=False)[0]
+    parts = [str(part) for part in first["loc"]]
+    knob = next(knob for knob in knobs() if parts[: knob.key.count(".") + 1] == knob.key.split("."))
+    value = "********" if knob.secret else values.get(knob.key)
+    source = given[knob.key].source if knob.key in given else "default"
+    near = get_close_matches(str(value).lower(), knob.kind.split(" | "), 1) if " | " in knob.kind else []
+    hint = f"Right would be: {knob.kind}." + (f" Nearest: {near[0]!r}." if near else "")
+    return SetupError(f"{source}: {knob.key} is {value!r}. {first['msg']}.", hint=hint)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
