@@ -1,0 +1,274 @@
+"""The truth about vectors: one SQLite file of float16 rows, keyed by model fingerprint and window hash.
+
+Every vector store is a projection of this file and can be refilled from it without embedding anything. The file
+itself can be lost too: then the text is embedded again, so damage costs time and never an answer.
+
+It doesn't know chunks, documents or searches.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from threading import RLock
+from typing import Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.types import Vector
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+KEEP_DAYS: Final = (
+    30  #: how long vectors of vanished text wait for it to come back (a branch switched, a file restored)
+)
+DEAD_SHARE: Final = 0.25  #: the largest part of the file that they may fill
+
+_FORMAT: Final = 1  #: 1: models and vectors, float16
+_BATCH: Final = 500  #: bound variables per statement, below SQLite's oldest limit of 999
+_BROKEN: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS models (
+    id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE, dimension INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS vectors (
+    model INTEGER NOT NULL, hash TEXT NOT NULL, last_used INTEGER NOT NULL, vector BLOB NOT NULL);
+CREATE UNIQUE INDEX IF NOT EXISTS vectors_by_hash ON vectors (model, hash);
+"""
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()
+
+
+class SqliteVectorArchive:
+    """A `VectorArchive` in the file `path` (write-ahead log, one connection behind a lock: any thread may call).
+
+    A file that turns out to be damaged, or of another format, is moved beside itself as `<name>.damaged` and a new one
+    begun; `recreated` then says so, and whoever refills stores has to embed again. Raises `Unavailable` where the file
+    can't be read or written for another reason (no space, no permission).
+    """
+
+    def __init__(self, path: Path, *, today: Callable[[], date] = _today) -> None:
+        self.path = path
+        self.recreated = False  #: True once a damaged file was replaced by an empty one
+        self._today = today
+        self._lock = RLock()
+        self._models: dict[str, tuple[int, int]] = {}
+        self._db: sqlite3.Connection | None = None
+        self._run(lambda db: None)
+
+    # -- the protocol ----------------------------------------------------------------------------------------------
+
+    def get(self, model: str, hashes: Sequence[str]) -> dict[str, Vector]:
+        """The vectors that are known of `hashes`, as unit-length float32; notes that they were used today."""
+        wanted = list(dict.fromkeys(hashes))
+        return self._run(lambda db: self._get(db, model, wanted))
+
+    def put(self, model: str, vectors: Mapping[str, Vector]) -> None:
+        """Keep vectors, replacing equal hashes, in one transaction. Raises `ValueError` on a NaN or another shape."""
+        if not vectors:
+            return
+        rows = np.stack([np.asarray(vector, dtype=np.float32) for vector in vectors.values()])
+        if rows.ndim != 2 or not np.isfinite(rows).all():
+            raise ValueError(f"A vector of model {model!r} holds a NaN or isn't one-dimensional; it wasn't kept.")
+        packed = rows.astype("<f2")
+        self._run(lambda db: self._put(db, model, list(vectors), packed))
+
+    def prune(self, model: str, alive: set[str]) -> int:
+        """Drop vectors of `model` whose hash isn't in `alive`: those unused for 30 days, and the longest unused ones
+        beyond a quarter of the file. Gives the space back to the disk. Returns how many were dropped.
+        """
+        return self._run(lambda db: self._prune(db, model, alive))
+
+    def count(self, model: str | None = None) -> int:
+        """How many vectors are kept, of one model or of all."""
+        return self._run(lambda db: self._count(db, model))
+
+    def models(self) -> list[str]:
+        """Fingerprints of the models that vectors are kept of."""
+        return self._run(
+            lambda db: [
+                row[0]
+                for row in db.execute(
+                    "SELECT fingerprint FROM models WHERE EXISTS (SELECT 1 FROM vectors WHERE model = models.id) "
+                    "ORDER BY id"
+                )
+            ]
+        )
+
+    def close(self) -> None:
+        """Close the file. Calling anything afterwards opens it again."""
+        with self._lock:
+            if self._db is not None:
+                self._db.close()
+                self._db = None
+            self._models.clear()
+
+    # -- the file --------------------------------------------------------------------------------------------------
+
+    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do `work` under the lock; on a damaged file once more with a new one."""
+        with self._lock:
+            try:
+                try:
+                    return work(self._connection())
+                except sqlite3.DatabaseError as error:
+                    if (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF not in _BROKEN:
+                        raise
+                    self._move_aside(str(error))
+                    return work(self._connection())
+            except (sqlite3.Error, OSError) as error:
+                raise Unavailable(
+                    f"The vector archive {self.path} can't be used: {error}.",
+                    hint="Check that its folder exists, is writable and has space left.",
+                ) from error
+
+    def _connection(self) -> sqlite3.Connection:
+        if self._db is None:
+            self._db = self._open()
+        return self._db
+
+    def _open(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30)
+        try:
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version not in (0, _FORMAT):
+                db.close()
+                self._move_aside(f"it has format {version}, this program reads {_FORMAT}")
+                return self._open()
+            db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.executescript(_SCHEMA)
+            db.execute(f"PRAGMA user_version = {_FORMAT}")
+            self._models = {
+                fingerprint: (ident, dimension)
+                for ident, fingerprint, dimension in db.execute("SELECT id, fingerprint, dimension FROM models")
+            }
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _move_aside(self, why: str) -> None:
+        """Rename the file (an older damaged one makes way) and drop its log; the next call begins a new one."""
+        self.close()
+        aside = self.path.with_name(self.path.name + ".damaged")
+        logger.warning(
+            "The vector archive %s is unusable (%s). It was moved to %s; its vectors are computed again.",
+            self.path,
+            why,
+            aside.name,
+        )
+        self.path.replace(aside)
+        for suffix in ("-wal", "-shm"):
+            self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+        self.recreated = True
+
+    # -- inside a connection ---------------------------------------------------------------------------------------
+
+    def _get(self, db: sqlite3.Connection, model: str, hashes: list[str]) -> dict[str, Vector]:
+        if model not in self._models:
+            return {}
+        ident, dimension = self._models[model]
+        today = self._today().toordinal()
+        found: dict[str, bytes] = {}
+        stale: list[int] = []
+        for start in range(0, len(hashes), _BATCH):
+            batch = hashes[start : start + _BATCH]
+            marks = ",".join("?" * len(batch))
+            query = f"SELECT rowid, hash, last_used, vector FROM vectors WHERE model = ? AND hash IN ({marks})"
+            for rowid, key, last_used, blob in db.execute(query, (ident, *batch)):
+                found[key] = blob
+                if last_used != today:
+                    stale.append(rowid)
+        if stale:
+            with _transaction(db):
+                db.executemany("UPDATE vectors SET last_used = ? WHERE rowid = ?", ((today, row) for row in stale))
+        if not found:
+            return {}
+        rows = np.frombuffer(b"".join(found.values()), dtype="<f2").reshape(len(found), dimension).astype(np.float32)
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        rows /= np.where(norms > 0, norms, 1)
+        by_hash = dict(zip(found, rows, strict=True))
+        return {key: by_hash[key] for key in hashes if key in by_hash}
+
+    def _put(self, db: sqlite3.Connection, model: str, hashes: list[str], rows: npt.NDArray[np.float16]) -> None:
+        today = self._today().toordinal()
+        with _transaction(db):
+            ident = self._model_id(db, model, rows.shape[1])
+            db.executemany(
+                "INSERT INTO vectors (model, hash, last_used, vector) VALUES (?, ?, ?, ?) "
+                "ON CONFLICT (model, hash) DO UPDATE SET last_used = excluded.last_used, vector = excluded.vector",
+                ((ident, key, today, row.tobytes()) for key, row in zip(hashes, rows, strict=True)),
+            )
+        self._models[model] = (ident, rows.shape[1])
+
+    def _model_id(self, db: sqlite3.Connection, model: str, dimension: int) -> int:
+        if model in self._models:
+            ident, known = self._models[model]
+            if known != dimension:
+                raise ValueError(f"Model {model!r} has vectors of {known} dimensions; these have {dimension}.")
+            return ident
+        cursor = db.execute("INSERT INTO models (fingerprint, dimension) VALUES (?, ?)", (model, dimension))
+        return int(cursor.lastrowid or 0)
+
+    def _prune(self, db: sqlite3.Connection, model: str, alive: set[str]) -> int:
+        if model not in self._models:
+            return 0
+        ident, dimension = self._models[model]
+        today = self._today().toordinal()
+        with _transaction(db):
+            db.execute("CREATE TEMP TABLE IF NOT EXISTS alive (hash TEXT PRIMARY KEY) WITHOUT ROWID")
+            db.execute("DELETE FROM temp.alive")
+            db.executemany("INSERT INTO temp.alive VALUES (?)", ((key,) for key in alive))
+            used = "hash IN (SELECT hash FROM temp.alive)"
+            db.execute(f"UPDATE vectors SET last_used = ? WHERE model = ? AND {used}", (today, ident))
+            dropped = db.execute(
+                f"DELETE FROM vectors WHERE model = ? AND last_used < ? AND NOT {used}", (ident, today - KEEP_DAYS)
+            ).rowcount
+            dead = db.execute(f"SELECT count(*) FROM vectors WHERE model = ? AND NOT {used}", (ident,)).fetchone()[0]
+            total = db.execute(
+                "SELECT sum(dimension * (SELECT count(*) FROM vectors WHERE model = models.id)) FROM models"
+            ).fetchone()[0]
+            living = total - dead * dimension
+            # dead ≤ share × (living + dead), solved for dead
+            allowed = int(living * DEAD_SHARE / (1 - DEAD_SHARE)) // dimension
+            if dead > allowed:
+                dropped += db.execute(
+                    f"DELETE FROM vectors WHERE rowid IN (SELECT rowid FROM vectors WHERE model = ? AND NOT {used} "
+                    "ORDER BY last_used, rowid LIMIT ?)",
+                    (ident, dead - allowed),
+                ).rowcount
+            db.execute("DELETE FROM temp.alive")
+        if dropped:
+            db.executescript("PRAGMA incremental_vacuum")  # `execute` would free a single page
+        return int(dropped)
+
+    def _count(self, db: sqlite3.Connection, model: str | None) -> int:
+        if model is None:
+            return int(db.execute("SELECT count(*) FROM vectors").fetchone()[0])
+        if model not in self._models:
+            return 0
+        return int(db.execute("SELECT count(*) FROM vectors WHERE model = ?", (self._models[model][0],)).fetchone()[0])
+
+
+@contextlib.contextmanager
+def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")

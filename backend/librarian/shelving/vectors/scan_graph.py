@@ -1,0 +1,70 @@
+"""The one-node ONNX graph that multiplies a question with a block of int8 rows, written as protobuf bytes.
+
+The rows are a constant of the graph, because onnxruntime packs constants once for its integer kernels: 49,152 × 384
+rows take 0.4 ms on one core so, and 13 ms as an input. Writing the dozen protobuf fields here spares the process that
+answers questions the import of the `onnx` package (20 MB). Field numbers are those of onnx.proto (IR version 8,
+opset 13).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+ZERO_POINT: Final = 64  #: added to the question's int parts, so that they are unsigned
+
+_UINT8: Final = 2
+_INT8: Final = 3
+_INT32: Final = 6
+
+
+def matmul_graph(rows: npt.NDArray[np.int8]) -> bytes:
+    """A serialized model: `question` (2, dimension) uint8 → `scores` (2, n) int32, for `rows` (n, dimension) int8."""
+    count, dimension = rows.shape
+    node = b"".join(_text(1, name) for name in ("question", "rows", "zero")) + _text(2, "scores")
+    node += _text(4, "MatMulInteger")
+    graph = b"".join(
+        (
+            _message(1, node),
+            _text(2, "scan"),
+            _message(5, _tensor("rows", _INT8, (dimension, count), np.ascontiguousarray(rows.T).tobytes())),
+            _message(5, _tensor("zero", _UINT8, (), bytes([ZERO_POINT]))),
+            _message(11, _value_info("question", _UINT8, (2, dimension))),
+            _message(12, _value_info("scores", _INT32, (2, count))),
+        )
+    )
+    opset = _number(2, 13)
+    return b"".join((_number(1, 8), _message(7, graph), _message(8, opset)))
+
+
+def _tensor(name: str, kind: int, shape: tuple[int, ...], data: bytes) -> bytes:
+    return b"".join(_number(1, size) for size in shape) + _number(2, kind) + _text(8, name) + _message(9, data)
+
+
+def _value_info(name: str, kind: int, shape: tuple[int, ...]) -> bytes:
+    dimensions = b"".join(_message(1, _number(1, size)) for size in shape)
+    tensor_type = _number(1, kind) + _message(2, dimensions)
+    return _text(1, name) + _message(2, _message(1, tensor_type))
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _number(field: int, value: int) -> bytes:
+    return _varint(field << 3) + _varint(value)
+
+
+def _message(field: int, body: bytes) -> bytes:
+    return _varint(field << 3 | 2) + _varint(len(body)) + body
+
+
+def _text(field: int, text: str) -> bytes:
+    return _message(field, text.encode())

@@ -1,0 +1,160 @@
+"""Properties of the exact store, beyond the contract:
+
+* Several blocks, a tail and dead rows between them answer like brute force over what is alive (oracle, hypothesis).
+* A search sees the rows as they were when it began.
+* Dead rows are packed away, and the memory with them.
+* The hand-written graph is a valid ONNX model and multiplies as numpy does.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from librarian.shelving.vectors import exact
+from librarian.shelving.vectors.exact import ExactStore
+from librarian.shelving.vectors.scan_graph import ZERO_POINT, matmul_graph
+from librarian.vocabulary.protocols import VectorStore
+from tests.contracts.vector_store_contract import (
+    EVERYTHING,
+    VectorStoreContract,
+    brute_force,
+    clustered,
+    recall_at,
+    selection_of,
+)
+
+
+class TestExactStore(VectorStoreContract):
+    def make(self, folder: Path) -> VectorStore:
+        return ExactStore(self.dimension)
+
+
+class TestExactStoreInSmallBlocks(VectorStoreContract):
+    """The same promises where rows are spread over many blocks."""
+
+    @pytest.fixture(autouse=True)
+    def small_blocks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(exact, "BLOCK_ROWS", 100)
+
+    def make(self, folder: Path) -> VectorStore:
+        return ExactStore(self.dimension)
+
+
+def test_recall_at_50_over_clustered_vectors_is_0_999() -> None:
+    dimension, count = 384, 20_000
+    store = ExactStore(dimension)
+    rows = clustered(count, dimension, seed=5)
+    ids = np.random.default_rng(6).permutation(count).astype(np.int64) * 7
+    for start in range(0, count, 3000):
+        store.upsert(ids[start : start + 3000], rows[start : start + 3000])
+    rng = np.random.default_rng(7)
+    questions = rows[:50] + 0.03 * rng.standard_normal((50, dimension)).astype(np.float32)
+    questions[25:] = rng.standard_normal((25, dimension))
+    questions /= np.linalg.norm(questions, axis=1, keepdims=True)
+    assert recall_at(store, ids, rows, questions, 50, EVERYTHING) >= 0.999
+    assert store.memory_bytes() < count * dimension * 3.6
+
+
+batches = st.lists(
+    st.tuples(st.sampled_from(["upsert", "upsert", "delete"]), st.lists(st.integers(0, 120), max_size=40)),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(batches, st.integers(1, 30), st.sets(st.integers(0, 12)))
+def test_any_history_of_writes_answers_like_brute_force(
+    history: list[tuple[str, list[int]]], limit: int, chunks: set[int]
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exact, "BLOCK_ROWS", 32)
+        store = ExactStore(8)
+        rng = np.random.default_rng(0)
+        truth: dict[int, np.ndarray] = {}
+        for action, numbers in history:
+            ids = np.array(numbers, dtype=np.int64) * 5
+            if action == "delete":
+                store.delete(ids)
+                for number in ids:
+                    truth.pop(int(number), None)
+            else:
+                rows = rng.standard_normal((ids.size, 8)).astype(np.float32)
+                rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+                store.upsert(ids, rows)
+                truth.update((int(number), row) for number, row in zip(ids, rows, strict=True))
+        ids = np.array(sorted(truth), dtype=np.int64)
+        rows = np.array([truth[int(i)] for i in ids], dtype=np.float32).reshape(-1, 8)
+        assert store.ids().tolist() == ids.tolist()
+        assert store.dead() <= max(32 // 8, len(ids))
+        question = rng.standard_normal(8).astype(np.float32)
+        question /= np.linalg.norm(question)
+        for sel in (EVERYTHING, selection_of(np.array(sorted(chunks), dtype=np.int64), 12)):
+            _, expected = brute_force(ids, rows, question, limit, sel)
+            found, cosines = store.search(question, limit, sel)
+            assert cosines == pytest.approx(expected, abs=2e-3)
+            assert cosines == pytest.approx([truth[int(i)] @ question for i in found], abs=2e-3)
+
+
+def test_a_search_that_has_begun_sees_none_of_a_later_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact, "RESCORED", 4)
+    store = ExactStore(4)
+    store.upsert(np.arange(20) * 64, np.repeat(np.eye(4, dtype=np.float32)[:1], 20, axis=0))
+    original = ExactStore._scan
+
+    def write_first(self: ExactStore, state: object, vector: np.ndarray) -> np.ndarray:
+        self.clear()
+        self.upsert(np.array([6400]), np.eye(4, dtype=np.float32)[:1])
+        return original(self, state, vector)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ExactStore, "_scan", write_first)
+    found, _ = store.search(np.eye(4, dtype=np.float32)[0], 1, EVERYTHING)
+    assert found.tolist() == [0]
+    assert store.ids().tolist() == [6400]
+
+
+def test_ten_thousand_updates_of_one_row_do_not_grow_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact, "BLOCK_ROWS", 256)
+    store = ExactStore(16)
+    rows = clustered(300, 16)
+    store.upsert(np.arange(300), rows)
+    before = store.memory_bytes()
+    for number in range(2000):
+        store.upsert(np.array([number % 300]), rows[number % 300][np.newaxis])
+    assert store.count() == 300
+    assert store.memory_bytes() < 2 * before
+    assert store.dead() <= 100
+
+
+def test_a_zero_vector_is_stored_and_has_no_likeness_to_anything() -> None:
+    store = ExactStore(4)
+    store.upsert(np.array([64, 128]), np.array([[0, 0, 0, 0], [0, 0, 3, 0]], np.float32))
+    ids, cosines = store.search(np.array([0, 0, 1, 0], np.float32), 5, EVERYTHING)
+    assert list(zip(ids.tolist(), cosines.tolist(), strict=True)) == [(128, 1.0), (64, 0.0)]
+    assert store.search(np.zeros(4, np.float32), 5, EVERYTHING)[0].tolist() == [64, 128]
+
+
+def test_a_question_of_another_dimension_is_refused() -> None:
+    store = ExactStore(4)
+    with pytest.raises(ValueError, match="4 finite numbers"):
+        store.search(np.ones(5, np.float32), 5, EVERYTHING)
+
+
+@pytest.mark.parametrize(("count", "dimension"), [(1, 1), (7, 3), (200, 384)])
+def test_the_hand_written_graph_multiplies_like_numpy(count: int, dimension: int) -> None:
+    import onnx
+    import onnxruntime
+
+    rng = np.random.default_rng(8)
+    rows = rng.integers(-127, 128, (count, dimension)).astype(np.int8)
+    model = matmul_graph(rows)
+    onnx.checker.check_model(onnx.load_from_string(model), full_check=True)
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    question = rng.integers(1, 128, (2, dimension)).astype(np.uint8)
+    expected = (question.astype(np.int32) - ZERO_POINT) @ rows.T.astype(np.int32)
+    assert np.array_equal(session.run(None, {"question": question})[0], expected)
