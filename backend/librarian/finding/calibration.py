@@ -1,4 +1,4 @@
-"""From a mode's own sums to one number that means the same in every question: how relevant is a hit, is it an answer?"""
+"""From a mode's own sums to a number that means the same in every question, and to whether there is an answer."""
 
 from __future__ import annotations
 
