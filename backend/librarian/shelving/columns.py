@@ -108,6 +108,14 @@ class LoadedColumns:
         counts = Counter({names[code]: int(n) for code, n in enumerate(np.bincount(codes[codes >= 0])) if n})
         return tuple(name for name, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if name)
 
+    def only(self, chunk_ids: Ids) -> Selection:
+        """Just these chunks: a mask of full length with no filters; unknown ids are left out."""
+        ids = np.asarray(chunk_ids, dtype=np.int64)
+        documents = self.doc_of(ids)
+        mask = np.zeros(len(self._doc_of), dtype=np.bool_)
+        mask[ids[documents != 0]] = True
+        return Selection(Filters(), mask, int(np.count_nonzero(mask)), doc_ids=np.unique(documents[documents != 0]))
+
     def select(self, filters: Filters) -> Selection:
         """The chunks that pass the filters. Raises `CallerError` for a date that isn't one."""
         with self._lock:
