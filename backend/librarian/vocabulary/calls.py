@@ -9,7 +9,6 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import TypeVar
 
 from .errors import Busy
@@ -42,10 +41,10 @@ class Calls:
         """Calls that run or wait."""
         return self._pending
 
-    async def run(self, verb: Callable[..., T], **arguments: object) -> T:
-        """`verb(**arguments, budget=…)` in a thread. Cancelling the awaiting task cancels the budget.
+    async def run(self, work: Callable[[Budget], T]) -> T:
+        """`work(budget)` in a thread. Cancelling the awaiting task cancels the budget.
 
-        Raises whatever the verb raises, and `Busy` where the queue is full.
+        Raises whatever the work raises, and `Busy` where the queue is full.
         """
         with self._lock:
             if self._pending >= self._most:
@@ -56,7 +55,7 @@ class Calls:
             self._pending += 1
         budget = Budget.of_ms(self._timeout_ms)
         try:
-            future = self._executor.submit(partial(verb, **arguments, budget=budget))
+            future = self._executor.submit(work, budget)
         except BaseException:
             self._left(None)
             raise

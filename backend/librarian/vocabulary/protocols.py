@@ -197,8 +197,7 @@ class CatalogReader(Protocol):
 class Columns(Protocol):
     """The catalog's columns in memory, for ranking: arrays by chunk id, rebuilt at each generation."""
 
-    @property
-    def generation(self) -> int: ...
+    generation: int
 
     def doc_of(self, chunk_ids: Ids) -> Ids:
         """Document id of each chunk id, 0 where unknown."""

@@ -5,10 +5,13 @@ MCP's input schemas, REST's bodies and query strings, and OpenAPI are all made f
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import get_args
 
-from .arguments import Argument
+from .arguments import Argument, checked
+from .desk_protocol import Desk
+from .protocols import Budget
 from .types import Mode
 from .wire import (
     AnalyzeAnswer,
@@ -173,3 +176,12 @@ VERBS: tuple[Verb, ...] = (
     ANALYZE,
     CLEAR_CACHE,
 )
+
+
+def ask(desk: Desk, verb: Verb, given: Mapping[str, object], budget: Budget) -> Wire:
+    """Do `verb` at `desk` with arguments as a caller gave them.
+
+    Raises `CallerError` for unknown or unusable arguments, and whatever the desk raises.
+    """
+    answer: Wire = getattr(desk, verb.method)(**checked(verb.name, verb.arguments, given), budget=budget)
+    return answer

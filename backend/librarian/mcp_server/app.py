@@ -1,0 +1,259 @@
+"""The MCP server over one desk: Streamable HTTP, the older SSE transport, and JSON lines.
+
+Every transport serves the same object, in both protocol eras (with a handshake up to 2025-11-25, without one since
+2026-07-28). HTTP is stateless: a client survives a restart and no session can leak.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import anyio
+from mcp import types
+from mcp.server.lowlevel import NotificationOptions
+from mcp.server.runner import serve_dual_era_loop
+from mcp.server.sse import SseServerTransport
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.message import SessionMessage
+from starlette.responses import JSONResponse
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import Receive, Scope, Send
+
+from ..vocabulary.calls import Calls
+from ..vocabulary.desk_protocol import Desk
+from .changes import Connection
+from .handlers import Handlers
+from .tools import build_tools
+
+logger = logging.getLogger(__name__)
+
+MESSAGES = "/messages/"
+LONGEST_LINE = 4 * 1024 * 1024  #: bytes; the SDK's limit for a request over HTTP
+
+
+class McpDoor:
+    """All of MCP for one process. Use it inside `async with door.run():`, once.
+
+    Args:
+        desk: who answers.
+        toolsets: names of further sets of tools, see `tools.TOOLSETS`.
+        calls: threads shared with other doors; own ones by default.
+        version: Librarian's version, told to clients.
+        most_streams: open `/sse` streams; one more is answered 503.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        *,
+        toolsets: Sequence[str] = (),
+        calls: Calls | None = None,
+        version: str = "",
+        most_streams: int = 64,
+        heartbeat_s: float = 1.0,
+    ) -> None:
+        self._desk = desk
+        self._own_calls = calls is None
+        self.calls = calls or Calls()
+        self.handlers = Handlers(
+            desk, build_tools(desk, toolsets), self.calls, version=version, heartbeat_s=heartbeat_s
+        )
+        self.server = self.handlers.server
+        self.most_streams = most_streams
+        self.streams = 0
+        self._connections: set[Connection] = set()
+        # The web door's guard checks Host and Origin on every path; a second list to keep would only differ from it.
+        open_ = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        self._http = StreamableHTTPSessionManager(
+            app=self.server, json_response=False, stateless=True, security_settings=open_
+        )
+        self._sse = SseServerTransport(MESSAGES, security_settings=open_)
+
+    # -- life --------------------------------------------------------------------------------------------------
+
+    @contextlib.asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Serve requests, and tell clients about new generations, while the body runs."""
+        loop, changed = asyncio.get_running_loop(), asyncio.Event()
+
+        def notice(_: int) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended while the desk was still refreshing
+                loop.call_soon_threadsafe(changed.set)
+
+        unsubscribe = self._desk.on_generation(notice)
+        await self._introduce()
+        try:
+            async with self._http.run(), anyio.create_task_group() as tasks:
+                tasks.start_soon(self._announce, changed)
+                try:
+                    yield
+                finally:
+                    self.handlers.close()
+                    tasks.cancel_scope.cancel()
+        finally:
+            if unsubscribe is not None:
+                unsubscribe()
+            if self._own_calls:
+                self.calls.close()
+
+    async def _introduce(self) -> None:
+        self.server.instructions = await self.calls.run(lambda _: self._desk.instructions())
+
+    async def _announce(self, changed: asyncio.Event) -> None:
+        """After each generation: new instructions, and notices to whoever asked for them."""
+        while True:
+            await changed.wait()
+            changed.clear()
+            try:
+                await self._introduce()
+                uris = await self.handlers.changed()
+                await self.handlers.bus.publish(ResourcesListChanged())
+                for uri in uris:
+                    await self.handlers.bus.publish(ResourceUpdated(uri=uri))
+                for connection in list(self._connections):
+                    await self._tell(connection, uris)
+            except Exception:
+                logger.exception("Clients could not be told of the new generation")
+
+    async def _tell(self, connection: Connection, uris: Sequence[str]) -> None:
+        if (session := connection.session) is None:
+            return
+        try:
+            await session.send_resource_list_changed()
+            for uri in uris:
+                if uri in connection.uris:
+                    await session.send_resource_updated(uri)
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+            self._connections.discard(connection)
+
+    # -- transports --------------------------------------------------------------------------------------------
+
+    def routes(self, endpoint: str = "/mcp") -> list[BaseRoute]:
+        """Routes for a web app: Streamable HTTP at `endpoint`, `/sse` and `/messages/`."""
+        return [
+            Route(endpoint, endpoint=_PostOnly(self._http, endpoint)),
+            Route("/sse", endpoint=_SseEndpoint(self), methods=["GET"]),
+            Mount(MESSAGES, app=self._sse.handle_post_message),
+        ]
+
+    async def serve_stream(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One `/sse` stream until its client leaves."""
+        if self.streams >= self.most_streams:
+            error = {
+                "code": "busy",
+                "message": f"There are {self.streams} SSE streams open already.",
+                "hint": "Close one, or use Streamable HTTP at /mcp, which keeps none.",
+            }
+            await JSONResponse({"error": error}, 503)(scope, receive, send)
+            return
+        self.streams += 1
+        try:
+            async with self._sse.connect_sse(scope, receive, send) as (incoming, outgoing):
+                await self._serve(incoming, outgoing)
+        finally:
+            self.streams -= 1
+
+    async def serve_lines(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection of JSON lines, such as a relay's, until its client leaves; closes `writer`."""
+        in_send, in_receive = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        out_send, out_receive = anyio.create_memory_object_stream[SessionMessage](0)
+
+        async def incoming() -> None:
+            async with in_send:
+                async for line in lines(reader):
+                    try:
+                        message: SessionMessage | Exception = SessionMessage(
+                            types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+                        )
+                    except ValueError as error:
+                        message = error
+                    with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+                        await in_send.send(message)
+
+        async def outgoing() -> None:
+            async with out_receive:
+                async for message in out_receive:
+                    text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    writer.write(text.encode() + b"\n")
+                    await writer.drain()
+
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(incoming)
+                tasks.start_soon(outgoing)
+                await self._serve(in_receive, out_send)
+                tasks.cancel_scope.cancel()
+        except* ConnectionError:
+            logger.debug("A client of the line transport has gone")
+        finally:
+            for stream in (in_send, in_receive, out_send, out_receive):
+                stream.close()
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def _serve(self, incoming: Any, outgoing: Any) -> None:
+        connection = Connection()
+        self._connections.add(connection)
+        options = self.server.create_initialization_options(NotificationOptions(resources_changed=True))
+        try:
+            await serve_dual_era_loop(self.server, incoming, outgoing, lifespan_state=connection, init_options=options)
+        finally:
+            self._connections.discard(connection)
+            for uri in connection.uris:
+                self.handlers.watched.remove(uri)
+
+
+async def lines(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """Lines without their ends, whatever the reader's own limit; a line over `LONGEST_LINE` ends the stream."""
+    rest = bytearray()
+    while chunk := await reader.read(65536):
+        searched = len(rest)
+        rest += chunk
+        while (end := rest.find(b"\n", searched)) >= 0:
+            line = bytes(rest[:end]).strip()
+            del rest[: end + 1]
+            searched = 0
+            if line:
+                yield line
+        if len(rest) > LONGEST_LINE:
+            logger.warning("A client sent a line of more than %d bytes; its connection is closed", LONGEST_LINE)
+            return
+    if line := bytes(rest).strip():
+        yield line
+
+
+class _SseEndpoint:
+    """A raw ASGI application, so that nothing answers a second time when a client leaves."""
+
+    def __init__(self, door: McpDoor) -> None:
+        self._door = door
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._door.serve_stream(scope, receive, send)
+
+
+class _PostOnly:
+    """Streamable HTTP without sessions: all there is to do is POST; a GET is told where older clients go."""
+
+    def __init__(self, http: StreamableHTTPSessionManager, endpoint: str) -> None:
+        self._http = http
+        self._endpoint = endpoint
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        method = scope["method"]
+        if method == "POST":
+            await self._http.handle_request(scope, receive, send)
+            return
+        error = {
+            "code": "method_not_allowed",
+            "message": f"{self._endpoint} (MCP over Streamable HTTP, without sessions) takes POST, not {method}.",
+            "hint": "Clients of the older HTTP+SSE transport connect to /sse.",
+        }
+        await JSONResponse({"error": error}, 405, headers={"Allow": "POST"})(scope, receive, send)

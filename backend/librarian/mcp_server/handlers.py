@@ -1,0 +1,306 @@
+"""What is offered, in the MCP SDK's types: one handler per method, for every transport and protocol revision."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any, TypeVar, cast
+
+from mcp import types
+from mcp.server import CacheHint, Server
+from mcp.server.context import ServerRequestContext
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+from mcp.shared.exceptions import MCPError
+
+from ..vocabulary.arguments import nearest
+from ..vocabulary.calls import Calls
+from ..vocabulary.desk_protocol import Desk
+from ..vocabulary.errors import LibrarianError, NotFound
+from ..vocabulary.protocols import Budget, Observer
+from . import resources
+from .changes import Connection, Watched
+from .prompts import COMPLETED, PROMPTS, fill
+from .tools import Link, Tool, mime_type
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+Ctx = ServerRequestContext[Any, Any]
+
+_LONG, _SHORT = CacheHint(ttl_ms=300_000, scope="public"), CacheHint(ttl_ms=60_000, scope="private")
+_HINTS = {
+    "tools/list": _LONG,
+    "prompts/list": _LONG,
+    "resources/templates/list": _LONG,
+    "server/discover": _LONG,
+    "resources/list": _SHORT,
+    "resources/read": _SHORT,
+}
+_RO = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)  # the other hints say nothing of such tools
+_REPEATABLE = types.ToolAnnotations(
+    read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
+_HEARTBEAT_S = 1.0
+MOST_COMPLETIONS = 100  #: the specification's limit
+
+
+class Handlers:
+    """The methods of MCP over one desk; `server` is what transports serve.
+
+    Built on the SDK's low-level `Server`: its decorated functions would ignore unknown arguments, offer their own
+    schemas and list all resources at once.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        tools: Sequence[Tool],
+        calls: Calls,
+        *,
+        version: str,
+        heartbeat_s: float = _HEARTBEAT_S,
+        observe: Observer | None = None,
+    ) -> None:
+        self._desk = desk
+        self._tools = {tool.name: tool for tool in tools}
+        self._prompts = {prompt.name: prompt for prompt in PROMPTS}
+        self._calls = calls
+        self._heartbeat_s = heartbeat_s
+        self.observe = observe
+        self.bus = InMemorySubscriptionBus()
+        self.watched = Watched()
+        self._listen = ListenHandler(self.bus)
+        self.server: Server[Any] = Server(
+            "librarian",
+            version=version,
+            title="Librarian",
+            description="Finds the right passage in a folder of documentation and email.",
+            cache_hints=cast(Any, _HINTS),
+            on_list_tools=self.list_tools,
+            on_call_tool=self.call_tool,
+            on_list_resources=self.list_resources,
+            on_list_resource_templates=self.list_templates,
+            on_read_resource=self.read_resource,
+            on_subscribe_resource=self.subscribe,
+            on_unsubscribe_resource=self.unsubscribe,
+            on_subscriptions_listen=self.listen,
+            on_list_prompts=self.list_prompts,
+            on_get_prompt=self.get_prompt,
+            on_completion=self.complete,
+        )
+        self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self.initialized)
+
+    # -- tools -------------------------------------------------------------------------------------------------
+
+    async def list_tools(self, _: Ctx, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_tool(tool) for tool in self._tools.values()])
+
+    async def call_tool(self, ctx: Ctx, params: types.CallToolRequestParams) -> types.CallToolResult:
+        """Errors that a caller can do something about are results: only those reach the model."""
+        tool = self._tools.get(params.name)
+        if tool is None:
+            near = nearest(params.name, list(self._tools))
+            hint = f"Did you mean {near!r}?" if near else f"There are: {', '.join(self._tools)}."
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool {params.name!r}. {hint}")
+        start, outcome, structured = time.perf_counter(), "error", None
+        try:
+            async with self._progress(ctx, tool.title):
+                answer = await self._calls.run(lambda budget: tool.call(params.arguments or {}, budget))
+            outcome, structured = "ok", answer.structured
+        except LibrarianError as error:
+            outcome = error.code
+            return _failed(str(error))
+        except Exception:
+            logger.exception("%s failed", params.name)
+            return _failed(
+                f"{params.name} failed: an internal error of Librarian, written to its log. Try again; "
+                "get_index_status shows what works."
+            )
+        finally:
+            if self.observe is not None:
+                seconds = time.perf_counter() - start
+                self.observe("call", door="mcp", verb=tool.name, outcome=outcome, seconds=seconds, answer=structured)
+        links = [_link(link) for link in answer.links]
+        return types.CallToolResult(
+            content=[types.TextContent(text=answer.text), *links], structured_content=answer.structured
+        )
+
+    @contextlib.asynccontextmanager
+    async def _progress(self, ctx: Ctx, title: str) -> AsyncIterator[None]:
+        """While the body runs, tell a caller that asked for progress every so often that work goes on."""
+        if not ctx.meta or "progress_token" not in ctx.meta:
+            yield
+            return
+
+        async def beat() -> None:
+            start = time.monotonic()
+            while True:
+                await asyncio.sleep(self._heartbeat_s)
+                seconds = time.monotonic() - start
+                await ctx.session.report_progress(seconds, None, f"{title}: {seconds:.0f} s")
+
+        task = asyncio.create_task(beat())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    # -- resources ---------------------------------------------------------------------------------------------
+
+    async def list_resources(self, _: Ctx, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        cursor = params.cursor if params is not None else None
+        page, following = await self._run(lambda budget: self._desk.resources(cursor, budget=budget))
+        listed = [
+            types.Resource(
+                uri=uri,
+                name=resources.path_of(uri),
+                title=title,
+                mime_type=mime_type(file_type),
+                annotations=types.Annotations(audience=["user", "assistant"], last_modified=last_modified),
+            )
+            for uri, title, file_type, last_modified in page
+        ]
+        return types.ListResourcesResult(resources=listed, next_cursor=following)
+
+    async def list_templates(
+        self, _: Ctx, __: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        template = types.ResourceTemplate(
+            uri_template=resources.TEMPLATE,
+            name="document",
+            title="A document of the library",
+            description="By file path; a heading's anchor as fragment gives that section.",
+            annotations=types.Annotations(audience=["user", "assistant"]),
+        )
+        return types.ListResourceTemplatesResult(resource_templates=[template])
+
+    async def read_resource(self, _: Ctx, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        uri = str(params.uri)
+        found = await self._run(lambda budget: resources.read(self._desk, uri, budget), uri=uri)
+        text = types.TextResourceContents(uri=found.uri, mime_type=found.mime_type, text=found.text)
+        return types.ReadResourceResult(contents=[text])
+
+    async def initialized(self, ctx: Ctx, _: types.NotificationParams | None) -> None:
+        if isinstance(ctx.lifespan_context, Connection):
+            ctx.lifespan_context.session = ctx.session
+
+    async def subscribe(self, ctx: Ctx, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        if isinstance(ctx.lifespan_context, Connection):
+            await self._look(str(params.uri))
+            ctx.lifespan_context.uris.add(str(params.uri))
+        return types.EmptyResult()
+
+    async def unsubscribe(self, ctx: Ctx, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        if isinstance(ctx.lifespan_context, Connection) and str(params.uri) in ctx.lifespan_context.uris:
+            ctx.lifespan_context.uris.discard(str(params.uri))
+            self.watched.remove(str(params.uri))
+        return types.EmptyResult()
+
+    async def listen(self, ctx: Ctx, params: types.SubscriptionsListenRequestParams) -> types.SubscriptionsListenResult:
+        uris = list(params.notifications.resource_subscriptions or ())
+        for uri in uris:
+            await self._look(uri)
+        try:
+            return await self._listen(ctx, params)
+        finally:
+            for uri in uris:
+                self.watched.remove(uri)
+
+    async def _look(self, uri: str) -> None:
+        """Remember how a resource is now, to tell later whether it has changed."""
+        self.watched.add(uri, await self._fingerprint(uri))
+
+    async def _fingerprint(self, uri: str) -> str:
+        return await self._calls.run(lambda budget: resources.fingerprint(self._desk, uri, budget))
+
+    async def changed(self) -> list[str]:
+        """Watched resources that aren't as they were."""
+        return [uri for uri in self.watched.uris() if self.watched.update(uri, await self._fingerprint(uri))]
+
+    def close(self) -> None:
+        """End open `subscriptions/listen` streams in good order."""
+        self._listen.close()
+
+    # -- prompts and completions ---------------------------------------------------------------------------------
+
+    async def list_prompts(self, _: Ctx, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        return types.ListPromptsResult(
+            prompts=[
+                types.Prompt(
+                    name=prompt.name,
+                    title=prompt.title,
+                    description=prompt.description,
+                    arguments=[
+                        types.PromptArgument(name=item.name, description=item.description, required=item.required)
+                        for item in prompt.arguments
+                    ],
+                )
+                for prompt in self._prompts.values()
+            ]
+        )
+
+    async def get_prompt(self, _: Ctx, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        prompt = self._prompts.get(params.name)
+        if prompt is None:
+            raise MCPError(
+                types.INVALID_PARAMS, f"Unknown prompt {params.name!r}. There are: {', '.join(self._prompts)}."
+            )
+        text = await self._run(lambda budget: fill(prompt, self._desk, params.arguments or {}, budget))
+        message = types.PromptMessage(role="user", content=types.TextContent(text=text))
+        return types.GetPromptResult(description=prompt.description, messages=[message])
+
+    async def complete(self, _: Ctx, params: types.CompleteRequestParams) -> types.CompleteResult:
+        ref, argument = params.ref, params.argument
+        if isinstance(ref, types.PromptReference):
+            if ref.name not in self._prompts:
+                raise MCPError(types.INVALID_PARAMS, f"Unknown prompt {ref.name!r}.")
+        elif str(ref.uri) != resources.TEMPLATE:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown resource template {str(ref.uri)!r}.")
+        kind = COMPLETED.get(argument.name)
+        if kind is None:
+            return types.CompleteResult(completion=types.Completion(values=[], total=0, has_more=False))
+        filled = (params.context.arguments if params.context is not None else None) or {}
+        values = await self._run(lambda budget: self._desk.complete(kind, argument.value, filled, budget=budget))
+        shown = values[:MOST_COMPLETIONS]
+        completion = types.Completion(values=shown, total=len(values), has_more=len(values) > len(shown))
+        return types.CompleteResult(completion=completion)
+
+    async def _run(self, work: Callable[[Budget], T], uri: str = "") -> T:
+        """`work` in a thread, with the vocabulary's errors as protocol errors."""
+        try:
+            return await self._calls.run(work)
+        except NotFound as error:
+            raise MCPError(types.INVALID_PARAMS, str(error), {"uri": uri} if uri else None) from error
+        except LibrarianError as error:
+            raise MCPError(types.INVALID_PARAMS, str(error)) from error
+
+
+def _tool(tool: Tool) -> types.Tool:
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=dict(tool.input_schema),
+        output_schema=dict(tool.output_schema) if tool.output_schema is not None else None,
+        annotations=_RO if tool.read_only else _REPEATABLE,
+    )
+
+
+def _link(link: Link) -> types.ResourceLink:
+    return types.ResourceLink(
+        uri=link.uri,
+        name=link.name,
+        title=link.title,
+        mime_type=link.mime_type,
+        annotations=types.Annotations(
+            audience=["user", "assistant"], priority=link.priority, last_modified=link.last_modified
+        ),
+    )
+
+
+def _failed(text: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)

@@ -1,0 +1,257 @@
+"""Answers as text that a model reads: complete, compact, within a budget.
+
+Some hosts show a model only this half, so all that matters for the next step is in it: what to cite, what to read on,
+what was degraded. Empty fields are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..vocabulary.wire import (
+    AnalyzeAnswer,
+    ClearedAnswer,
+    ComponentsAnswer,
+    DocumentAnswer,
+    EmailResult,
+    EmailSearchAnswer,
+    ParentContext,
+    ProductsAnswer,
+    Result,
+    SearchAnswer,
+    StatusAnswer,
+    ThreadAnswer,
+    Wire,
+)
+from .excerpts import excerpt
+
+BYTES_PER_RESULT = 790  #: five results, their head and their foot stay under 4,096 bytes
+_LEAST_SNIPPET = 160
+
+
+def render(answer: Wire) -> str:
+    """The text half of any verb's answer."""
+    match answer:
+        case SearchAnswer() | EmailSearchAnswer():
+            return _search(answer)
+        case ThreadAnswer():
+            return thread(answer)
+        case DocumentAnswer():
+            return document(answer)
+        case ProductsAnswer():
+            lines = [
+                f"- {item.name}: {item.document_count} documents in {item.component_count} components"
+                for item in answer.products
+            ]
+            return "\n".join([f"{answer.total} products", *lines])
+        case ComponentsAnswer():
+            lines = [f"- {item.name}: {item.document_count} documents" for item in answer.components]
+            return "\n".join([f"{answer.product}: {answer.total} components", *lines])
+        case StatusAnswer():
+            return _status(answer)
+        case AnalyzeAnswer():
+            return _analysis(answer)
+        case ClearedAnswer():
+            return f"Cleared {answer.cleared} cached entries."
+    return answer.model_dump_json(exclude_none=True)
+
+
+def _search(answer: SearchAnswer | EmailSearchAnswer) -> str:
+    results: Sequence[Result] = answer.results
+    head = _head(answer)
+    foot = _foot(answer)
+    heads = [_result_head(item) for item in results]
+    spent = sum(len(text.encode()) for text in (head, foot, *heads)) + 3 * len(heads) + 2
+    room = max(BYTES_PER_RESULT * len(results) - spent, 0)
+    snippets = _fitted(results, room)
+    blocks = [f"{about}\n{text}" if text else about for about, text in zip(heads, snippets, strict=True)]
+    return "\n\n".join(part for part in (head, *blocks, foot) if part)
+
+
+def _fitted(results: Sequence[Result], room: int) -> list[str]:
+    """Snippets that together take at most `room` bytes; short ones leave what they don't need to the others."""
+    wanted = [len(item.snippet.encode()) for item in results]
+    limits = list(wanted)
+    left, open_ = room, sorted(range(len(results)), key=lambda index: wanted[index])
+    for position, index in enumerate(open_):
+        share = max(left // (len(open_) - position), _LEAST_SNIPPET)
+        limits[index] = min(wanted[index], share)
+        left = max(left - limits[index], 0)
+    return [excerpt(item.snippet, item.highlights, limit) for item, limit in zip(results, limits, strict=True)]
+
+
+def _head(answer: SearchAnswer | EmailSearchAnswer) -> str:
+    if not answer.results:
+        return f"Nothing found for {answer.query!r} (mode {answer.mode})."
+    mode = answer.mode if answer.mode == answer.requested_mode else f"{answer.mode}, asked for {answer.requested_mode}"
+    first, last = answer.results[0].rank, answer.results[-1].rank
+    text = f"Results {first}–{last} of {answer.total} (mode {mode}; answerable: {answer.answerable})"
+    return f"{text}. More: offset={answer.next_offset}" if answer.next_offset is not None else text
+
+
+def _foot(answer: SearchAnswer | EmailSearchAnswer) -> str:
+    lines = [f"Degraded: {reason}" for reason in answer.degraded]
+    for name, leg in answer.legs:
+        if leg.status == "failed":
+            lines.append(f"The {name} leg failed: {leg.reason}")
+    coverage = answer.coverage
+    if coverage.embedded_chunks < coverage.chunks and answer.legs.semantic.status != "off":
+        lines.append(f"Embedded so far: {coverage.embedded_chunks} of {coverage.chunks} passages.")
+    if answer.rewritten is not None and (terms := answer.rewritten.search_terms):
+        lines.append(f"Also searched for: {terms}")
+    lines += [f"Suggestion: {item.text}" for item in answer.suggestions]
+    return "\n".join(lines)
+
+
+def _result_head(item: Result) -> str:
+    if isinstance(item, EmailResult):
+        return _email_head(item)
+    path = " › ".join([item.title, *(part for part in item.heading_path if part != item.title)])
+    page = f", page {item.page}" if item.page is not None else ""
+    lines = [
+        f"{item.rank}. {_cut(path, 140)}",
+        f"{item.id} lines {item.line_start}–{item.line_end}{page}{' (stale)' if item.stale else ''}",
+        " · ".join(_facts(item)),
+    ]
+    if item.also_in:
+        lines.append(f"Also in: {_cut(', '.join(item.also_in), 120)}")
+    if item.parent_context is not None:
+        lines += _context(item.parent_context)
+    return "\n".join(lines)
+
+
+def _facts(item: Result) -> list[str]:
+    scores = [
+        f"{name} {value:.2f}"
+        for name, value in (
+            ("keyword", item.keyword_score),
+            ("semantic", item.semantic_score),
+            ("rerank", item.rerank_score),
+        )
+        if value is not None
+    ]
+    facts = [f"score {item.relevance_score:.2f}" + (f" ({', '.join(scores)})" if scores else "")]
+    facts += [part for part in (item.doc_type, item.language, item.last_modified[:10]) if part]
+    if item.tags:
+        facts.append(_cut("tags " + ", ".join(item.tags), 60))
+    return facts
+
+
+def _email_head(item: EmailResult) -> str:
+    lines = [
+        f"{item.rank}. {_cut(item.subject or '(no subject)', 140)}",
+        f"{item.id} lines {item.line_start}–{item.line_end}{' (stale)' if item.stale else ''}",
+        f"From {_cut(item.sender, 80)} to {_cut(', '.join(item.to) or '–', 80)} on {item.date or 'unknown date'}",
+        f"thread_id {item.thread_id} · " + _facts(item)[0],
+    ]
+    if item.attachments:
+        lines.append("Attachments: " + _cut(", ".join(part.filename for part in item.attachments), 100))
+    return "\n".join(lines)
+
+
+def _context(context: ParentContext) -> list[str]:
+    lines = [f"In: {_cut(context.breadcrumb or context.title, 140)}"]
+    if context.summary:
+        lines.append(f"Summary: {_cut(context.summary, 240)}")
+    if context.headings:
+        lines.append(f"Headings: {_cut('; '.join(context.headings), 240)}")
+    for name, part in (("Before", context.previous), ("After", context.next)):
+        if part is not None:
+            lines.append(f"{name}: {_cut(' '.join(part.text.split()), 200)}")
+    return lines
+
+
+def document(answer: DocumentAnswer) -> str:
+    """A document or the part of it that was asked for, under a line that says what it is."""
+    part = f", section {answer.section!r}" if answer.section else ""
+    head = [
+        f"# {answer.title}",
+        f"{answer.file_path}{part}, lines {answer.line_start}–{answer.line_end} · {answer.product}/{answer.component}"
+        f" · {answer.doc_type} · {answer.last_modified[:10]}"
+        + (f" · tags {', '.join(answer.tags)}" if answer.tags else ""),
+    ]
+    foot = []
+    if answer.truncated:
+        foot.append(f"[Truncated. Go on with line_start={answer.next_line}.]")
+        if answer.headings:
+            shown = [f"{item.text} (line {item.line})" for item in answer.headings if item.level <= 2][:40]
+            foot.append("Sections: " + "; ".join(shown))
+    return "\n".join([*head, "", answer.content, *([""] if foot else []), *foot])
+
+
+def thread(answer: ThreadAnswer) -> str:
+    """A conversation, oldest mail first."""
+    lines = [
+        f"# {answer.subject}",
+        f"thread_id {answer.thread_id} · {len(answer.emails)} emails · {', '.join(answer.participants)}",
+    ]
+    for mail in answer.emails:
+        lines += ["", f"## {mail.date or 'unknown date'}, {mail.sender}"]
+        if mail.to or mail.cc:
+            lines.append("To " + ", ".join(mail.to) + (f"; cc {', '.join(mail.cc)}" if mail.cc else ""))
+        if mail.subject != answer.subject:
+            lines.append(f"Subject: {mail.subject}")
+        lines.append(f"{mail.file_path} · message_id {mail.message_id}")
+        if mail.attachments:
+            lines.append(
+                "Attachments: " + ", ".join(f"{part.filename} ({part.size} bytes)" for part in mail.attachments)
+            )
+        lines += ["", mail.body]
+        if mail.quoted:
+            lines.append(f"[{len(mail.quoted)} quoted passages left out]")
+    return "\n".join(lines)
+
+
+def _status(answer: StatusAnswer) -> str:
+    lines = [
+        f"Status: {answer.status}" + (f" ({'; '.join(answer.reasons)})" if answer.reasons else ""),
+        f"{answer.documents} documents in {answer.products} products, {answer.emails} emails, {answer.chunks} "
+        f"passages, {answer.embedded_chunks} embedded; generation {answer.generation}, "
+        f"last indexed {answer.last_indexed_at or '–'}",
+        f"Embeddings: {answer.embeddings.model or 'none'} ({answer.embeddings.backend or '–'}, "
+        f"{answer.embeddings.device or '–'})"
+        if answer.embeddings.enabled
+        else "Embeddings: off",
+        f"Reranker: {answer.reranker or 'none'}; language model: {answer.llm.model if answer.llm.enabled else 'off'}; "
+        f"watching: {'yes' if answer.watching else 'no'}",
+        f"Storage: {answer.storage.catalog}, {answer.storage.keyword}, {answer.storage.vectors}; "
+        f"{answer.storage.disk_bytes / 1e6:.1f} MB in {answer.index_path}",
+        "Caches (entries, hits, misses): "
+        + "; ".join(f"{name} {part.entries}, {part.hits}, {part.misses}" for name, part in answer.caches),
+    ]
+    if (progress := answer.progress).phase != "idle":
+        eta = f", {progress.eta_s:.0f} s left" if progress.eta_s is not None else ""
+        lines.append(
+            f"Now {progress.phase}: {progress.files_done} of {progress.files_total} files, "
+            f"{progress.chunks_embedded} of {progress.chunks_total} passages embedded{eta}"
+        )
+    if answer.features:
+        lines.append("Features: " + ", ".join(name for name, on in answer.features.items() if on))
+    if answer.failures.total:
+        lines.append(f"Unreadable files: {answer.failures.total}")
+        lines += [f"- {item.path}: {item.reason}" for item in answer.failures.items]
+    if answer.skipped.total:
+        reasons = ", ".join(f"{reason} {count}" for reason, count in answer.skipped.by_reason.items())
+        lines.append(f"Skipped files: {answer.skipped.total} ({reasons})")
+    return "\n".join([*lines, *(f"Note: {note}" for note in answer.notes)])
+
+
+def _analysis(answer: AnalyzeAnswer) -> str:
+    lines = [
+        f"{answer.query!r}: {answer.query_type}, complexity {answer.complexity:.2f}, {answer.word_count} words",
+        f"Recommended mode: {answer.recommended_mode} (confidence {answer.confidence:.2f})",
+    ]
+    if answer.technical_terms:
+        lines.append("Technical terms: " + ", ".join(answer.technical_terms))
+    lines += [f"- {reason}" for reason in answer.reasons]
+    if (why := answer.why_not) is not None:
+        lines.append(f"{why.file_path}: {why.stage}. {why.explanation}")
+        for leg in why.legs:
+            place = f"rank {leg.rank}" if leg.rank is not None else "not found"
+            lines.append(f"- {leg.leg}: {place}" + (f" ({leg.reason})" if leg.reason else ""))
+    return "\n".join(lines)
+
+
+def _cut(text: str, limit: int) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
