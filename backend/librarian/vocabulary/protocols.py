@@ -197,7 +197,8 @@ class CatalogReader(Protocol):
 class Columns(Protocol):
     """The catalog's columns in memory, for ranking: arrays by chunk id, rebuilt at each generation."""
 
-    generation: int
+    @property
+    def generation(self) -> int: ...
 
     def doc_of(self, chunk_ids: Ids) -> Ids:
         """Document id of each chunk id, 0 where unknown."""

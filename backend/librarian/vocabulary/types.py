@@ -279,7 +279,8 @@ class Selection:
     `mask` has shape (highest chunk id + 1,), dtype bool; None where everything passes. `count` is the number of
     chunks that pass. `doc_ids` are the documents that pass, ascending; None where all do. `allowed` names, for each
     filter on product, component, file_type, doc_type, language, kind or tags, the stored values that it lets through
-    (any of), for indexes that filter by value; `complete` says that these alone make the selection.
+    (any of), and `modified` the microseconds since 1970 between which, inclusive, a date filter lets pass: for indexes
+    that filter by value; `complete` says that these alone make the selection.
     """
 
     filters: Filters
@@ -287,6 +288,7 @@ class Selection:
     count: int
     doc_ids: Ids | None = None
     allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    modified: tuple[int, int] | None = None
     complete: bool = False
 
 

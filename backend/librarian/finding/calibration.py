@@ -1,0 +1,61 @@
+"""From a mode's own sums to a number that means the same in every question, and to whether there is an answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from librarian.vocabulary.types import Answerable
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A rising logistic curve: `1 / (1 + exp(−slope × (sum − middle)))`."""
+
+    middle: float  #: the sum at which a hit is as likely relevant as not
+    slope: float
+
+    def __call__(self, total: float) -> float:
+        """The relevance of a hit with this sum, strictly rising within what floats can tell apart.
+
+        >>> Curve(middle=0.5, slope=10.0)(0.5)
+        0.5
+        """
+        x = self.slope * (total - self.middle)
+        return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(max(x, -700.0)) / (1 + math.exp(max(x, -700.0)))
+
+
+def _shipped() -> dict[str, Curve]:
+    return {
+        "keyword": Curve(0.40, 9.0),
+        "semantic": Curve(0.45, 12.0),
+        "rrf": Curve(0.75, 7.0),
+        "weighted": Curve(0.42, 12.0),
+        "learned": Curve(6.0, 0.9),
+        "rerank": Curve(0.42, 12.0),
+        "cross-encoder": Curve(0.5, 8.0),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """One curve per scale, and the relevances between which an answer is in doubt."""
+
+    curves: Mapping[str, Curve] = field(default_factory=_shipped)
+    unlikely_below: float = 0.25
+    yes_from: float = 0.5
+
+    def relevance(self, scale: str, total: float) -> float:
+        """A sum on a mode's own scale as relevance in 0–1."""
+        return self.curves[scale](total)
+
+    def answerable(self, best: float | None) -> Answerable:
+        """Whether the library answers the question, judged by its best hit's relevance; None where nothing was found.
+
+        >>> Calibration().answerable(None)
+        'unlikely'
+        """
+        if best is None or best < self.unlikely_below:
+            return "unlikely"
+        return "yes" if best >= self.yes_from else "unknown"

@@ -1,0 +1,411 @@
+"""The search engine: one question in, one page of explained hits out.
+
+It asks the legs side by side within one catalog read transaction, lets the mode weigh what they found, and makes hits
+of the best. What a mode needs and can't have is said in `legs` and `degraded`; the answer then names the mode that
+really ran.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import dataclass, field, replace
+from typing import get_args
+
+from librarian.vocabulary.errors import CallerError, LibrarianError
+from librarian.vocabulary.protocols import (
+    Analyzer,
+    Budget,
+    Catalog,
+    CatalogReader,
+    Columns,
+    Embedder,
+    LexicalIndex,
+    Loadable,
+    QueryRewriter,
+    Reranker,
+    VectorStore,
+)
+from librarian.vocabulary.types import (
+    AnalyzedQuery,
+    Candidate,
+    Hit,
+    LegReport,
+    LegStatus,
+    Mode,
+    Query,
+    Ranking,
+    SearchOutcome,
+    Selection,
+    Vector,
+)
+
+from . import hyde, modes, paging, reranker, suggestions
+from .calibration import Calibration
+from .fusion import score
+from .legs import SemanticLeg, keyword_leg
+from .options import SearchOptions
+from .pool import Pool, gather
+from .query_router import QueryRouter
+from .ranker import LinearRanker, shipped
+from .snippet import Snippets
+
+log = logging.getLogger(__name__)
+
+_OFF = Ranking("", (), (), (), "off", "not part of this mode")
+#: Modes that read each leg. `auto` has become another mode before this is asked.
+_BY_WORDS = frozenset({"keyword", "hybrid", "rerank", "hyde"})
+_BY_MEANING = frozenset({"semantic", "hybrid", "rerank", "hyde"})
+
+
+@dataclass(slots=True)
+class _Run:
+    """One question on its way: what every stage may read, and what it adds to the answer's account of itself."""
+
+    query: Query
+    budget: Budget
+    analyzed: AnalyzedQuery
+    reader: CatalogReader
+    columns: Columns
+    selection: Selection
+    mode: Mode
+    routing: dict[str, object] | None = None
+    rewritten: dict[str, object] | None = None
+    vector: Vector | None = None
+    legs: dict[str, LegReport] = field(default_factory=dict)
+    degraded: list[str] = field(default_factory=list)
+
+    def report(self, leg: str, ranking: Ranking) -> None:
+        self.legs[leg] = LegReport(ranking.status, ranking.reason, round(ranking.ms, 3))
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """All candidates of a question in order, before they are cut to a page."""
+
+    pool: Pool
+    candidates: Sequence[Candidate]
+    scale: str  #: the calibration curve of these sums; empty where relevance is the plain sum
+
+
+class HybridSearchEngine:
+    """Answers questions. Safe to use from several threads; `close` ends its worker threads."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        lexical: LexicalIndex,
+        analyzer: Analyzer,
+        *,
+        vectors: Callable[[], VectorStore | None] = lambda: None,
+        embedder: Loadable[Embedder] | None = None,
+        options: SearchOptions = SearchOptions(),
+        reranker: Loadable[Reranker] | None = None,
+        rewriter: QueryRewriter | None = None,
+        ranker: LinearRanker | None = None,
+        calibration: Calibration = Calibration(),
+    ) -> None:
+        self._catalog = catalog
+        self._lexical = lexical
+        self._analyzer = analyzer
+        self._semantic = SemanticLeg(embedder, vectors, threshold=options.similarity_threshold)
+        self._options = options
+        self._reranker = reranker
+        self._rewriter = rewriter
+        self._ranker = ranker or shipped()
+        self._calibration = calibration
+        self._router = QueryRouter(analyzer, semantic=self._semantic.configured)
+        self._snippets = Snippets(analyzer, target=options.snippet_length)
+        self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="semantic-leg")
+
+    def close(self) -> None:
+        """Wait for running legs and end their threads."""
+        self._threads.shutdown()
+
+    def search(self, query: Query, budget: Budget | None = None) -> SearchOutcome:
+        """Answer a question. Raises `CallerError` for an unknown mode, and once the budget is spent."""
+        started = time.perf_counter()
+        with self._catalog.read() as reader:
+            run = self._begin(query, budget or Budget(), reader)
+            judged = self._judge(run)
+            run.budget.check()
+            kept = paging.keep(
+                judged.candidates,
+                reader,
+                run.columns,
+                limit=self._options.candidates,
+                per_group=query.max_per_document,
+            )
+            best = self._relevance(judged, kept[0].candidate) if kept else None
+            page = kept[query.offset : query.offset + query.max_results]
+            hits = self._hits(run, judged, page)
+            costs = [_tokens(hit) for hit in hits]
+            shown = hits[: paging.packed(costs, query.max_tokens)]
+            end = query.offset + len(shown)
+            return SearchOutcome(
+                query=query,
+                mode=run.mode,
+                hits=tuple(shown),
+                total=len(kept),
+                next_offset=end if shown and end < len(kept) else None,
+                legs=run.legs,
+                generation=reader.generation,
+                took_ms=(time.perf_counter() - started) * 1000,
+                answerable=self._calibration.answerable(best) if query.semantic_weight is None else "unknown",
+                degraded=tuple(run.degraded),
+                routing=run.routing,
+                rewritten=run.rewritten,
+                tokens_used=sum(costs[: len(shown)]),
+                suggestions=()
+                if shown
+                else suggestions.suggest(
+                    query,
+                    run.analyzed,
+                    self._lexical,
+                    reader,
+                    run.columns,
+                    semantic_ran=run.vector is not None,
+                ),
+            )
+
+    def judge(self, query: Query, reader: CatalogReader, budget: Budget | None = None) -> Judged:
+        """All candidates in order with everything known about them: for explaining an absence and for measuring."""
+        return self._judge(self._begin(query, budget or Budget(), reader))
+
+    # -- the stages --------------------------------------------------------------------------------------------
+
+    def _begin(self, query: Query, budget: Budget, reader: CatalogReader) -> _Run:
+        if query.mode not in get_args(Mode):
+            raise CallerError(f"Unknown mode {query.mode!r}.", hint=f"Use one of {', '.join(get_args(Mode))}.")
+        budget.check()
+        columns = self._catalog.columns()
+        analyzed = self._analyzer.query(query.text, columns.languages())
+        run = _Run(query, budget, analyzed, reader, columns, columns.select(query.filters), query.mode)
+        run.legs = {leg: LegReport("off", _OFF.reason) for leg in ("keyword", "semantic", "rerank", "hyde")}
+        if query.mode == "auto":
+            analysis = self._router.judge(analyzed)
+            run.mode = analysis.recommended_mode
+            run.routing = {
+                "query_type": analysis.query_type,
+                "recommended_mode": analysis.recommended_mode,
+                "confidence": analysis.confidence,
+                "reasons": list(analysis.reasons),
+            }
+            if query.semantic_weight is not None:
+                run.mode = "hybrid"
+        return run
+
+    def _judge(self, run: _Run) -> Judged:
+        keyword, semantic, hypothetical = self._ask(run)
+        run.budget.check()
+        pool = gather(
+            run.analyzed,
+            run.columns,
+            self._lexical,
+            self._semantic,
+            keyword=keyword,
+            semantic=semantic,
+            hyde=hypothetical,
+            vector=run.vector,
+        )
+        pool = self._without_excluded(run, pool)
+        run.budget.check()
+        if run.mode == "keyword":
+            return Judged(pool, modes.keyword(pool), "keyword")
+        if run.mode == "semantic":
+            return Judged(pool, modes.semantic(pool), "semantic")
+        if run.mode == "hybrid" and run.query.semantic_weight is not None:
+            return Judged(pool, modes.by_weight(pool, run.query.semantic_weight), "")
+        fused = self._fused(pool)
+        return self._reranked(run, fused) if run.mode == "rerank" else fused
+
+    def _fused(self, pool: Pool) -> Judged:
+        if self._options.fusion == "rrf":
+            return Judged(pool, modes.by_rrf(pool, self._options.rrf_k), "rrf")
+        if self._options.fusion == "weighted":
+            return Judged(pool, modes.by_scores(pool, self._options), "weighted")
+        ranker = self._ranker.with_hyde() if pool.hyde.ids else self._ranker
+        return Judged(pool, modes.learned(pool, ranker), "learned")
+
+    # -- the legs ----------------------------------------------------------------------------------------------
+
+    def _ask(self, run: _Run) -> tuple[Ranking, Ranking, Ranking]:
+        """Keyword, semantic and HyDE rankings. Without the meaning, the words answer alone and it is said so."""
+        future: Future[tuple[Ranking, Ranking, Vector | None]] | None = None
+        if run.mode in _BY_MEANING:
+            future = self._threads.submit(self._by_meaning, run)
+        keyword = self._by_words(run) if run.mode in _BY_WORDS else _OFF
+        semantic, hypothetical = (_OFF, _OFF)
+        if future is not None:
+            semantic, hypothetical, run.vector = self._await(run, future)
+            run.report("hyde", hypothetical)
+            run.report("semantic", semantic)
+            if semantic.status != "ok":
+                run.degraded.append(f"semantic: {semantic.reason}")
+                if run.mode == "semantic":
+                    keyword = self._by_words(run)
+                run.mode = "keyword" if run.query.semantic_weight is None else run.mode
+            elif run.mode == "hyde" and hypothetical.status != "ok":
+                run.mode = "hybrid"
+        run.report("keyword", keyword)
+        return keyword, semantic, hypothetical
+
+    def _by_words(self, run: _Run) -> Ranking:
+        try:
+            return keyword_leg(self._lexical, run.analyzed, run.selection, self._options.depth)
+        except LibrarianError:
+            raise
+        except Exception as error:
+            # Whatever breaks inside the index must not cost the answer that the other leg can give.
+            log.exception("the keyword leg failed")
+            run.degraded.append(f"keyword: {error}")
+            return Ranking("keyword", (), (), (), "failed", str(error))
+
+    def _by_meaning(self, run: _Run) -> tuple[Ranking, Ranking, Vector | None]:
+        started = time.perf_counter()
+        hypothetical = _OFF
+        try:
+            vector = self._semantic.vector(run.query.text)
+            if run.mode == "hyde":
+                hypothetical = self._by_hypothesis(run, vector)
+            found = self._semantic.rank("semantic", vector, run.selection, self._options.depth)
+        except LibrarianError as error:
+            status: LegStatus = "failed" if self._semantic.configured else "off"
+            return Ranking("semantic", (), (), (), status, str(error)), _OFF, None
+        except Exception as error:
+            log.exception("the semantic leg failed")
+            return Ranking("semantic", (), (), (), "failed", str(error)), _OFF, None
+        return replace(found, ms=(time.perf_counter() - started) * 1000), hypothetical, vector
+
+    def _by_hypothesis(self, run: _Run, vector: Vector) -> Ranking:
+        started = time.perf_counter()
+        answer, source = run.query.hypothetical_answer or "", "caller"
+        if not answer:
+            if reason := hyde.applies(run.analyzed):
+                return Ranking("hyde", (), (), (), "skipped", reason)
+            answer, source = self._hypothesis(run)
+        run.rewritten = {"search_terms": "", "hypothetical_answer": answer, "source": source}
+        mixed = hyde.combined(vector, self._semantic.vector(answer), self._options.hyde_query_share)
+        found = self._semantic.rank("hyde", mixed, run.selection, self._options.depth)
+        return replace(found, ms=(time.perf_counter() - started) * 1000)
+
+    def _hypothesis(self, run: _Run) -> tuple[str, str]:
+        if self._rewriter is not None:
+            try:
+                rewrite = self._rewriter.rewrite(run.query.text, run.budget)
+                return rewrite.hypothetical_answer, rewrite.model
+            except LibrarianError as error:
+                run.degraded.append(f"llm: {error}")
+        return hyde.from_template(run.query.text, self._router.judge(run.analyzed).query_type), "template"
+
+    def _await(
+        self, run: _Run, future: Future[tuple[Ranking, Ranking, Vector | None]]
+    ) -> tuple[Ranking, Ranking, Vector | None]:
+        wait_ms = min(self._options.semantic_timeout_ms, max(0.0, run.budget.remaining_ms()))
+        try:
+            return future.result(timeout=wait_ms / 1000)
+        except FutureTimeout:
+            future.cancel()
+            reason = f"no answer within {wait_ms:.0f} ms"
+            return Ranking("semantic", (), (), (), "skipped", reason, wait_ms), _OFF, None
+
+    def _without_excluded(self, run: _Run, pool: Pool) -> Pool:
+        """Hold candidates that only the meaning brought to the question's `-word` and `"quoted words"`."""
+        excluded, phrases = set(run.analyzed.excluded), run.analyzed.phrases
+        by_words = set(pool.keyword.ids)
+        if run.mode == "semantic" or not (excluded or phrases):
+            return pool
+        suspects = [chunk for chunk in pool.passages if chunk not in by_words]
+        stored = run.reader.chunks(suspects)
+        passages = dict(pool.passages)
+        for chunk in suspects:
+            text = stored[chunk].chunk.text if chunk in stored else ""
+            tokens = self._analyzer.tokens(text)
+            if excluded.intersection(tokens) or not all(_contains(tokens, phrase) for phrase in phrases):
+                del passages[chunk]
+        return replace(pool, passages=passages)
+
+    # -- the second look ---------------------------------------------------------------------------------------
+
+    def _reranked(self, run: _Run, first: Judged) -> Judged:
+        """The first stage's candidates judged again; its own order where that isn't possible, which is said."""
+        query, options = run.query, self._options
+        wanted = query.offset + query.max_results
+        count = max(options.rerank_candidates, options.rerank_multiplier * wanted)
+        started = time.perf_counter()
+        judged: list[Candidate] = []
+        scale, problem = "rerank", ""
+        if self._reranker is None:
+            judged = reranker.keyword_stage(first.pool, first.candidates, count, options)
+            problem = "" if judged else "no candidate reaches the keyword threshold"
+        else:
+            try:
+                judged = self._read_together(run, first, count, self._reranker.get())
+                scale = "cross-encoder"
+            except LibrarianError as error:
+                problem = str(error)
+                run.degraded.append(f"rerank: {problem}")
+        ms = round((time.perf_counter() - started) * 1000, 3)
+        if problem:
+            run.legs["rerank"] = LegReport("failed" if self._reranker else "skipped", problem, ms)
+            run.mode = "hybrid"
+            return first
+        run.legs["rerank"] = LegReport("ok", "", ms)
+        return Judged(first.pool, judged, scale)
+
+    def _read_together(self, run: _Run, first: Judged, count: int, model: Reranker) -> list[Candidate]:
+        candidates = first.candidates[:count]
+        stored = run.reader.chunks([candidate.chunk_id for candidate in candidates])
+        known = [candidate for candidate in candidates if candidate.chunk_id in stored]
+        passages = [stored[candidate.chunk_id].chunk.text for candidate in known]
+        logits = model.score(run.query.text, passages, run.budget)
+        read = {c.chunk_id: logit for c, logit in zip(known, logits, strict=True) if logit is not None}
+        if len(read) < len(known):
+            run.degraded.append(f"rerank: read {len(read)} of {len(known)} candidates in time")
+        relevance = {candidate.chunk_id: self._relevance(first, candidate) for candidate in known}
+        return reranker.model_stage(known, read, relevance)
+
+    # -- the answer --------------------------------------------------------------------------------------------
+
+    def _relevance(self, judged: Judged, candidate: Candidate) -> float:
+        total = score(candidate.why)
+        return self._calibration.relevance(judged.scale, total) if judged.scale else min(1.0, max(0.0, total))
+
+    def _hits(self, run: _Run, judged: Judged, page: Sequence[paging.Kept]) -> list[Hit]:
+        shown = [kept.candidate.doc_id for kept in page]
+        documents = run.reader.documents(shown, text=True)
+        others = run.reader.documents([doc for kept in page for doc in kept.also_doc_ids])
+        copies = run.reader.copies([kept.candidate.chunk_id for kept in page])
+        hits = []
+        for kept in page:
+            document = documents.get(kept.candidate.doc_id)
+            if document is None:
+                continue
+            also = {others[doc].document.file_path for doc in kept.also_doc_ids if doc in others}
+            also.update(document.also_in, copies.get(kept.candidate.chunk_id, ()))
+            hits.append(
+                Hit(
+                    kept.candidate,
+                    kept.chunk,
+                    document,
+                    self._snippets.of(kept.chunk.chunk, document.document, run.analyzed),
+                    self._relevance(judged, kept.candidate),
+                    tuple(sorted(also - {document.document.file_path})),
+                )
+            )
+        return hits
+
+
+def _contains(tokens: Sequence[str], phrase: Sequence[str]) -> bool:
+    width = len(phrase)
+    return any(tuple(tokens[i : i + width]) == tuple(phrase) for i in range(len(tokens) - width + 1))
+
+
+def _tokens(hit: Hit) -> int:
+    """What a hit costs a model to read: characters of what is shown of it, over four."""
+    document, chunk = hit.document.document, hit.chunk.chunk
+    shown = (hit.snippet.text, document.title, document.file_path, *chunk.heading_path)
+    return -(-sum(len(part) for part in shown) // 4)

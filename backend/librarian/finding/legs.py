@@ -1,0 +1,90 @@
+"""The two legs: which passages the words lead to, and which the meaning."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.protocols import Columns, Embedder, LexicalIndex, Loadable, VectorStore
+from librarian.vocabulary.types import WINDOWS_PER_CHUNK, AnalyzedQuery, Ids, Ranking, Selection, Vector
+
+from .fusion import ranking_of
+
+#: Windows read per wanted passage: passages of up to 400 tokens have two windows at most in a model that reads 256.
+WINDOWS_READ = 2
+
+
+def keyword_leg(lexical: LexicalIndex, query: AnalyzedQuery, selection: Selection, limit: int) -> Ranking:
+    """Passages by BM25. The answer's status is `skipped` where the question holds no word to look for."""
+    started = time.perf_counter()
+    if not (query.terms or query.identifiers or query.phrases):
+        return Ranking("keyword", (), (), (), "skipped", "no word to look for")
+    found = lexical.search(query, selection, limit)
+    return Ranking("keyword", found.ids, found.raw, found.scores, ms=_since(started))
+
+
+class SemanticLeg:
+    """Passages by cosine. A passage's cosine is its best window's."""
+
+    def __init__(
+        self,
+        embedder: Loadable[Embedder] | None,
+        vectors: Callable[[], VectorStore | None],
+        *,
+        threshold: float = 0.05,
+    ) -> None:
+        self._embedder = embedder
+        self._vectors = vectors
+        self._threshold = threshold
+
+    @property
+    def configured(self) -> bool:
+        """False where embeddings are switched off."""
+        return self._embedder is not None
+
+    def vector(self, text: str) -> Vector:
+        """The question's vector. Raises `Unavailable` with the reason where no model is at hand."""
+        if self._embedder is None:
+            raise Unavailable("Embeddings are switched off.", hint="Set embeddings.enabled to search by meaning.")
+        return self._embedder.get().embed_query(text)
+
+    def store(self) -> VectorStore:
+        """The store that answers. Raises `Unavailable` where there is none, or nothing in it yet."""
+        store = self._vectors()
+        if store is None:
+            raise Unavailable("There is no vector store.", hint="Keyword search works meanwhile.")
+        if store.count() == 0:
+            raise Unavailable("No passage is embedded yet.", hint="Keyword search works meanwhile.")
+        return store
+
+    def rank(self, source: str, vector: Vector, selection: Selection, limit: int) -> Ranking:
+        """The best passages above the threshold. Raises `Unavailable`."""
+        started = time.perf_counter()
+        windows, cosines = self.store().search(vector, limit * WINDOWS_READ, selection)
+        best = {chunk: cosine for chunk, cosine in _by_chunk(windows, cosines).items() if cosine > self._threshold}
+        scores = {chunk: min(1.0, max(0.0, cosine)) for chunk, cosine in best.items()}
+        ranking = ranking_of(source, best, scores)
+        return Ranking(source, ranking.ids[:limit], ranking.raw[:limit], ranking.scores[:limit], ms=_since(started))
+
+    def cosines(self, vector: Vector, chunk_ids: Ids, columns: Columns) -> dict[int, float]:
+        """Cosines of given passages; those without a vector, or not above the threshold, are missing."""
+        if not len(chunk_ids):
+            return {}
+        limit = len(chunk_ids) * WINDOWS_READ * 2
+        windows, cosines = self.store().search(vector, limit, columns.only(chunk_ids))
+        return {chunk: cosine for chunk, cosine in _by_chunk(windows, cosines).items() if cosine > self._threshold}
+
+
+def _by_chunk(windows: Ids, cosines: Vector) -> dict[int, float]:
+    """Best window per passage. Windows come best first, so the first of a passage is its best."""
+    chunks = np.asarray(windows) // WINDOWS_PER_CHUNK
+    _, first = np.unique(chunks, return_index=True)
+    first.sort()
+    return dict(zip(chunks[first].tolist(), np.asarray(cosines)[first].astype(float).tolist(), strict=True))
+
+
+def _since(started: float) -> float:
+    return (time.perf_counter() - started) * 1000

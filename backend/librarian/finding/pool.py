@@ -1,0 +1,116 @@
+"""Everything known about the candidates of one question, before any mode weighs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from librarian.vocabulary.protocols import Columns, LexicalIndex
+from librarian.vocabulary.types import AnalyzedQuery, Contribution, Ranking, Vector
+
+from .legs import SemanticLeg
+
+EMPTY = Ranking("none", (), (), (), "off")
+
+#: Field scores of the keyword index that a ranker may read.
+FIELDS = ("body", "title", "headings", "path")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A candidate with its scores. `bm25` and `semantic` are None where that source doesn't speak."""
+
+    chunk_id: int
+    doc_id: int
+    bm25: float | None = None  #: BM25 over the most that this question could reach
+    semantic: float | None = None  #: max(0, cosine)
+    holds_identifier: bool = False
+    fields: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The candidates of one question, with the legs that brought them."""
+
+    keyword: Ranking
+    semantic: Ranking
+    hyde: Ranking
+    passages: Mapping[int, Passage]
+    asks_identifier: bool  #: the question names an identifier
+
+    @property
+    def doc_of(self) -> dict[int, int]:
+        return {passage.chunk_id: passage.doc_id for passage in self.passages.values()}
+
+    def keyword_score(self, passage: Passage) -> float | None:
+        """BM25 over the most this question could reach.
+
+        Holding an identifier that the question names is half of what can be reached, so that a passage with it never
+        comes after one without.
+        """
+        if not self.asks_identifier:
+            return passage.bm25
+        if passage.bm25 is None and not passage.holds_identifier:
+            return None
+        return ((passage.bm25 or 0.0) + (1.0 if passage.holds_identifier else 0.0)) / 2
+
+    def keyword_why(self, passage: Passage, weight: float = 1.0) -> list[Contribution]:
+        """The keyword score's parts, times a weight."""
+        share = 0.5 if self.asks_identifier else 1.0
+        why = []
+        if passage.bm25 is not None:
+            rank = _place(self.keyword, passage.chunk_id)
+            why.append(Contribution("keyword", rank, passage.bm25, weight * share * passage.bm25))
+        if passage.holds_identifier and self.asks_identifier:
+            why.append(Contribution("identifier", None, 1.0, weight * 0.5))
+        return why
+
+
+def _place(ranking: Ranking, chunk_id: int) -> int | None:
+    return ranking.ids.index(chunk_id) + 1 if chunk_id in ranking.ids else None
+
+
+def gather(
+    query: AnalyzedQuery,
+    columns: Columns,
+    lexical: LexicalIndex,
+    semantic_leg: SemanticLeg,
+    *,
+    keyword: Ranking = EMPTY,
+    semantic: Ranking = EMPTY,
+    hyde: Ranking = EMPTY,
+    vector: Vector | None = None,
+) -> Pool:
+    """Join the legs' passages and fill in what one leg knows about the other's. Unknown passages are dropped.
+
+    `vector` is the question's; without it the semantic score of keyword candidates stays unknown.
+    """
+    union = np.array(sorted({*keyword.ids, *semantic.ids, *hyde.ids}), dtype=np.int64)
+    docs = columns.doc_of(union) if len(union) else union
+    union, docs = union[docs != 0], docs[docs != 0]
+    bm25 = dict(zip(keyword.ids, keyword.scores, strict=True))
+    cosine = dict(zip(semantic.ids, semantic.scores, strict=True))
+    if vector is not None and semantic.status == "ok":
+        missing = np.array([chunk for chunk in union.tolist() if chunk not in cosine], dtype=np.int64)
+        cosine.update(semantic_leg.cosines(vector, missing, columns))
+    fields: dict[str, Vector] = {}
+    if keyword.status == "ok" and len(union):
+        fields = lexical.features(query, union)
+        for chunk, value in zip(union.tolist(), fields["bm25"].tolist(), strict=True):
+            if value > 0:
+                bm25.setdefault(chunk, value)
+    holds = fields.get("identifiers", np.zeros(len(union), dtype=np.float32))
+    passages = {
+        chunk: Passage(
+            chunk,
+            doc,
+            bm25.get(chunk),
+            min(1.0, max(0.0, cosine[chunk])) if chunk in cosine else None,
+            bool(holds[place] > 0),
+            {name: float(fields[name][place]) for name in FIELDS if name in fields},
+        )
+        for place, (chunk, doc) in enumerate(zip(union.tolist(), docs.tolist(), strict=True))
+    }
+    return Pool(keyword, semantic, hyde, passages, bool(query.identifiers))

@@ -1,0 +1,93 @@
+"""What to try when nothing was found: nearer words, other modes, filters to drop, documents with a near name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+
+from librarian.vocabulary.protocols import CatalogReader, Columns, LexicalIndex
+from librarian.vocabulary.types import AnalyzedQuery, Filters, Query
+
+#: How like a word an indexed one must be (difflib's ratio), and how many are shown.
+CLOSENESS, MOST = 0.7, 3
+#: Documents whose names are compared; a larger library compares its first ones by path.
+NAMES_READ = 5000
+
+Suggestion = Mapping[str, object]
+
+
+def suggest(
+    query: Query,
+    analyzed: AnalyzedQuery,
+    lexical: LexicalIndex,
+    reader: CatalogReader,
+    columns: Columns,
+    *,
+    semantic_ran: bool,
+) -> tuple[Suggestion, ...]:
+    """Never empty: in the last resort it says what the library holds."""
+    found: list[Suggestion] = []
+    found += _terms(analyzed, lexical)
+    found += _filters(query.filters, columns)
+    if query.mode == "keyword" and semantic_ran is False:
+        found.append(_item("mode", "hybrid", "Search with mode=hybrid: other words may say the same."))
+    elif query.mode == "semantic":
+        found.append(_item("mode", "hybrid", "Search with mode=hybrid: exact words count there too."))
+    if query.offset:
+        found.append(_item("filter", "offset", "Start again at offset 0: this page lies beyond the last hit."))
+    found += _documents(analyzed, query.filters, reader)
+    if not found:
+        count = reader.count()
+        text = (
+            f"The library holds {count.documents} documents; none speaks of this. Try other words, or list_products."
+            if count.documents + count.emails
+            else "Nothing is indexed yet: see get_index_status."
+        )
+        found.append(_item("index", str(count.documents), text))
+    return tuple(found)
+
+
+def _item(kind: str, value: str, text: str) -> Suggestion:
+    return {"kind": kind, "value": value, "text": text}
+
+
+def _terms(analyzed: AnalyzedQuery, lexical: LexicalIndex) -> list[Suggestion]:
+    items = []
+    for term in analyzed.terms[:8]:
+        known = lexical.vocabulary(term[:2], 500)
+        if term in known:
+            continue
+        for near in difflib.get_close_matches(term, known, n=1, cutoff=CLOSENESS):
+            items.append(_item("term", near, f"“{term}” isn't in the library; the nearest word is “{near}”."))
+    return items[:MOST]
+
+
+def _filters(filters: Filters, columns: Columns) -> list[Suggestion]:
+    """Filters whose absence lets more through. `kind` is no filter that a caller sets."""
+    given = [field.name for field in fields(filters) if field.name != "kind" and getattr(filters, field.name)]
+    given += ["has_attachments"] if filters.has_attachments is False else []
+    count: Callable[[Filters], int] = lambda some: columns.select(some).count  # noqa: E731
+    now = count(filters) if given else 0
+    items = []
+    for name in given:
+        without = count(replace(filters, **{name: getattr(Filters(), name)}))
+        if without > now:
+            items.append(_item("filter", name, f"Drop {name}: {without - now} more passages would be searched."))
+    return items
+
+
+def _documents(analyzed: AnalyzedQuery, filters: Filters, reader: CatalogReader) -> list[Suggestion]:
+    words = {word for word in (*analyzed.words, *analyzed.terms, *analyzed.identifiers) if len(word) > 2}
+    if not words:
+        return []
+    nearest: list[tuple[float, str]] = []
+    for number, stored in enumerate(reader.iter_documents(Filters(kind=filters.kind))):
+        if number == NAMES_READ:
+            break
+        name = f"{stored.document.title} {stored.document.file_path.rsplit('/', 1)[-1]}".lower()
+        parts = {part for part in name.replace("-", " ").replace("_", " ").replace(".", " ").split() if len(part) > 2}
+        matched = sum(1 for word in words if word in parts or difflib.get_close_matches(word, parts, 1, 0.8))
+        if matched:
+            nearest.append((-matched / len(words), stored.document.file_path))
+    return [_item("document", path, f"A document with a near name: {path}.") for _, path in sorted(nearest)[:MOST]]

@@ -1,0 +1,224 @@
+"""Words as Librarian understands them: one notion for index, query, snippet and guard.
+
+A text is taken piece by piece, a piece being what stands between two spaces. Documentation repeats itself, so a piece
+that was seen before costs one dictionary look-up (measured: 19 of 20 pieces of the Kubernetes manual). What is inside
+a piece is told by `shapes` (compounds, identifiers), `scripts` (normal form, bigrams) and Snowball (stems).
+
+Not here: where sentences end, what a document's structure is, how much a word matters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from collections.abc import Callable, Sequence
+
+import Stemmer
+
+from librarian.vocabulary.protocols import TokenSpan
+from librarian.vocabulary.types import AnalyzedQuery
+
+from . import detection, questions
+from .scripts import bigrams, fold_accents, has_spaceless, split_scripts
+from .shapes import COMPOUND, Part, dissect, is_version
+from .stopwords import LANGUAGES, stop_words
+
+_FORMAT = 1  #: raised when the rules change so that the same text gives other tokens
+_PIECE = re.compile(r"\S+")
+_LONGEST_REMEMBERED = 64  #: characters; longer pieces rarely come twice
+_REMEMBERED = 60_000  #: pieces per language, about 15 MB
+
+#: Snowball algorithms by ISO 639-1 code. Other languages are indexed unstemmed.
+STEMMERS = {
+    "en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian", "nl": "dutch",
+    "pt": "portuguese", "ru": "russian", "sv": "swedish", "da": "danish", "no": "norwegian", "nb": "norwegian",
+    "fi": "finnish", "hu": "hungarian", "ro": "romanian", "tr": "turkish", "ar": "arabic", "el": "greek",
+    "hi": "hindi", "ca": "catalan", "lt": "lithuanian", "ga": "irish", "id": "indonesian",
+}  # fmt: skip
+
+#: (token, start, end, is a whole identifier)
+_Found = tuple[str, int, int, bool]
+
+
+class _Memory(dict[str, tuple[str, ...]]):
+    """Piece → what `work` says of it, worked out when first asked for."""
+
+    def __init__(self, work: Callable[[str], tuple[str, ...]]) -> None:
+        super().__init__()
+        self._work = work
+
+    def __missing__(self, piece: str) -> tuple[str, ...]:
+        return self.remember(piece, self._work(piece))
+
+    def remember(self, piece: str, value: tuple[str, ...]) -> tuple[str, ...]:
+        if len(piece) <= _LONGEST_REMEMBERED:
+            if len(self) >= _REMEMBERED:
+                self.clear()
+            self[piece] = value
+        return value
+
+
+class StandardAnalyzer:
+    """Tokens of documentation: stems without stop words, identifiers whole and in parts, bigrams where no spaces are.
+
+    Safe to share between threads and to send to another process. `min_length` is the shortest plain word that is
+    indexed, in characters; digits, identifiers and scripts without spaces are exempt.
+
+    >>> StandardAnalyzer().tokens("Calling ray.data.read_parquet() on the pods")
+    ['call', 'ray.data.read_parquet', 'ray', 'data', 'read_parquet', 'read', 'parquet', 'pod']
+    """
+
+    def __init__(self, min_length: int = 2) -> None:
+        self.min_length = min_length
+        self._pieces: dict[str, _Memory] = {}
+        self._names = _Memory(self._names_of)
+        self._stems: dict[str, dict[str, str]] = {}
+        self._stemmers: dict[str, Stemmer.Stemmer | None] = {}
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[type[StandardAnalyzer], tuple[int]]:
+        return (StandardAnalyzer, (self.min_length,))
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the same text would give other tokens."""
+        lists = "|".join(",".join(sorted(stop_words(language))) for language in LANGUAGES)
+        digest = hashlib.sha256(lists.encode()).hexdigest()[:8]
+        return f"standard-{_FORMAT};min={self.min_length};snowball={Stemmer.version()};stop={digest}"
+
+    # -- Analyzer ----------------------------------------------------------------------------------------------------
+
+    def tokens(self, text: str, language: str = "") -> list[str]:
+        """Tokens as indexed, in order of appearance; a compound's whole comes before its parts."""
+        pieces = self._pieces_of(language or "en")
+        out: list[str] = []
+        extend = out.extend
+        for piece in text.split():
+            extend(pieces[piece])
+        return out
+
+    def spans(self, text: str, language: str = "") -> list[TokenSpan]:
+        """The tokens of `tokens`, each with its place in `text`."""
+        language = language or "en"
+        return [
+            TokenSpan(token, piece.start() + start, piece.start() + end)
+            for piece in _PIECE.finditer(text)
+            for token, start, end, _ in self.dissect(piece.group(), language)
+        ]
+
+    def identifiers(self, text: str) -> list[str]:
+        """Whole identifiers in order of appearance, each once, with every shorter name they hold.
+
+        A document that says `ray.data.read_parquet` also answers for `data.read_parquet` and `read_parquet`.
+        """
+        names = self._names
+        found: dict[str, None] = {}
+        for piece in text.split():
+            if not (piece.isalpha() and (piece.islower() or piece.istitle())):
+                found.update(dict.fromkeys(names[piece]))
+        return list(found)
+
+    def query(self, text: str, languages: Sequence[str] = ()) -> AnalyzedQuery:
+        """A question for a library written in `languages` (most frequent first); never raises."""
+        return questions.analyze(self, text, languages)
+
+    def detect(self, text: str) -> str:
+        """ISO 639-1 code of the text's language, empty where unsure."""
+        return detection.detect(text)
+
+    # -- for the question analysis of this room ----------------------------------------------------------------------
+
+    def stem(self, word: str, language: str) -> str:
+        """The index form of a normalised plain word: its stem, accents folded."""
+        stems = self._stems.get(language)
+        if stems is None:
+            stems = self._stems.setdefault(language, {})
+        key = word
+        found = stems.get(key)
+        if found is None:
+            with self._lock:  # Snowball's objects hold a buffer that threads may not share
+                stemmer = self._stemmer(language)
+                if language == "en":  # its accents are foreign words' (résumé): "resume" must find them
+                    word = fold_accents(word)
+                found = fold_accents(stemmer.stemWord(word) if stemmer else word) or word
+            if len(stems) >= _REMEMBERED:
+                stems.clear()
+            stems[key] = found
+        return found
+
+    def dissect(self, piece: str, language: str, *, keep_stop_words: bool = False) -> list[_Found]:
+        """The tokens of one piece with their places in it."""
+        out: list[_Found] = []
+        stops = frozenset[str]() if keep_stop_words else stop_words(language)
+        for match in COMPOUND.finditer(piece):
+            raw = match.group()
+            for part in dissect(raw, match.start()):
+                if not raw.isascii() and has_spaceless(piece[part.start : part.end]):
+                    if part.plain or part.text.isalnum():
+                        self._mixed(piece, part, language, stops, out)
+                    elif part.identifier:
+                        out.append((part.text, part.start, part.end, True))
+                elif not part.plain:
+                    out.append((part.text, part.start, part.end, part.identifier))
+                else:
+                    self._word(part.text, part.start, part.end, language, stops, out)
+        return out
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _pieces_of(self, language: str) -> _Memory:
+        pieces = self._pieces.get(language)
+        if pieces is None:
+            pieces = self._pieces.setdefault(language, _Memory(lambda piece: self._tokens_of(piece, language)))
+        return pieces
+
+    def _tokens_of(self, piece: str, language: str) -> tuple[str, ...]:
+        found = self.dissect(piece, language)
+        self._names.remember(piece, _names(found))  # whoever indexes a piece asks for its identifiers next
+        return tuple([item[0] for item in found])
+
+    def _names_of(self, piece: str) -> tuple[str, ...]:
+        return _names(self.dissect(piece, "en"))
+
+    def _stemmer(self, language: str) -> Stemmer.Stemmer | None:
+        if language not in self._stemmers:
+            name = STEMMERS.get(language)
+            self._stemmers[language] = Stemmer.Stemmer(name, 0) if name in Stemmer.algorithms() else None
+        return self._stemmers[language]
+
+    def _word(self, word: str, start: int, end: int, language: str, stops: frozenset[str], out: list[_Found]) -> None:
+        if word in stops or len(word) < self.min_length:
+            return
+        token = self.stem(word, language)
+        if not (out and out[-1][0] == token and out[-1][1] == start):
+            out.append((token, start, end, False))
+
+    def _mixed(self, piece: str, part: Part, language: str, stops: frozenset[str], out: list[_Found]) -> None:
+        """A run that holds a script without spaces, possibly beside others ("Kubernetesの設定")."""
+        raw = piece[part.start : part.end]
+        for spaceless, start, end in split_scripts(raw):
+            place = part.start + start
+            if spaceless:
+                out.extend((gram, place + a, place + b, False) for gram, a, b in bigrams(raw[start:end]))
+            else:
+                for inner in dissect(raw[start:end], place):
+                    if inner.plain:
+                        self._word(inner.text, inner.start, inner.end, language, stops, out)
+                    else:
+                        out.append((inner.text, inner.start, inner.end, inner.identifier))
+
+
+def _names(found: list[_Found]) -> tuple[str, ...]:
+    names = [item[0] for item in found if item[3]]
+    return tuple(names + [tail for name in names for tail in _tails(name)]) if names else ()
+
+
+def _tails(name: str) -> list[str]:
+    """Shorter names that the end of a dotted name or a path makes: `b.c` of `a.b.c`."""
+    tails: list[str] = []
+    for separator in ("/", ".", "::"):
+        pieces = name.split(separator)
+        if len(pieces) > 2 and not is_version(name):
+            tails.extend(separator.join(pieces[-count:]) for count in range(2, min(len(pieces), 5)))
+    return tails

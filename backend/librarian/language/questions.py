@@ -1,0 +1,96 @@
+"""What a question says: terms, identifiers, "quoted phrases" and -excluded words. Everything else is plain text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Protocol
+
+from librarian.vocabulary.types import AnalyzedQuery
+
+from . import detection
+from .scripts import normal
+from .shapes import COMPOUND
+
+_LONGEST = 10_000  #: characters; doors refuse questions far below that
+#: A quoted phrase, or a minus before a word of at least two letters: `-alpha`, neither `--alpha` nor `-f`.
+_OPERATOR = re.compile(r'"([^"]*)"|“([^“”]*)”|(?<!\S)-([^\W\d_]\w[^\s"“]*)')
+
+
+class Words(Protocol):
+    """What this module needs of the analyzer."""
+
+    def dissect(
+        self, piece: str, language: str, *, keep_stop_words: bool = False
+    ) -> list[tuple[str, int, int, bool]]: ...
+
+
+def analyze(words: Words, text: str, languages: Sequence[str]) -> AnalyzedQuery:
+    """A question for a library in `languages`, the most frequent first; English where none is given.
+
+    Stop words are those of the question's own language where it can be told, else of the library's first; what stays
+    is stemmed for every language of the library and united, since a page is indexed by its own language's stems. A
+    question that only excludes is read as plain text.
+    """
+    asked = tuple(dict.fromkeys(language or "en" for language in languages)) or ("en",)
+    body = text[:_LONGEST]
+    own = detection.detect(body, needed=1.0) or asked[0]
+    operators = list(_OPERATOR.finditer(body))
+    plain = _OPERATOR.sub(lambda found: f" {_quoted(found)} ", body)
+    excluded: list[str] = []
+    if COMPOUND.search(plain):
+        for found in operators:
+            if found.group(3):
+                excluded.extend(_excluded(words, found.group(3), asked))
+    else:
+        plain = body
+    phrase_language = own if own in asked else asked[0]
+    phrases = (tuple(_terms(words, _quoted(found), (phrase_language,), own)) for found in operators)
+    terms = _terms(words, plain, asked, own) or _terms(words, plain, asked, own, keep_stop_words=True)
+    return AnalyzedQuery(
+        text=text,
+        terms=tuple(dict.fromkeys(terms)),
+        identifiers=tuple(dict.fromkeys(_identifiers(words, plain))),
+        phrases=tuple(dict.fromkeys(phrase for phrase in phrases if phrase)),
+        excluded=tuple(dict.fromkeys(excluded)),
+        words=tuple(filter(None, (normal(found.group()).strip("_") for found in COMPOUND.finditer(plain)))),
+    )
+
+
+def _quoted(found: re.Match[str]) -> str:
+    return found.group(1) or found.group(2) or ""
+
+
+def _terms(words: Words, text: str, languages: Sequence[str], own: str, *, keep_stop_words: bool = False) -> list[str]:
+    """Tokens for all languages, word by word; a stop word of the question's own language counts for none."""
+    out: list[str] = []
+    for piece in text.split():
+        kept = {(start, end) for _, start, end, _ in words.dissect(piece, own, keep_stop_words=keep_stop_words)}
+        for language in languages:
+            found = words.dissect(piece, language, keep_stop_words=True)
+            out.extend(token for token, start, end, _ in found if (start, end) in kept)
+    return out
+
+
+def _excluded(words: Words, text: str, languages: Sequence[str]) -> list[str]:
+    """An excluded compound is excluded as a whole: `-kube-proxy` doesn't exclude every proxy."""
+    out: list[str] = []
+    for language in languages:
+        found = words.dissect(text, language, keep_stop_words=True)
+        if found:
+            _, first_start, first_end, _ = found[0]
+            whole = all(first_start <= start and end <= first_end for _, start, end, _ in found)
+            out.extend(token for token, _, _, _ in (found[:1] if whole else found))
+    return out
+
+
+def _identifiers(words: Words, text: str) -> list[str]:
+    """Outermost identifiers only: who asks for `ray.data.range` doesn't ask for every `ray`."""
+    out: list[str] = []
+    for piece in text.split():
+        reached = 0
+        for token, start, end, identifier in words.dissect(piece, "en", keep_stop_words=True):
+            if identifier and (start >= reached or not out):
+                out.append(token)
+                reached = end
+    return out

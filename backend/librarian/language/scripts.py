@@ -1,0 +1,116 @@
+"""Characters: which belong to a word, which scripts are written without spaces, and how to normalise them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+
+def _ranges(points: Iterator[int]) -> str:
+    """A regex class body for ascending code points, as few ranges as possible."""
+    out: list[str] = []
+    start = last = -2
+    for point in points:
+        if point != last + 1:
+            if start >= 0:
+                out.append(f"\\u{start:04x}-\\u{last:04x}")
+            start = point
+        last = point
+    out.append(f"\\u{start:04x}-\\u{last:04x}")
+    return "".join(out)
+
+
+#: Combining marks of the basic plane, which `\\w` leaves out, and the invisible characters that may stand inside a
+#: word: soft hyphen, zero-width space, joiners, word joiner, byte order mark.
+_INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+MARKS = _ranges(p for p in range(0x300, 0xFE30) if unicodedata.category(chr(p)) in {"Mn", "Mc"}) + _INVISIBLE
+#: Half-width voicing marks join the kana before them under NFKC.
+_VOICING = "\uff9e\uff9f"
+
+#: Scripts written without spaces between words, as regex class bodies.
+CJK = (
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3040-\u30ff\u3100-\u312f\u3130-\u318f\u31a0-\u31bf"
+    "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9d\u1100-\u11ff"
+    "\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+)
+SPACELESS = CJK + "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+
+_SPACELESS_RUN = re.compile(f"[{SPACELESS}{MARKS}{_VOICING}]*[{SPACELESS}][{SPACELESS}{MARKS}{_VOICING}]*")
+#: One written unit: a Hangul syllable of single letters, or a character with its marks.
+_UNIT = re.compile(
+    f"[\\u1100-\\u115f\\ua960-\\ua97f][\\u1160-\\u11a7]*[\\u11a8-\\u11ff]*[{MARKS}]*|.[{MARKS}{_VOICING}]*", re.DOTALL
+)
+_HAS_SPACELESS = re.compile(f"[{SPACELESS}]")
+_DROPPED = re.compile(f"[{_INVISIBLE}\u0640]|[\u064b-\u0652\u0670]")  # also Arabic stretching and short vowels
+_ARABIC = str.maketrans({"أ": "ا", "إ": "ا", "آ": "ا", "ٱ": "ا", "ى": "ي", "ی": "ي", "ک": "ك", "ة": "ه"})
+#: Latin letters with a stroke or a ligature, which no decomposition takes apart.
+_STROKES = str.maketrans({"ø": "o", "đ": "d", "ł": "l", "ħ": "h", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th", "ı": "i"})
+
+
+def has_spaceless(text: str) -> bool:
+    """True where some character belongs to a script written without spaces."""
+    return _HAS_SPACELESS.search(text) is not None
+
+
+def fold_accents(word: str) -> str:
+    """Accents off Latin letters; other scripts keep their marks, which make other letters there (й, ガ).
+
+    >>> fold_accents("crème brûlée"), fold_accents("йод")
+    ('creme brulee', 'йод')
+    """
+    if word.isascii():
+        return word
+    out: list[str] = []
+    latin = False
+    for char in unicodedata.normalize("NFD", word):
+        if unicodedata.category(char) == "Mn":
+            if not latin:
+                out.append(char)
+        else:
+            latin = char < "\u0250" or "\u1e00" <= char <= "\u1eff"
+            out.append(char)
+    return unicodedata.normalize("NFC", "".join(out)).translate(_STROKES)
+
+
+def normal(word: str) -> str:
+    """Case folded, compatibility forms and invisible characters gone, accents kept.
+
+    >>> normal("ＦＵＬＬ"), normal("Straße"), normal("data\\u00adbase")
+    ('full', 'strasse', 'database')
+    """
+    if word.isascii():
+        return word.lower()
+    word = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).casefold())
+    return _DROPPED.sub("", word).translate(_ARABIC)
+
+
+def split_scripts(word: str) -> list[tuple[bool, int, int]]:
+    """A word cut into (written without spaces?, start, end) runs, in order."""
+    out: list[tuple[bool, int, int]] = []
+    at = 0
+    for match in _SPACELESS_RUN.finditer(word):
+        if match.start() > at:
+            out.append((False, at, match.start()))
+        out.append((True, match.start(), match.end()))
+        at = match.end()
+    if at < len(word):
+        out.append((False, at, len(word)))
+    return out
+
+
+def bigrams(run: str) -> list[tuple[str, int, int]]:
+    """Overlapping pairs of written units with their places; one unit alone stands for itself.
+
+    Bigrams are what search engines index such scripts by where no dictionary is at hand (Lucene's CJKBigramFilter).
+
+    >>> [gram for gram, _, _ in bigrams("東京都")]
+    ['東京', '京都']
+    """
+    units = [match.span() for match in _UNIT.finditer(run)]
+    if len(units) == 1:
+        grams = [(0, len(run))]
+    else:
+        grams = [(start, units[i + 1][1]) for i, (start, _) in enumerate(units[:-1])]
+    found = ((normal(run[start:end]), start, end) for start, end in grams)
+    return [gram for gram in found if gram[0]]

@@ -1,0 +1,148 @@
+"""Words too common to tell one passage from another, per language (ISO 639-1).
+
+Own lists: articles, pronouns, prepositions, conjunctions, auxiliary verbs, question words and the remains of
+contractions that a split at the apostrophe leaves ("don", "isn", "qu"). Nothing that can be a topic is in them.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from .scripts import fold_accents
+
+_WORDS = {
+    "en": """
+        a an the this that these those i me my mine myself we us our ours ourselves you your yours yourself yourselves
+        he him his himself she her hers herself it its itself they them their theirs themselves one ones and or but
+        nor so yet if then else than because as while although though unless until whereas whether of at by for with
+        about into onto through during before after to from in out on off over under upon via within without between
+        among against toward towards per is am are was were be been being do does did doing done have has had having
+        can could will would shall should may might must ought what which who whom whose when where why how here there
+        all any both each few more most other some such no not only own same too very just also again further once
+        ever never always often even still already around etc ie eg s t d ll m o re ve don doesn didn isn aren wasn
+        weren hasn haven hadn won wouldn couldn shouldn mustn needn ain shan mightn let lets please now
+    """,
+    "de": """
+        der die das den dem des ein eine einer eines einem einen kein keine keiner keines keinem keinen ich du er sie
+        es wir ihr mich dich sich uns euch mir dir ihm ihn ihnen mein meine meiner meines meinem meinen dein deine
+        deiner deinem deinen sein seine seiner seines seinem seinen ihre ihrer ihres ihrem ihren unser unsere unserer
+        unserem unseren euer eure und oder aber denn sondern doch als wie wenn weil dass daß ob damit obwohl während
+        bevor nachdem in im an am auf aus bei beim bis durch für gegen mit nach ohne seit über um unter von vom vor zu
+        zum zur zwischen hinter neben ins ans ist sind war waren bin bist seid gewesen sei wäre wären wird werden
+        wurde wurden worden würde würden habe hast hat haben hatte hatten hätte hätten kann kannst können konnte
+        könnte könnten muss müssen musste soll sollen sollte will wollen wollte darf dürfen dürfte mag möchte was wer
+        wen wem wessen wo wohin woher wann warum wieso weshalb welche welcher welches welchem welchen dieser diese
+        dieses diesem diesen jener jene jenes jeder jede jedes jedem jeden alle allen aller alles man nicht auch nur
+        noch schon sehr so hier da dort dann nun mal etwas nichts mehr einige einigen viele bitte dabei dazu dafür
+        davon daran darauf darin sowie bzw
+    """,
+    "fr": """
+        le la les un une des du de au aux ce cet cette ces mon ma mes ton ta tes son sa ses notre nos votre vos leur
+        leurs je tu il elle on nous vous ils elles me te se lui y en moi toi soi eux et ou où mais donc or ni car que
+        qu qui quoi dont si comme quand lorsque lorsqu puisque puisqu parce dans par pour sur sous avec sans entre
+        vers chez contre depuis pendant avant après jusque jusqu selon à l d c j m n s t est sont suis es sommes êtes
+        était étaient étais été être étant sera seront serait soit soient fut ai as a avons avez ont avait avaient
+        avoir ayant aura auront aurait eu fait faire peut peuvent pouvez pouvons pouvoir doit doivent devez devoir ne
+        pas plus non aussi très tout tous toute toutes même mêmes autre autres quel quelle quels quelles lequel
+        laquelle lesquels pourquoi comment combien ici là cela ceci ça chaque quelque quelques plusieurs alors ainsi
+        encore déjà bien
+    """,
+    "es": """
+        el la los las lo un una unos unas al del de a ante bajo con contra desde durante en entre hacia hasta mediante
+        para por según sin sobre tras y e o u ni pero sino mas que porque pues si como cuando donde mientras aunque yo
+        tú tu él ella ello usted nosotros nosotras vosotros ellos ellas ustedes me te se nos os le les mi mis tus su
+        sus nuestro nuestra nuestros nuestras vuestro vuestra este esta esto estos estas ese esa eso esos esas aquel
+        aquella aquello aquellos es son soy eres somos era eran fue fueron ser sido siendo sea sean será serán sería
+        está están estoy estamos estaba estaban estar estado ha han he has hemos había habían haber hay haya tiene
+        tienen tengo tener puede pueden puedo podemos poder debe deben debo no sí también más menos muy ya todo toda
+        todos todas otro otra otros otras qué quién quien quienes cuál cual cuáles cuales cómo cuándo dónde cuánto
+        algo nada alguno alguna algunos algunas cada mismo misma así aquí allí sólo solo
+    """,
+    "it": """
+        il lo la i gli le un uno una di a da in con su per tra fra del dello della dei degli delle dell al allo alla
+        ai agli alle all dal dallo dalla dai dagli dalle dall nel nello nella nei negli nelle nell sul sullo sulla sui
+        sugli sulle sull col l d c un e ed o od ma però anche né che chi cui se come quando dove mentre perché perche
+        poiché quindi dunque io tu lui lei egli ella esso essa noi voi loro essi mi ti si ci vi ne me te sé mio mia
+        miei mie tuo tua tuoi tue suo sua suoi sue nostro nostra nostri nostre vostro vostra questo questa questi
+        queste quello quella quelli quelle quel quei è sono sei siamo siete era erano essere stato stata stati state
+        sia siano sarà saranno sarebbe fu ho hai ha abbiamo avete hanno aveva avevano avere avuto può possono posso
+        possiamo potere deve devono devo fare fa non più molto tutto tutta tutti tutte altro altra altri altre quale
+        quali quanto quanti cosa già così ancora solo ogni qui lì là
+    """,
+    "nl": """
+        de het een der den des te ten ter ik jij je u hij zij ze wij we jullie hen hun mij me jou hem haar ons onze
+        mijn jouw uw zijn dit dat deze die er hier daar en of maar want dus als dan toen omdat doordat terwijl hoewel
+        indien in op aan bij van voor naar met zonder door over onder tussen tegen tot uit om na tijdens sinds vanaf
+        via is ben bent was waren geweest wees wordt worden werd werden geworden heb hebt heeft hebben had hadden
+        gehad kan kunt kunnen kon konden zal zult zullen zou zouden moet moeten moest mag mogen wil wilt willen wat
+        wie waar wanneer waarom hoe welke welk niet geen ook nog al alle alles meer zeer veel zo zelf iets niets
+        iemand ander andere elke elk ieder nu reeds wel toch maar eens hierbij daarbij
+    """,
+    "pt": """
+        o a os as um uma uns umas de do da dos das em no na nos nas ao à aos às por pelo pela pelos pelas para com sem
+        sob sobre entre até desde contra após durante e ou mas nem que se porque pois como quando onde enquanto embora
+        eu tu ele ela você vocês nós vós eles elas me te lhe lhes vos mim ti si meu minha meus minhas teu tua seu sua
+        seus suas nosso nossa nossos nossas este esta estes estas isto esse essa esses essas isso aquele aquela
+        aqueles aquilo num numa dele dela deles é são sou somos era eram foi foram ser sido sendo seja sejam será
+        serão seria está estão estou estamos estava estavam estar tem têm tenho temos ter tinha tinham tido há haver
+        houve pode podem posso podemos poder deve devem não sim também mais menos muito muitos já só todo toda todos
+        todas outro outra outros outras qual quais quem quanto quantos cada mesmo mesma algum alguma alguns algo nada
+        aqui ali assim
+    """,
+    "ru": """
+        и в во не что он на я с со как а то все она так его но да ты к у же вы за бы по только ее её мне было вот от
+        меня еще ещё нет о об из ему теперь когда даже ну вдруг ли если уже или ни быть был была были него до вас
+        нибудь опять уж вам ведь там потом себя ничего ей может могут они тут где есть надо ней для мы тебя их чем сам
+        сама чтоб чтобы без будто чего раз тоже также себе под будет будут ж тогда кто этот эта это эти этого этой
+        этому этим этих того той тому тем тех потому какой какая какие каким ним здесь этом один почти мой моя мои тем
+        нее неё сейчас куда зачем всех никогда можно нужно при наконец два другой другие хоть после над больше тот та
+        те через нас про всего них какая много разве три эту перед иногда лучше чуть том нельзя такой такая такие им
+        более всегда конечно всю между ваш ваша наш наша свой своя свои своего который которая которое которые
+        которого которой которых котором почему каждый является
+    """,
+    "sv": """
+        och det att i en jag hon som han på den med var sig för så till är men ett om hade de av icke mig du henne då
+        sin nu har inte hans honom skulle hennes där min man ej vid kunde något från ut när efter upp vi dem vara vad
+        över än dig kan sina här ha mot alla under någon eller allt mycket sedan ju denna själv detta åt utan varit
+        hur ingen mitt ni bli blev oss din dessa några deras blir mina samma vilken er sådan vår blivit dess inom
+        mellan sådant varför varje vilka ditt vem vilket sitt sådana vart dina vars vårt våra ert era vilkas ska skall
+        måste också bara eftersom samt dock kommer får
+    """,
+    "da": """
+        og i jeg det at en den til er som på de med han af for ikke der var mig sig men et har om vi min havde ham hun
+        nu over da fra du ud sin dem os op man hans hvor eller hvad skal selv her alle vil blev kunne ind når være dog
+        noget ville jo deres efter ned skulle denne end dette mit også under have dig anden hende mine alt meget sit
+        sine vor mod disse hvis din nogle hos blive mange ad bliver hendes været jer sådan hvordan hvorfor hvilken
+        hvilke kan må et uden mellem fordi
+    """,
+    "no": """
+        og i jeg det at en et den til er som på de med han av ikke der så var meg seg men ett har om vi min mitt ha
+        hadde hun nå over da ved fra du ut sin dem oss opp man kan hans hvor eller hva skal selv her alle vil bli ble
+        blitt kunne inn når være kom noen noe ville dere deres kun etter ned skulle denne for deg si sine sitt mot å
+        meget hvorfor dette disse uten hvordan ingen din ditt blir samme hvilken hvilke sånn inni mellom vår hver hvem
+        også fordi bare må eller
+    """,
+    "fi": """
+        olla olen olet on olemme olette ovat oli olivat ollut ei en et emme ette eivät eikä ja tai sekä että jos kun
+        koska mutta vaan kuin niin myös vain jo vielä minä sinä hän me te he se ne tämä nämä tuo nuo joka jotka mikä
+        mitkä mitä kuka ketkä jonka jossa josta johon joita tämän tässä tästä sen siinä siitä niiden niitä hänen minun
+        sinun meidän teidän heidän kanssa ilman ennen jälkeen kautta sitten siis voi voit voivat voidaan pitää täytyy
+        miten miksi missä milloin kaikki muu muut
+    """,
+}
+
+#: Languages that have a list, in the order that breaks ties when a text fits two.
+LANGUAGES: tuple[str, ...] = tuple(_WORDS)
+
+
+@cache
+def raw_stop_words(language: str) -> frozenset[str]:
+    """The list as written, lower case, with accents; empty for a language without one."""
+    return frozenset(_WORDS.get(language, "").split())
+
+
+@cache
+def stop_words(language: str) -> frozenset[str]:
+    """Stop words with and without their accents, so that a hurried "fur" counts as "für"."""
+    words = raw_stop_words(language)
+    return words | {fold_accents(word) for word in words}

@@ -1,0 +1,383 @@
+"""The truth about text, in one SQLite file: documents, chunks, threads, failures and fingerprints.
+
+One writer at a time (a lock), any number of readers that each see one committed state (write-ahead log). Vectors and
+postings are not kept here, only the hashes of the windows that were embedded.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import RLock
+from typing import cast
+
+from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.types import (
+    WINDOWS_PER_CHUNK,
+    Document,
+    Failure,
+    ReadResult,
+    SourceFile,
+    Stored,
+    StoredChunk,
+    embedding_prefix,
+)
+
+from .catalog_check import inconsistencies
+from .catalog_reader import SqliteCatalogReader
+from .catalog_rows import (
+    CHUNK_COLUMNS,
+    DOCUMENT_COLUMNS,
+    EMAIL_COLUMNS,
+    chunk_row,
+    document_row,
+    email_row,
+    stored_chunk,
+    text_row,
+)
+from .catalog_schema import connect, damaged, open_writer
+from .columns import LoadedColumns, load_columns, updated_columns
+
+log = logging.getLogger(__name__)
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+_CHUNK_COLUMNS_OF_C = ", ".join(f"c.{name.strip()}" for name in CHUNK_COLUMNS.split(","))
+_RELOAD_SHARE = 0.25  # columns of more changed documents than this are read anew
+_RELOAD_LEAST = 100
+
+
+def _insert(table: str, columns: str) -> str:
+    return f"INSERT INTO {table} ({columns}) VALUES ({', '.join('?' * len(columns.split(',')))})"
+
+
+_INSERT_DOCUMENT = _insert("documents", f"id, {DOCUMENT_COLUMNS}")
+_INSERT_TEXT = _insert("texts", "doc_id, text, structure")
+_INSERT_EMAIL = _insert("emails", f"doc_id, {EMAIL_COLUMNS}")
+_INSERT_CHUNK = _insert("chunks", f"id, {CHUNK_COLUMNS}")
+_INSERT_FAILURE = f"INSERT OR REPLACE{_insert('failures', 'file_path, kind, reason, detail, size, mtime_ns')[6:]}"
+
+
+class SqliteCatalog:
+    """`protocols.Catalog` in a SQLite file.
+
+    `shared_products` are the products that every product filter lets through. Opening raises `Damaged` where the file
+    can't be read, and `SetupError` where it belongs to another program or to a newer version.
+    """
+
+    def __init__(self, path: Path, *, shared_products: Iterable[str] = ()) -> None:
+        self._path = path
+        self._shared_products = frozenset(shared_products)
+        self._writer = open_writer(path)
+        self._write_lock = RLock()
+        self._idle: list[sqlite3.Connection] = []
+        self._closed = False
+        self._pool_lock = RLock()
+        self._columns: LoadedColumns | None = None
+        self._columns_lock = RLock()
+        self._changed: set[int] = set()
+        self._embedded_below: dict[str, int] = {}
+        self.identity: str = self._writer.execute("SELECT value FROM meta WHERE key = 'identity'").fetchone()[0]
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def read(self) -> Iterator[SqliteCatalogReader]:
+        """A read transaction: what is committed later stays invisible until it ends."""
+        with self._reading() as (_, reader):
+            yield reader
+
+    def columns(self) -> LoadedColumns:
+        """The columns of the newest generation: kept, and brought up to date by what changed since."""
+        with self._columns_lock:
+            with self._write_lock:
+                changed, self._changed = self._changed, set()
+            try:
+                with self._reading() as (connection, reader):
+                    columns = self._columns
+                    if columns is None or len(changed) > _RELOAD_SHARE * columns.documents + _RELOAD_LEAST:
+                        columns = load_columns(connection, reader.generation, self._shared_products)
+                    elif changed:
+                        columns = updated_columns(columns, connection, reader.generation, changed)
+                    elif columns.generation != reader.generation:
+                        columns = replace(columns, generation=reader.generation)
+            except BaseException:
+                with self._write_lock:
+                    self._changed |= changed
+                raise
+            self._columns = columns
+            return columns
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def put(self, results: Sequence[ReadResult]) -> list[Stored]:
+        """Store documents with their chunks in one transaction, replacing what their paths held.
+
+        Returns the ids per result, in order. Ids are never reused. A stored path is no longer a failure. Half of a
+        surrogate pair, which UTF-8 can't hold, is stored as U+FFFD.
+        """
+        try:
+            return self._put(results)
+        except UnicodeEncodeError:
+            log.info("catalog: lone surrogates in a document are stored as U+FFFD")
+            return self._put([_encodable(result) for result in results])
+
+    def remove(self, file_paths: Sequence[str]) -> tuple[list[int], list[int]]:
+        """Drop documents; returns (document ids, chunk ids) dropped. Unknown paths are no error."""
+        doc_ids: list[int] = []
+        chunk_ids: list[int] = []
+        with self._writing() as connection:
+            for path in file_paths:
+                documents, chunks = _drop(connection, path)
+                doc_ids += documents
+                chunk_ids += chunks
+            self._changed.update(doc_ids)
+        return doc_ids, chunk_ids
+
+    def move(self, old: str, new: SourceFile, *, title: str | None = None) -> int | None:
+        """Give a document another path (and title) without touching its chunks' ids; returns its id.
+
+        None where `old` is unknown or the new path is already taken.
+        """
+        with self._writing() as connection:
+            held = dict(
+                connection.execute(
+                    "SELECT file_path, id FROM documents WHERE file_path IN (?, ?)", (old, new.file_path)
+                ).fetchall()
+            )
+            if old not in held or (new.file_path != old and new.file_path in held):
+                return None
+            doc_id = int(held[old])
+            connection.execute(
+                """UPDATE documents SET file_path = ?, product = ?, component = ?, size = ?, mtime_ns = ?,
+                   title = coalesce(?, title) WHERE id = ?""",
+                (new.file_path, new.product, new.component, new.size, new.mtime_ns, title, doc_id),
+            )
+            connection.execute("DELETE FROM failures WHERE file_path = ?", (new.file_path,))
+            self._changed.add(doc_id)
+            return doc_id
+
+    def touch(self, file_path: str, size: int, mtime_ns: int) -> None:
+        """Remember a new mtime of unchanged content."""
+        with self._writing() as connection:
+            connection.execute(
+                "UPDATE documents SET size = ?, mtime_ns = ? WHERE file_path = ?", (size, mtime_ns, file_path)
+            )
+
+    def known(self) -> dict[str, tuple[int, int, str]]:
+        """file_path → (size, mtime_ns, content_hash) of every document, and of every failed file (hash empty)."""
+        with self._reading() as (connection, _):
+            rows = connection.execute(
+                """SELECT file_path, size, mtime_ns, '' FROM failures WHERE kind = 'failed'
+                   UNION ALL SELECT file_path, size, mtime_ns, content_hash FROM documents"""
+            )
+            return {path: (size, mtime_ns, digest) for path, size, mtime_ns, digest in rows}
+
+    def set_failures(self, failures: Iterable[Failure], *, replace: bool) -> None:
+        """Remember what couldn't be read; with `replace`, instead of all that was remembered before."""
+        rows = [(f.file_path, f.kind, f.reason, f.detail, f.size, f.mtime_ns) for f in failures]
+        with self._writing() as connection:
+            if replace:
+                connection.execute("DELETE FROM failures")
+            connection.executemany(_INSERT_FAILURE, rows)
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Remember a fingerprint or another small fact."""
+        with self._writing() as connection:
+            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def bump(self) -> int:
+        """Commit a new generation and return it: one more than any before."""
+        with self._writing() as connection:
+            row = connection.execute(
+                "UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'generation' RETURNING value"
+            ).fetchone()
+            return int(row[0])
+
+    # -- embedding -------------------------------------------------------------------------------------------------
+
+    def pending(self, model: str, limit: int) -> list[tuple[StoredChunk, str]]:
+        """Chunks that lack vectors of `model`, with their embedding prefix, lowest id first."""
+        with self._reading() as (connection, _):
+            rows = connection.execute(
+                f"""SELECT c.id, {_CHUNK_COLUMNS_OF_C}, d.title, d.title_in_text
+                    FROM chunks c JOIN documents d ON d.id = c.doc_id
+                    WHERE c.id >= ? AND NOT EXISTS (
+                        SELECT 1 FROM windows w WHERE w.chunk_id = c.id
+                        AND w.model_id = (SELECT id FROM models WHERE fingerprint = ?))
+                    ORDER BY c.id LIMIT ?""",
+                (self._embedded_below.get(model, 0), model, limit),
+            ).fetchall()
+        found = []
+        for *row, title, title_in_text in rows:
+            stored = stored_chunk(tuple(row))
+            found.append((stored, embedding_prefix(_titled(title, bool(title_in_text)), stored.chunk.heading_path)))
+        if found:
+            # Ids only grow and what is embedded stays so: the next call needn't look below.
+            self._embedded_below[model] = found[0][0].chunk_id
+        return found
+
+    def mark_embedded(self, model: str, windows: Mapping[int, Sequence[str]]) -> None:
+        """Chunk id → hashes of its windows, in order. Chunks that are gone meanwhile are passed over."""
+        rows = [(chunk_id, model, " ".join(hashes), chunk_id) for chunk_id, hashes in windows.items()]
+        with self._writing() as connection:
+            connection.execute("INSERT OR IGNORE INTO models (fingerprint) VALUES (?)", (model,))
+            connection.executemany(
+                """INSERT OR REPLACE INTO windows (chunk_id, model_id, hashes)
+                   SELECT ?, (SELECT id FROM models WHERE fingerprint = ?), ?
+                   WHERE EXISTS (SELECT 1 FROM chunks WHERE id = ?)""",
+                rows,
+            )
+
+    def windows(self, model: str) -> Iterator[tuple[int, str]]:
+        """(window id, window hash) of every embedded chunk, ascending."""
+        with self._reading() as (connection, _):
+            rows = connection.execute(
+                """SELECT w.chunk_id, w.hashes FROM windows w JOIN models m ON m.id = w.model_id
+                   WHERE m.fingerprint = ? ORDER BY w.chunk_id""",
+                (model,),
+            ).fetchall()
+        for chunk_id, hashes in rows:
+            for ordinal, digest in enumerate(hashes.split()):
+                yield chunk_id * WINDOWS_PER_CHUNK + ordinal, digest
+
+    def forget(self, model: str) -> None:
+        """Drop what is remembered of a model's windows: all its chunks are pending again."""
+        with self._writing() as connection:
+            self._embedded_below.pop(model, None)
+            connection.execute(
+                "DELETE FROM windows WHERE model_id IN (SELECT id FROM models WHERE fingerprint = ?)", (model,)
+            )
+            connection.execute("DELETE FROM models WHERE fingerprint = ?", (model,))
+
+    # -- care ------------------------------------------------------------------------------------------------------
+
+    def verify(self) -> list[str]:
+        """Sentences about what is inconsistent; empty where all is well. Reads everything."""
+        with self._reading() as (connection, _):
+            return inconsistencies(connection)
+
+    def close(self) -> None:
+        """Close the file; readers that are still open close theirs when they end."""
+        with self._pool_lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+        with self._write_lock:
+            self._writer.close()
+
+    # -- connections -----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _reading(self) -> Iterator[tuple[sqlite3.Connection, SqliteCatalogReader]]:
+        with self._pool_lock:
+            if self._closed:
+                raise Unavailable(f"The catalog {self._path} is closed.", hint="Open the library again.")
+            connection = self._idle.pop() if self._idle else None
+        try:
+            if connection is None:
+                connection = connect(self._path, read_only=True)
+            connection.execute("BEGIN")
+            yield connection, SqliteCatalogReader(connection, self._shared_products)
+        except sqlite3.DatabaseError as error:
+            raise _explained(self._path, error) from error
+        finally:
+            if connection is not None:
+                connection.rollback()
+                with self._pool_lock:
+                    if keep := not self._closed:
+                        self._idle.append(connection)
+                if not keep:
+                    connection.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """The one writer, in a transaction that is undone where the block fails."""
+        with self._write_lock:
+            try:
+                self._writer.execute("BEGIN IMMEDIATE")
+                yield self._writer
+                self._writer.execute("COMMIT")
+            except BaseException as error:
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
+                if isinstance(error, sqlite3.DatabaseError):
+                    raise _explained(self._path, error) from error
+                raise
+
+    def _put(self, results: Sequence[ReadResult]) -> list[Stored]:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        stored: list[Stored] = []
+        with self._writing() as connection:
+            doc_id, chunk_id = _last_id(connection, "documents"), _last_id(connection, "chunks")
+            for result in results:
+                document = result.document
+                dropped_docs, dropped_chunks = _drop(connection, document.file_path)
+                doc_id += 1
+                first, chunk_id = chunk_id + 1, chunk_id + len(result.chunks)
+                connection.execute(_INSERT_DOCUMENT, (doc_id, *document_row(document, len(result.chunks), now)))
+                connection.execute(_INSERT_TEXT, text_row(doc_id, document))
+                if document.email is not None:
+                    connection.execute(_INSERT_EMAIL, email_row(doc_id, document.email))
+                connection.executemany(
+                    _INSERT_CHUNK, (chunk_row(n, doc_id, chunk) for n, chunk in enumerate(result.chunks, start=first))
+                )
+                connection.execute("DELETE FROM failures WHERE file_path = ?", (document.file_path,))
+                stored.append(
+                    Stored(doc_id, tuple(range(first, chunk_id + 1)), tuple(dropped_docs), tuple(dropped_chunks))
+                )
+        with self._write_lock:
+            for each in stored:
+                self._changed.add(each.doc_id)
+                self._changed.update(each.dropped_doc_ids)
+        return stored
+
+
+def _last_id(connection: sqlite3.Connection, table: str) -> int:
+    """The highest id that was ever given in this table, by now dropped or not."""
+    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def _drop(connection: sqlite3.Connection, file_path: str) -> tuple[list[int], list[int]]:
+    row = connection.execute("SELECT id FROM documents WHERE file_path = ?", (file_path,)).fetchone()
+    if row is None:
+        return [], []
+    chunks = connection.execute("SELECT id FROM chunks WHERE doc_id = ? ORDER BY ordinal", row).fetchall()
+    connection.execute("DELETE FROM documents WHERE id = ?", row)
+    return [row[0]], [chunk_id for (chunk_id,) in chunks]
+
+
+def _titled(title: str, title_in_text: bool) -> Document:
+    return Document("", "", "", "document", "", title, "", title_in_text=title_in_text)
+
+
+def _explained(path: Path, error: sqlite3.DatabaseError) -> Exception:
+    """The error to raise: a damaged file and a full disk are no bugs, a wrong statement is one."""
+    if isinstance(error, sqlite3.OperationalError):
+        return Unavailable(
+            f"The catalog {path} can't be used: {error}.", hint="Check its disk: free space, permissions."
+        )
+    return damaged(path, error) if type(error) is sqlite3.DatabaseError else error
+
+
+def _encodable(result: ReadResult) -> ReadResult:
+    """The same with each half surrogate replaced by one other character: offsets stay."""
+    return cast(ReadResult, _replaced(result))
+
+
+def _replaced(value: object) -> object:
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, tuple):
+        return tuple(_replaced(item) for item in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{f.name: _replaced(getattr(value, f.name)) for f in fields(value)})
+    return value

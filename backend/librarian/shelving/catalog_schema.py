@@ -1,0 +1,183 @@
+"""The catalog's file: its tables, how older files are brought up to date, and how a connection is opened.
+
+Only SQL and pragmas live here; what rows mean is said in `catalog_rows`.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+from librarian.vocabulary.errors import Damaged, SetupError
+
+log = logging.getLogger(__name__)
+
+APPLICATION_ID = 0x4C696272  #: "Libr", in the file's header: tells a catalog from any other SQLite file
+
+
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Documents with their text apart, so that listing them reads no text; ids are never used twice."""
+    for statement in (
+        """CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID""",
+        """CREATE TABLE documents (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            file_path TEXT NOT NULL UNIQUE,
+            product TEXT NOT NULL,
+            component TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            file_type TEXT NOT NULL,
+            title TEXT NOT NULL,
+            title_in_text INTEGER NOT NULL,
+            doc_type TEXT NOT NULL,
+            language TEXT NOT NULL,
+            encoding TEXT NOT NULL,
+            encoding_confidence REAL NOT NULL,
+            summary TEXT NOT NULL,
+            last_modified TEXT NOT NULL,
+            modified INTEGER NOT NULL,
+            size INTEGER NOT NULL,
+            mtime_ns INTEGER NOT NULL,
+            content_hash TEXT NOT NULL,
+            tags TEXT NOT NULL,
+            headings TEXT NOT NULL,
+            notes TEXT NOT NULL,
+            chunk_count INTEGER NOT NULL,
+            indexed_at TEXT NOT NULL)""",
+        """CREATE INDEX documents_by_product ON documents (product, component, kind)""",
+        """CREATE INDEX documents_by_content ON documents (content_hash)""",
+        """CREATE TABLE texts (
+            doc_id INTEGER PRIMARY KEY REFERENCES documents (id) ON DELETE CASCADE,
+            text BLOB NOT NULL,
+            structure BLOB NOT NULL)""",
+        """CREATE TABLE emails (
+            doc_id INTEGER PRIMARY KEY REFERENCES documents (id) ON DELETE CASCADE,
+            thread_id TEXT NOT NULL,
+            subject TEXT NOT NULL,
+            sender TEXT NOT NULL,
+            date TEXT,
+            message_id TEXT NOT NULL,
+            has_attachments INTEGER NOT NULL,
+            headers TEXT NOT NULL)""",
+        """CREATE INDEX emails_by_thread ON emails (thread_id)""",
+        """CREATE TABLE chunks (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            doc_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+            ordinal INTEGER NOT NULL,
+            start INTEGER NOT NULL,
+            "end" INTEGER NOT NULL,
+            text TEXT NOT NULL,
+            heading_path TEXT NOT NULL,
+            heading_level INTEGER NOT NULL,
+            page INTEGER,
+            line_start INTEGER NOT NULL,
+            line_end INTEGER NOT NULL,
+            hash TEXT NOT NULL)""",
+        """CREATE UNIQUE INDEX chunks_by_document ON chunks (doc_id, ordinal)""",
+        """CREATE INDEX chunks_by_hash ON chunks (hash)""",
+        """CREATE TABLE models (id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE)""",
+        """CREATE TABLE windows (
+            chunk_id INTEGER NOT NULL REFERENCES chunks (id) ON DELETE CASCADE,
+            model_id INTEGER NOT NULL REFERENCES models (id),
+            hashes TEXT NOT NULL,
+            PRIMARY KEY (chunk_id, model_id)) WITHOUT ROWID""",
+        """CREATE TABLE failures (
+            file_path TEXT PRIMARY KEY,
+            kind TEXT NOT NULL,
+            reason TEXT NOT NULL,
+            detail TEXT NOT NULL,
+            size INTEGER NOT NULL,
+            mtime_ns INTEGER NOT NULL) WITHOUT ROWID""",
+    ):
+        connection.execute(statement)
+    connection.execute("INSERT INTO meta VALUES ('generation', '0'), ('identity', ?)", (uuid.uuid4().hex,))
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+
+
+#: In order; a file's `user_version` is how many of them it has seen. Only ever append.
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (create_tables,)
+
+
+def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+    """A connection in autocommit mode: transactions are begun and ended by those who need them."""
+    connection = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False, cached_statements=256)
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA mmap_size = 268435456")
+    if read_only:
+        connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def open_writer(path: Path) -> sqlite3.Connection:
+    """Open or create the catalog's file and bring it up to date.
+
+    Raises `Damaged` where it can't be read, `SetupError` where it is something else or was written by a newer version.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        connection = connect(path)
+    except sqlite3.DatabaseError as error:
+        raise damaged(path, error) from error
+    try:
+        _check(connection, path)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA journal_size_limit = 67108864")
+        _migrate(connection)
+    except sqlite3.OperationalError as error:
+        connection.close()
+        raise SetupError(
+            f"The catalog {path} can't be opened: {error}.",
+            hint="Check that the folder is writable, has free space and is used by one Librarian only.",
+        ) from error
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        raise damaged(path, error) from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def damaged(path: Path, error: Exception) -> Damaged:
+    """The error for a catalog that SQLite can't read."""
+    return Damaged(
+        f"The catalog {path} is damaged: {error}.",
+        hint="Run `librarian index --rebuild`: it is made again from the files; vectors that are kept are used again.",
+    )
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> None:
+    version = _number(connection, "user_version")
+    application = _number(connection, "application_id")
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    if tables and application != APPLICATION_ID:
+        raise SetupError(
+            f"{path} is a database of another program.",
+            hint="Choose another index folder with --index or `index.path`.",
+        )
+    if version > len(MIGRATIONS):
+        raise SetupError(
+            f"The catalog {path} has format {version}; this Librarian knows formats up to {len(MIGRATIONS)}.",
+            hint="Update Librarian, or choose another index folder with --index.",
+        )
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    version = _number(connection, "user_version")
+    for number, migration in enumerate(MIGRATIONS[version:], start=version + 1):
+        log.info("catalog: %s (format %d)", migration.__name__, number)
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            migration(connection)
+            connection.execute(f"PRAGMA user_version = {number}")
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+
+
+def _number(connection: sqlite3.Connection, pragma: str) -> int:
+    return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])

@@ -1,0 +1,351 @@
+"""The catalog's columns in memory: which chunks may be answered with, decided by array arithmetic.
+
+A `LoadedColumns` never changes; after a small put the next one is made from it by copying its arrays (1.6 MB for
+200,000 chunks) and filling in what is new. Names are stored once, as codes into vocabularies that only grow and are
+shared from one to the next.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from librarian.vocabulary.errors import CallerError
+from librarian.vocabulary.types import Filters, Ids, Selection
+
+from .dates import FIRST, LAST, NO_DATE, micros
+
+Mask = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int32]
+
+CODED = ("product", "component", "file_type", "doc_type", "language", "kind")
+_KEPT_SELECTIONS = 64
+
+_DOCUMENTS = f"""SELECT d.id, d.modified, d.file_path, d.tags, {", ".join("d." + name for name in CODED)},
+    e.thread_id, e.sender, e.subject, e.has_attachments
+    FROM documents d LEFT JOIN emails e ON e.doc_id = d.id"""
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """What mail filters look at; sender and subject in one case."""
+
+    thread_id: str
+    sender: str
+    subject: str
+    has_attachments: bool
+
+
+class Vocabulary:
+    """Names ↔ codes 0, 1, 2, …; only ever grows, so that older columns may go on using it."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+
+    def code(self, name: str) -> int:
+        """The name's code, a new one where it has none."""
+        return self._codes.setdefault(name, len(self._codes))
+
+    def names(self) -> list[str]:
+        """All names, by code."""
+        return list(self._codes)
+
+    def codes(self, names: Iterable[str]) -> list[int]:
+        """Codes of those names that have one."""
+        return [self._codes[name] for name in names if name in self._codes]
+
+
+@dataclass(frozen=True)
+class LoadedColumns:
+    """`protocols.Columns` over arrays.
+
+    `_doc_of` has shape (highest chunk id + 1,), 0 where there is no chunk. All other arrays have shape (highest
+    document id + 1,); `_codes[name]` is −1 where there is no document. `_tagged` holds (document id, tag code) rows.
+    """
+
+    generation: int
+    shared_products: frozenset[str]
+    _doc_of: Codes
+    _group: Ids
+    _modified: Ids
+    _codes: dict[str, Codes]
+    _tagged: Codes
+    _mails: dict[int, Mail]
+    _paths: dict[str, int]
+    _vocabularies: dict[str, Vocabulary]
+    _selections: OrderedDict[Filters, Selection] = field(default_factory=OrderedDict, repr=False)
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    @property
+    def documents(self) -> int:
+        """How many documents there are, mails included."""
+        return len(self._paths)
+
+    def doc_of(self, chunk_ids: Ids) -> Ids:
+        """Document id of each chunk id, 0 where unknown."""
+        ids = np.asarray(chunk_ids, dtype=np.int64)
+        known = (ids > 0) & (ids < len(self._doc_of))
+        documents = np.zeros(len(ids), dtype=np.int64)
+        documents[known] = self._doc_of[ids[known]]
+        return documents
+
+    def group_of(self, chunk_ids: Ids) -> Ids:
+        """Document id, or one negative number for all mails of a thread; 0 where unknown."""
+        return self._group[self.doc_of(chunk_ids)]
+
+    def languages(self) -> tuple[str, ...]:
+        """Languages that documents are written in, most frequent first, ties by name."""
+        codes = self._codes["language"]
+        names = self._vocabularies["language"].names()
+        counts = Counter({names[code]: int(n) for code, n in enumerate(np.bincount(codes[codes >= 0])) if n})
+        return tuple(name for name, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if name)
+
+    def only(self, chunk_ids: Ids) -> Selection:
+        """Just these chunks: a mask of full length with no filters; unknown ids are left out."""
+        ids = np.asarray(chunk_ids, dtype=np.int64)
+        documents = self.doc_of(ids)
+        mask = np.zeros(len(self._doc_of), dtype=np.bool_)
+        mask[ids[documents != 0]] = True
+        return Selection(Filters(), mask, int(np.count_nonzero(mask)), doc_ids=np.unique(documents[documents != 0]))
+
+    def select(self, filters: Filters) -> Selection:
+        """The chunks that pass the filters. Raises `CallerError` for a date that isn't one."""
+        with self._lock:
+            kept = self._selections.get(filters)
+            if kept is not None:
+                self._selections.move_to_end(filters)
+                return kept
+        selection = self._select(filters)
+        with self._lock:
+            self._selections[filters] = selection
+            while len(self._selections) > _KEPT_SELECTIONS:
+                self._selections.popitem(last=False)
+        return selection
+
+    # -- selecting -------------------------------------------------------------------------------------------------
+
+    def _select(self, filters: Filters) -> Selection:
+        alive = self._codes["kind"] >= 0
+        passing = alive.copy()
+        allowed = self._allowed(filters, alive)
+        for name, values in allowed.items():
+            codes = self._vocabularies[name].codes(values)
+            if name == "tags":
+                tagged = np.zeros(len(alive), dtype=np.bool_)
+                tagged[self._tagged[np.isin(self._tagged[:, 1], codes), 0]] = True
+                passing &= tagged
+            else:
+                passing &= np.isin(self._codes[name], codes)
+        modified = _bounds(filters)
+        if modified is not None:
+            passing &= (self._modified >= modified[0]) & (self._modified <= modified[1])
+        beyond = self._narrow(passing, filters)
+        if bool(np.array_equal(passing, alive)):
+            return Selection(filters, None, int(np.count_nonzero(self._doc_of)))
+        mask = passing[self._doc_of]
+        return Selection(
+            filters,
+            mask,
+            int(np.count_nonzero(mask)),
+            doc_ids=np.flatnonzero(passing).astype(np.int64),
+            allowed=allowed,
+            modified=modified,
+            complete=not beyond,
+        )
+
+    def _allowed(self, filters: Filters, alive: Mask) -> dict[str, tuple[str, ...]]:
+        """For each coded filter that is given, the stored names that it lets through."""
+        allowed: dict[str, tuple[str, ...]] = {}
+        if filters.product is not None:
+            names = self._names_like("product", filters.product, alive)
+            shared = self.shared_products.intersection(self._vocabularies["product"].names())
+            allowed["product"] = tuple(sorted({*names, *shared}))
+        if filters.component is not None:
+            allowed["component"] = self._names_like("component", filters.component, alive)
+        for name, value in (("doc_type", filters.doc_type), ("language", filters.language), ("kind", filters.kind)):
+            if value is not None:
+                allowed[name] = (value,)
+        if filters.file_types:
+            allowed["file_type"] = tuple(sorted(set(filters.file_types)))
+        if filters.tags:
+            asked = {tag.casefold() for tag in filters.tags}
+            allowed["tags"] = tuple(sorted(t for t in self._vocabularies["tags"].names() if t.casefold() in asked))
+        return allowed
+
+    def _names_like(self, column: str, wanted: str, alive: Mask) -> tuple[str, ...]:
+        """The name itself where a document has it, else all names that differ only in case."""
+        names = self._vocabularies[column].names()
+        used = set(np.unique(self._codes[column][alive]).tolist())
+        present = [name for code, name in enumerate(names) if code in used]
+        if wanted in present:
+            return (wanted,)
+        return tuple(sorted(name for name in present if name.casefold() == wanted.casefold()))
+
+    def _narrow(self, passing: Mask, filters: Filters) -> bool:
+        """Apply in place the filters that only single documents can answer; True where there were any."""
+        beyond = False
+        if filters.file_paths:
+            beyond = True
+            _keep(passing, [self._paths[path] for path in filters.file_paths if path in self._paths])
+        if (
+            filters.sender is not None
+            or filters.thread_id is not None
+            or filters.subject_contains is not None
+            or filters.has_attachments is not None
+        ):
+            beyond = True
+            sender = (filters.sender or "").casefold()
+            subject = (filters.subject_contains or "").casefold()
+            _keep(
+                passing,
+                [
+                    doc_id
+                    for doc_id, mail in self._mails.items()
+                    if passing[doc_id]
+                    and sender in mail.sender
+                    and subject in mail.subject
+                    and filters.thread_id in (None, mail.thread_id)
+                    and filters.has_attachments in (None, mail.has_attachments)
+                ],
+            )
+        return beyond
+
+
+def _keep(passing: Mask, doc_ids: Sequence[int]) -> None:
+    kept = np.zeros(len(passing), dtype=np.bool_)
+    kept[np.array(doc_ids, dtype=np.int64)] = True
+    passing &= kept
+
+
+def _bounds(filters: Filters) -> tuple[int, int] | None:
+    """Both ends inclusive; None where no date is asked for."""
+    if filters.modified_after is None and filters.modified_before is None:
+        return None
+    low, high = FIRST, LAST
+    for name, date in (("modified_after", filters.modified_after), ("modified_before", filters.modified_before)):
+        if date is None:
+            continue
+        try:
+            if name == "modified_after":
+                low = micros(date)
+            else:
+                high = micros(date, end_of_day=True)
+        except (ValueError, OverflowError) as error:
+            raise CallerError(
+                f"{name} {date!r} is not a date.", hint="Give ISO 8601, such as 2026-01-31 or 2026-01-31T12:00:00Z."
+            ) from error
+    return low, high
+
+
+# -- loading -------------------------------------------------------------------------------------------------------
+
+
+def load_columns(connection: sqlite3.Connection, generation: int, shared_products: frozenset[str]) -> LoadedColumns:
+    """Read all columns; the connection should be in a read transaction."""
+    vocabularies = {name: Vocabulary() for name in (*CODED, "tags", "threads")}
+    empty = LoadedColumns(
+        generation=generation,
+        shared_products=shared_products,
+        _doc_of=np.zeros(1, dtype=np.int32),
+        _group=np.zeros(1, dtype=np.int64),
+        _modified=np.full(1, NO_DATE, dtype=np.int64),
+        _codes={name: np.full(1, -1, dtype=np.int32) for name in CODED},
+        _tagged=np.empty((0, 2), dtype=np.int32),
+        _mails={},
+        _paths={},
+        _vocabularies=vocabularies,
+    )
+    documents = connection.execute(_DOCUMENTS).fetchall()
+    chunks = connection.execute("SELECT id, doc_id FROM chunks").fetchall()
+    return _filled(empty, generation, documents, chunks, np.empty(0, dtype=np.int64))
+
+
+def updated_columns(
+    columns: LoadedColumns, connection: sqlite3.Connection, generation: int, changed: Iterable[int]
+) -> LoadedColumns:
+    """New columns after the documents `changed` were put, moved or dropped."""
+    ids = sorted(changed)
+    wanted = (json.dumps(ids),)
+    documents = connection.execute(f"{_DOCUMENTS} WHERE d.id IN (SELECT value FROM json_each(?))", wanted).fetchall()
+    chunks = connection.execute(
+        "SELECT id, doc_id FROM chunks WHERE doc_id IN (SELECT value FROM json_each(?))", wanted
+    ).fetchall()
+    return _filled(columns, generation, documents, chunks, np.array(ids, dtype=np.int64))
+
+
+def _filled(
+    base: LoadedColumns,
+    generation: int,
+    documents: Sequence[tuple[Any, ...]],
+    chunks: Sequence[tuple[int, int]],
+    forgotten: Ids,
+) -> LoadedColumns:
+    """A copy of `base` without the `forgotten` documents and with the given rows."""
+    chunk_rows = np.array(chunks, dtype=np.int64).reshape(-1, 2)
+    doc_ids = np.array([row[0] for row in documents], dtype=np.int64)
+    length = max(len(base._group), int(doc_ids.max(initial=0)) + 1)
+    doc_of = _longer(base._doc_of, max(len(base._doc_of), int(chunk_rows[:, 0].max(initial=0)) + 1), 0)
+    group = _longer(base._group, length, 0)
+    modified = _longer(base._modified, length, NO_DATE)
+    codes = {name: _longer(column, length, -1) for name, column in base._codes.items()}
+    tagged, mails, paths = base._tagged, dict(base._mails), dict(base._paths)
+
+    if len(forgotten):
+        known = forgotten[forgotten < length]
+        dropped = np.zeros(max(length, int(forgotten.max()) + 1), dtype=np.bool_)
+        dropped[forgotten] = True
+        doc_of[dropped[doc_of]] = 0
+        group[known], modified[known] = 0, NO_DATE
+        for column in codes.values():
+            column[known] = -1
+        tagged = tagged[~dropped[tagged[:, 0]]]
+        for doc_id in forgotten.tolist():
+            mails.pop(doc_id, None)
+        paths = {path: doc_id for path, doc_id in paths.items() if not dropped[doc_id]}
+
+    doc_of[chunk_rows[:, 0]] = chunk_rows[:, 1]
+    group[doc_ids] = doc_ids
+    modified[doc_ids] = np.array([row[1] for row in documents], dtype=np.int64)
+    for place, name in enumerate(CODED, start=4):
+        code = base._vocabularies[name].code
+        codes[name][doc_ids] = np.array([code(row[place]) for row in documents], dtype=np.int32)
+    tags: list[tuple[int, int]] = []
+    for row in documents:
+        doc_id = row[0]
+        paths[row[2]] = doc_id
+        if row[3] != "[]":
+            tags.extend((doc_id, base._vocabularies["tags"].code(tag)) for tag in json.loads(row[3]))
+        thread_id, sender, subject, attachments = row[4 + len(CODED) :]
+        if thread_id is not None:
+            mails[doc_id] = Mail(thread_id, sender.casefold(), subject.casefold(), bool(attachments))
+            if thread_id:
+                group[doc_id] = -1 - base._vocabularies["threads"].code(thread_id)
+    if tags:
+        tagged = np.concatenate((tagged, np.array(tags, dtype=np.int32)))
+    return LoadedColumns(
+        generation=generation,
+        shared_products=base.shared_products,
+        _doc_of=doc_of,
+        _group=group,
+        _modified=modified,
+        _codes=codes,
+        _tagged=tagged,
+        _mails=mails,
+        _paths=paths,
+        _vocabularies=base._vocabularies,
+    )
+
+
+def _longer(array: npt.NDArray[Any], length: int, fill: int) -> npt.NDArray[Any]:
+    """A copy of a one-dimensional array, padded with `fill` to `length`."""
+    longer = np.full(length, fill, dtype=array.dtype)
+    longer[: len(array)] = array
+    return longer

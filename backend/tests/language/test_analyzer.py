@@ -1,0 +1,336 @@
+"""What these tests prove of the analyzer:
+
+* tokens and spans agree, and every span lies in the text;
+* nothing makes it raise, and time grows no faster than the text;
+* a question and a page that use the same words meet at the same tokens, in every language it stems;
+* identifiers stay whole, also give their parts, and are told from prose;
+* quotes and minus signs mean what they say and nothing else does;
+* it goes to another process and comes back the same.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from librarian.language.analyzer import STEMMERS, StandardAnalyzer
+
+ANALYZER = StandardAnalyzer()
+LANGUAGES = ["", "en", "de", "fr", "es", "it", "nl", "pt", "ru", "sv", "ja", "xx"]
+NAMES = [
+    "read_parquet",
+    "readParquet",
+    "ReadParquet",
+    "ray.data",
+    "--all-namespaces",
+    "kube-proxy",
+    "apps/v1",
+    "1.28.3",
+    "v2",
+    "E1234",
+    "k8s",
+    "C++",
+    "C#",
+    "std::vector",
+    "@remote",
+    "CVE-2024-3094",
+    ".env",
+    "config.json",
+    "localhost:8080",
+    "horizontal-pod-autoscaler",
+    "__init__",
+    "sha256",
+]
+PROSE = [
+    "well-known",
+    "up-to-date",
+    "state-of-the-art",
+    "and/or",
+    "read/write",
+    "client-side",
+    "real-time",
+    "e.g.",
+    "i.e.",
+    "10ms",
+    "2nd",
+    "10:30",
+    "2024-01-15",
+    "APIs",
+    "Kubernetes",
+    "JSON",
+    "it's",
+    "open-source",
+    "end-to-end",
+    "42",
+    "high-level",
+    "_really_",
+]
+MARKUP = st.text(
+    alphabet=st.sampled_from("aAbBcz019_.-/:@+#\\*`'\"()[]<> \n\té́ßж東バﾊﾞ한ᄀ ก\u00ad\u200b"), max_size=200
+)
+TEXTS = st.one_of(st.text(max_size=200), MARKUP)
+
+# -- properties ----------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=50, deadline=None)
+@given(TEXTS, st.sampled_from(LANGUAGES))
+def test_tokens_and_spans_agree(text: str, language: str) -> None:
+    spans = ANALYZER.spans(text, language)
+    assert [span.token for span in spans] == ANALYZER.tokens(text, language)
+    assert all(0 <= span.start < span.end <= len(text) for span in spans)
+    assert all(span.token and not any(c.isspace() for c in span.token) for span in spans)
+
+
+@settings(max_examples=50, deadline=None)
+@given(TEXTS, st.lists(st.sampled_from(LANGUAGES), max_size=3))
+def test_no_question_makes_it_raise(text: str, languages: list[str]) -> None:
+    query = ANALYZER.query(text, languages)
+    assert query.text == text
+    assert len(set(query.terms)) == len(query.terms)
+    assert all(term and not any(c.isspace() for c in term) for term in query.terms)
+    ANALYZER.detect(text)
+
+
+@settings(max_examples=50, deadline=None)
+@given(TEXTS)
+def test_every_identifier_of_a_question_is_an_identifier_of_the_same_text_and_a_token(text: str) -> None:
+    names = ANALYZER.query(text).identifiers
+    tokens = set(ANALYZER.tokens(text))
+    if '"' not in text and "“" not in text and "-" not in text:
+        assert set(names) <= set(ANALYZER.identifiers(text))
+        assert set(names) <= tokens
+
+
+@settings(max_examples=50, deadline=None)
+@given(TEXTS, st.sampled_from(["en", "de", "fr", "ru"]))
+def test_a_question_reaches_the_page_that_holds_its_words(text: str, language: str) -> None:
+    plain = text.replace('"', " ").replace("“", " ").replace("-", " ")
+    indexed = set(ANALYZER.tokens(plain, language))
+    terms = set(ANALYZER.query(plain, [language]).terms)
+    own_stop_words = {t for t in terms if t not in indexed}
+    # Whatever the page holds and the question's language calls a word is asked for; nothing else is made up.
+    assert not indexed or terms - own_stop_words <= indexed
+
+
+@settings(max_examples=30, deadline=None)
+@given(TEXTS)
+def test_a_remembered_piece_gives_what_a_fresh_analyzer_gives(text: str) -> None:
+    ANALYZER.tokens(text)
+    assert ANALYZER.tokens(text) == StandardAnalyzer().tokens(text)
+    assert ANALYZER.identifiers(text) == StandardAnalyzer().identifiers(text)
+
+
+# -- identifiers ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("snake_case", ["snake_case", "snake", "case"]),
+        ("camelCase", ["camelcase", "camelcas", "camel", "case"]),
+        ("HTTPServer", ["httpserver", "http", "server"]),
+        ("StatefulSets", ["statefulsets", "statefulset", "state", "set"]),
+        ("ray.data.read_parquet()", ["ray.data.read_parquet", "ray", "data", "read_parquet", "read", "parquet"]),
+        ("std::vector", ["std::vector", "std", "vector"]),
+        ("--dry-run", ["--dry-run", "dry-run", "dri", "run"]),
+        ("`kube-apiserver`,", ["kube-apiserver", "kube", "apiserv"]),
+        ("C++", ["c++"]),
+        ("C#.", ["c#"]),
+        ("@ray.remote", ["@ray.remote", "ray.remote", "ray", "remot"]),
+        ("v1.28.3", ["v1.28.3", "1.28.3", "1.28", "28"]),
+        ("k8s", ["k8s"]),
+        ("E1234:", ["e1234", "1234"]),
+        ("(a/b)", ["a/b"]),
+        ("/etc/hosts", ["etc/hosts", "host"]),
+        ("__init__.py", ["__init__.py", "__init__", "init", "py"]),
+        ("_emphasis_ **bold**", ["emphasi", "bold"]),
+        ("e-mail", ["e-mail", "email", "mail"]),
+        ("https://kubernetes.io/docs", ["kubernetes.io/docs", "kubernetes.io", "kubernet", "io", "doc"]),
+        ("APIs JSON Pods", ["api", "json", "pod"]),
+        ("2024 7", ["2024", "7"]),
+        ("don't it's the users'", ["user"]),
+    ],
+)
+def test_a_compound_gives_itself_and_its_parts(text: str, expected: list[str]) -> None:
+    assert ANALYZER.tokens(text) == expected
+
+
+@pytest.mark.parametrize(
+    "name",
+    NAMES,
+)
+def test_names_are_identifiers(name: str) -> None:
+    assert ANALYZER.query(f"what does {name} do").identifiers == (name.lower(),)
+    assert name.lower() in ANALYZER.identifiers(f"Use `{name}`, (see {name}).")
+
+
+@pytest.mark.parametrize(
+    "word",
+    PROSE,
+)
+def test_prose_is_no_identifier(word: str) -> None:
+    assert ANALYZER.identifiers(f"this is {word} of it") == []
+
+
+def test_a_page_answers_for_the_ends_of_its_dotted_names_and_paths() -> None:
+    names = ANALYZER.identifiers("call ray.data.read_parquet from src/jobs/main/run.py")
+    assert {"ray.data.read_parquet", "data.read_parquet", "read_parquet", "main/run.py", "run.py"} <= set(names)
+    assert "1.28" in ANALYZER.identifiers("since v1.28.3")
+    assert "28.3" not in ANALYZER.identifiers("since v1.28.3")
+
+
+# -- languages -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("language", "page", "question"),
+    [
+        ("en", "The controllers are restarting the crashed containers.", "restart crashing container controller"),
+        ("de", "Die Häuser und die Übersetzungen werden installiert.", "Haus Übersetzung"),
+        ("fr", "Les utilisateurs redémarrent les serveurs installés.", "utilisateur redémarrent serveur installer"),
+        ("es", "Las configuraciones de los servidores instalados.", "configuración servidor instalado"),
+        ("it", "Le configurazioni dei servizi installati.", "configurazione servizio installato"),
+        ("nl", "De gebruikers installeren de bestanden.", "gebruiker installeren bestand"),
+        ("pt", "As configurações dos servidores instalados.", "configuração servidor instalado"),
+        ("ru", "Настройки серверов и установленные программы.", "настройка сервер программа"),
+        ("sv", "Användarna installerar inställningarna.", "användare installera inställning"),
+    ],
+)
+def test_a_question_meets_its_page_whatever_the_endings(language: str, page: str, question: str) -> None:
+    assert ANALYZER.detect(page) in {language, ""}
+    assert set(ANALYZER.query(question, [language]).terms) <= set(ANALYZER.tokens(page, language))
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("How do I restart the pod when it is not ready?", "en"),
+        ("Wie starte ich den Pod neu, wenn er nicht bereit ist?", "de"),
+        ("Comment redémarrer le pod quand il ne répond pas dans les délais ?", "fr"),
+        ("¿Cómo se reinicia el pod cuando no está listo para los usuarios?", "es"),
+        ("Come si riavvia il pod quando non è più pronto per gli utenti?", "it"),
+        ("Hoe start ik de pod opnieuw als het niet werkt?", "nl"),
+        ("Como você reinicia o pod quando não está pronto?", "pt"),
+        ("Как мне перезапустить под, если он не готов?", "ru"),
+        ("Hur startar jag om podden när den inte är redo?", "sv"),
+        ("ポッドを再起動する方法", "ja"),
+        ("如何重新启动容器", "zh"),
+        ("파드를 다시 시작하는 방법", "ko"),
+        ("วิธีรีสตาร์ท", "th"),
+        ("كيف أعيد تشغيل الحاوية", "ar"),
+        ("Як перезапустити під і його контейнери", "uk"),
+        ("nginx redis postgres", ""),
+        ("", ""),
+        ("```\nder die das und\n```", ""),
+    ],
+)
+def test_the_language_is_told_by_script_and_stop_words(text: str, language: str) -> None:
+    assert ANALYZER.detect(text) == language
+
+
+def test_accents_make_no_difference() -> None:
+    assert ANALYZER.tokens("résumé re\u0301sume\u0301 RESUME") == ["resum"] * 3
+    assert ANALYZER.tokens("ＦＵＬＬ data\u00adbase") == ["full", "databas"]
+    assert ANALYZER.query("ubersetzung fur hauser", ["de"]).terms[0] == ANALYZER.tokens("Übersetzung", "de")[0]
+
+
+def test_scripts_without_spaces_become_bigrams() -> None:
+    assert ANALYZER.tokens("東京都の設定") == ["東京", "京都", "都の", "の設", "設定"]
+    assert ANALYZER.tokens("水") == ["水"]
+    assert ANALYZER.tokens("Kubernetesの設定") == ["kubernet", "の設", "設定"]
+    assert ANALYZER.tokens("한국어") == ["한국", "국어"]
+    assert ANALYZER.tokens("ﾊﾞﾅﾅ") == ANALYZER.tokens("バナナ")
+    assert len(ANALYZER.tokens("ภาษาไทย")) > 2
+    assert ANALYZER.spans("の設定")[1].start == 1
+    assert ANALYZER.tokens("config.jsonを開く")[0] == "config.jsonを開く"
+    assert {"config", "json"} <= set(ANALYZER.tokens("config.jsonを開く"))
+
+
+def test_arabic_is_written_one_way() -> None:
+    assert ANALYZER.tokens("أحمد", "xx") == ANALYZER.tokens("احمد", "xx")
+
+
+def test_a_question_for_two_languages_is_stemmed_for_both() -> None:
+    terms = ANALYZER.query("kubernetes pods", ["en", "de"]).terms
+    assert set(ANALYZER.tokens("kubernetes pods", "en")) | set(ANALYZER.tokens("kubernetes pods", "de")) == set(terms)
+
+
+def test_the_question_s_own_stop_words_are_dropped() -> None:
+    assert ANALYZER.query("wie starte ich den Pod neu", ["en", "de"]).terms == ("start", "pod", "neu")
+
+
+# -- questions -----------------------------------------------------------------------------------------------------
+
+
+def test_quotes_make_phrases() -> None:
+    query = ANALYZER.query('restart "rolling update" of “stateful sets” now')
+    assert query.phrases == (("roll", "updat"), ("state", "set"))
+    assert query.terms == ("restart", "roll", "updat", "state", "set")
+
+
+def test_a_minus_before_a_word_excludes() -> None:
+    query = ANALYZER.query("containers -docker --flag -f well-known a - b 3 -4 -kube-proxy")
+    assert query.excluded == ("docker", "kube-proxy")
+    assert "docker" not in query.terms
+    assert "--flag" in query.identifiers
+
+
+def test_a_minus_in_quotes_is_text() -> None:
+    assert ANALYZER.query('"a -docker b" pods').excluded == ()
+
+
+def test_a_question_that_only_excludes_is_read_as_text() -> None:
+    assert ANALYZER.query("-docker").terms == ("docker",)
+    assert ANALYZER.query("-docker").excluded == ()
+
+
+def test_stop_words_stay_where_nothing_else_is_asked() -> None:
+    assert ANALYZER.query("to be or not to be").terms == ("to", "be", "or", "not")
+    assert ANALYZER.query("what is a pod").terms == ("pod",)
+
+
+def test_words_hold_everything_that_was_said() -> None:
+    assert ANALYZER.query("What is Ray.data for?").words == ("what", "is", "ray.data", "for")
+
+
+BOMBS = ['"', "“", "-a", "a.", "a_", "1.", "aA", "--", "://", "__", "a", "東", "é", "a-", "v1.", "e\u0301"]
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_hostile_questions_are_answered_at_once(bomb: str) -> None:
+    started = time.perf_counter()
+    bomb *= 2000 // len(bomb)
+    for text in (bomb, "x " + bomb, bomb * 20):
+        ANALYZER.query(text, ["en", "de", "fr"])
+        ANALYZER.tokens(text)
+        ANALYZER.identifiers(text)
+    assert time.perf_counter() - started < 3
+
+
+# -- the object ----------------------------------------------------------------------------------------------------
+
+
+def test_it_travels_between_processes() -> None:
+    twin = pickle.loads(pickle.dumps(StandardAnalyzer(min_length=3)))
+    assert twin.min_length == 3
+    assert twin.fingerprint == StandardAnalyzer(min_length=3).fingerprint != ANALYZER.fingerprint
+    assert twin.tokens("go to the pods") == ["pod"]
+
+
+def test_threads_share_it() -> None:
+    shared = StandardAnalyzer()
+    words = [f"running{i % 97}s controllers restarting{i}ly" for i in range(400)]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(shared.tokens, words))
+    assert found == [StandardAnalyzer().tokens(text) for text in words]
+
+
+def test_every_named_stemmer_exists_or_is_left_out() -> None:
+    for language in STEMMERS:
+        assert ANALYZER.tokens("kubernetes", language)
