@@ -1,0 +1,241 @@
+"""Cutting a document into passages by its structure.
+
+Sections, then blocks, then the parts of a block that is too long: items of a list, lines of a table or fence, sentences
+of prose. Sizes are estimated from characters, so that borders never depend on an embedding model. Time is linear in the
+text.
+
+It builds no hierarchy and no windows: an embedder that reads fewer tokens than a chunk holds makes its own windows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+from librarian.vocabulary.types import Block, Chunk, Document, Heading, embedding_prefix
+
+from .cutting import OVERLAP_CHARACTERS_PER_TOKEN, Piece, cut_block, cut_evenly, overlap_start
+from .sizing import estimate
+
+#: Changes whenever the same document would be cut otherwise.
+_VERSION = "1"
+#: A chunk never exceeds this; the catalog's and the snippet's costs rest on it.
+HARD_CEILING_CHARACTERS = 2_400
+#: Without chunking a document is one chunk, as far as the 64 windows of a chunk can hold every token of it.
+_WHOLE_CHARACTERS = 12_000
+#: Text left out that is longer than this parts two chunks; shorter spans lie inside one.
+_GAP_CHARACTERS = 120
+
+
+class StructureChunker:
+    """Chunks of about `target_tokens` (estimated), at most `ceiling_tokens`, borders at the document's own joints.
+
+    With `respect_boundaries` off, evenly sized pieces regardless of structure; with `enabled` off, one chunk a
+    document.
+    """
+
+    def __init__(
+        self,
+        *,
+        target_tokens: int = 200,
+        ceiling_tokens: int = 400,
+        overlap_tokens: int = 32,
+        respect_boundaries: bool = True,
+        enabled: bool = True,
+    ) -> None:
+        self._target = max(8, target_tokens)
+        self._ceiling = max(self._target, ceiling_tokens)
+        longest = HARD_CEILING_CHARACTERS // (4 * OVERLAP_CHARACTERS_PER_TOKEN)
+        self._overlap = max(0, min(overlap_tokens, self._target // 2, longest))
+        self._respect_boundaries = respect_boundaries
+        self._enabled = enabled
+
+    @property
+    def fingerprint(self) -> str:
+        """The options that shape chunks, and the version of the method."""
+        return (
+            f"structure-{_VERSION}:{self._target}:{self._ceiling}:{self._overlap}"
+            f":{int(self._respect_boundaries)}:{int(self._enabled)}"
+        )
+
+    def chunk(self, document: Document) -> tuple[Chunk, ...]:
+        """Chunks in order; every non-blank character outside `document.excluded` lies in at least one."""
+        text = document.text
+        if not self._enabled:
+            spans = self._evenly(document, _WHOLE_CHARACTERS, 0)
+        elif not self._respect_boundaries:
+            spans = self._evenly(document, min(HARD_CEILING_CHARACTERS, self._target * 4), self._overlap * 4)
+        else:
+            spans = self._by_structure(document)
+        return tuple(_Numbering(document).chunks(_trimmed(text, spans)))
+
+    def _evenly(self, document: Document, size: int, overlap: int) -> Iterator[tuple[int, int, int]]:
+        for start, end in _kept(document):
+            for piece in cut_evenly(document.text, start, end, size, overlap):
+                yield piece.start, piece.end, piece.start
+
+    def _by_structure(self, document: Document) -> Iterator[tuple[int, int, int]]:
+        """(start, end, offset whose section the chunk belongs to)."""
+        pieces: list[Piece] = []
+        for block in _blocks(document):
+            self._cut(document.text, block, pieces)
+        levels = {heading.start: heading.level for heading in document.headings}
+        return self._join(document.text, pieces, levels)
+
+    def _cut(self, text: str, block: Block, pieces: list[Piece]) -> None:
+        length = block.end - block.start
+        if length <= HARD_CEILING_CHARACTERS:
+            size = estimate(text[block.start : block.end], block.kind)
+            if size <= self._ceiling or block.kind == "heading":
+                pieces.append(Piece(block.start, block.end, size, block.kind))
+                return
+        # Room is left for the overlap that a continuing piece begins with.
+        ceiling = self._ceiling - self._overlap
+        hard = HARD_CEILING_CHARACTERS - self._overlap * OVERLAP_CHARACTERS_PER_TOKEN
+        pieces.extend(cut_block(text, block, min(self._target, ceiling), ceiling, hard))
+
+    def _join(self, text: str, pieces: Sequence[Piece], levels: dict[int, int]) -> Iterator[tuple[int, int, int]]:
+        """Neighbouring pieces become chunks: a heading opens one, small pieces share one."""
+        start = end = size = -1  # of the open chunk; -1 where none is open
+        home = 0  # offset whose section the chunk belongs to
+        bare = 0  # level of the last heading where the chunk holds headings alone, else 0
+        for piece in pieces:
+            is_heading = piece.kind == "heading"
+            if start >= 0:
+                level = levels.get(piece.start, 0) if is_heading else 0
+                joins = (
+                    piece.start - end <= _GAP_CHARACTERS
+                    and piece.end - start <= HARD_CEILING_CHARACTERS
+                    and size + piece.size <= self._ceiling
+                    and (
+                        (level > bare > 0)
+                        if is_heading
+                        else bare > 0 or (size + piece.size <= self._target * 5 // 4 or size < self._target // 2)
+                    )
+                )
+                if joins:
+                    end, size = piece.end, size + piece.size
+                    if is_heading:
+                        home, bare = piece.start, level
+                    else:
+                        bare = 0
+                    continue
+                yield start, end, home
+            start, end, size, home = piece.start, piece.end, piece.size, piece.start
+            bare = levels.get(piece.start, 1) if is_heading else 0
+            if piece.continues and self._overlap:
+                start = overlap_start(text, piece.start, piece.floor, self._overlap)
+                size += self._overlap if start < piece.start else 0
+        if start >= 0:
+            yield start, end, home
+
+
+def _kept(document: Document) -> Iterator[tuple[int, int]]:
+    """The text without long excluded spans."""
+    reached = 0
+    for span in document.excluded:
+        if span.end - span.start > _GAP_CHARACTERS or span.start <= reached:
+            if span.start > reached:
+                yield reached, span.start
+            reached = max(reached, span.end)
+    if reached < len(document.text):
+        yield reached, len(document.text)
+
+
+def _blocks(document: Document) -> Iterator[Block]:
+    """The document's blocks, with paragraphs made of what lies between them, minus long excluded spans."""
+    excluded = [span for span in document.excluded if _parts(document.text, span.start, span.end)]
+    place = 0
+    for block in _all_blocks(document):
+        start = block.start
+        while place < len(excluded) and excluded[place].end <= start:
+            place += 1
+        here = place
+        while here < len(excluded) and excluded[here].start < block.end:
+            span = excluded[here]
+            if span.start > start:
+                yield Block(block.kind, start, span.start, block.header_end)
+            start = max(start, span.end)
+            here += 1
+        if start == block.start:
+            yield block
+        elif start < block.end:
+            yield Block(block.kind, start, block.end)
+
+
+def _parts(text: str, start: int, end: int) -> bool:
+    """Whether an excluded span is left out of chunks: whole lines, or too long to be carried along."""
+    if end - start > _GAP_CHARACTERS:
+        return True
+    before = text.rfind("\n", 0, start) + 1
+    after = text.find("\n", end)
+    return not text[before:start].strip() and not text[end : after if after >= 0 else len(text)].strip()
+
+
+def _all_blocks(document: Document) -> Iterator[Block]:
+    text, reached = document.text, 0
+    for block in document.blocks:
+        if block.start > reached and not text[reached : block.start].isspace():
+            yield Block("paragraph", reached, block.start)
+        yield block
+        reached = block.end
+    if reached < len(text) and not text[reached:].isspace():
+        yield Block("paragraph", reached, len(text))
+
+
+def _trimmed(text: str, spans: Iterator[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
+    for start, end, home in spans:
+        while start < end and text[start].isspace():
+            start += 1
+        while end > start and text[end - 1].isspace():
+            end -= 1
+        if start < end:
+            yield start, end, max(home, start)
+
+
+class _Numbering:
+    """Gives spans their heading path, page, lines, ordinal and hash. Spans come in order of their start."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._starts = [heading.start for heading in document.headings]
+        self._paths = _paths(document.headings)
+
+    def chunks(self, spans: Iterator[tuple[int, int, int]]) -> Iterator[Chunk]:
+        text, headings, pages = self._document.text, self._document.headings, self._document.page_starts
+        line, counted = 1, 0
+        prefixes: dict[tuple[str, ...], bytes] = {}
+        for ordinal, (start, end, home) in enumerate(spans):
+            line += text.count("\n", counted, start)
+            counted = start
+            place = bisect_right(self._starts, home) - 1
+            path = self._paths[place] if place >= 0 else ()
+            if (prefix := prefixes.get(path)) is None:
+                prefix = prefixes[path] = embedding_prefix(self._document, path).encode("utf-8", "surrogatepass")
+            passage = text[start:end]
+            digest = hashlib.sha256(prefix + b"\0" + passage.encode("utf-8", "surrogatepass"))
+            yield Chunk(
+                ordinal=ordinal,
+                start=start,
+                end=end,
+                text=passage,
+                heading_path=path,
+                heading_level=headings[place].level if place >= 0 else 0,
+                page=max(1, bisect_right(pages, start)) if pages else None,
+                line_start=line,
+                line_end=line + passage.count("\n"),
+                hash=digest.hexdigest()[:16],
+            )
+
+
+def _paths(headings: Sequence[Heading]) -> list[tuple[str, ...]]:
+    """The heading path of each heading, itself included; headings without words are left out."""
+    open_headings: list[Heading] = []
+    paths: list[tuple[str, ...]] = []
+    for heading in headings:
+        while open_headings and open_headings[-1].level >= heading.level:
+            open_headings.pop()
+        open_headings.append(heading)
+        paths.append(tuple(parent.text for parent in open_headings if parent.text))
+    return paths

@@ -1,0 +1,71 @@
+"""The block of YAML or TOML with which many Markdown files begin."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import yaml
+
+_OPENING = re.compile(r"(---|\+\+\+)[ \t]*\n")
+_MAX_CHARACTERS = 100_000  #: front matter beyond this is text that happens to begin with a rule
+
+try:
+    _Loader: type[yaml.SafeLoader] = yaml.CSafeLoader  # type: ignore[assignment]
+except AttributeError:  # pragma: no cover - PyYAML built without libyaml
+    _Loader = yaml.SafeLoader
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMatter:
+    """`end` is the offset behind its closing line, 0 where there is none; `note` says what was wrong with it."""
+
+    values: Mapping[str, object] = field(default_factory=dict)
+    end: int = 0
+    note: str = ""
+
+
+def read_front_matter(text: str) -> FrontMatter:
+    """Front matter at the start of `text`. Where it is broken, its values are lost and the note says so."""
+    opening = _OPENING.match(text)
+    if opening is None:
+        return FrontMatter()
+    rule = opening.group(1)
+    closing = re.compile(
+        rf"^{re.escape(rule)}[ \t]*(?:\n|\Z)" if rule == "+++" else r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.M
+    )
+    end = closing.search(text, opening.end(), opening.end() + _MAX_CHARACTERS)
+    if end is None:
+        return FrontMatter()
+    body = text[opening.end() : end.start()]
+    try:
+        values = tomllib.loads(body) if rule == "+++" else yaml.load(body, Loader=_Loader)
+    except (yaml.YAMLError, tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
+        if rule == "---" and not re.search(r"^[\w-]+[ \t]*:", body, re.M):
+            return FrontMatter()  # two thematic breaks with prose between them
+        return FrontMatter(end=end.end(), note=f"front matter can't be read: {str(error).splitlines()[0]}")
+    if values is None:
+        return FrontMatter(end=end.end())
+    if not isinstance(values, dict):
+        return FrontMatter()
+    return FrontMatter({str(key): _plain_value(value) for key, value in values.items()}, end.end())
+
+
+def _plain_value(value: object, depth: int = 0) -> object:
+    """Values that JSON can hold; dates become ISO strings."""
+    if depth > 20:
+        return str(value)
+    if isinstance(value, dict):
+        return {str(key): _plain_value(inner, depth + 1) for key, inner in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return [_plain_value(inner, depth + 1) for inner in value]
+    if isinstance(value, (dt.datetime, dt.date, dt.time)):
+        return value.isoformat()
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else str(value)
+    if value is None or isinstance(value, (str, int, bool)):
+        return value
+    return str(value)

@@ -1,0 +1,75 @@
+"""Which folders and files a library leaves out by rule: hidden ones, tools' folders, and ignore files at any depth."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+
+from pathspec import GitIgnoreSpec
+
+IGNORE_FILES = (".gitignore", ".librarianignore")  #: the second has the last word
+_TOOL_FOLDERS = frozenset({"node_modules", "__pycache__", "__MACOSX"})
+
+_log = logging.getLogger(__name__)
+
+
+class IgnoreRules:
+    """The rules that hold inside one folder; `enter` gives those of a folder in it. Immutable, cheap to keep."""
+
+    def __init__(self, layers: Sequence[tuple[str, GitIgnoreSpec]] = ()) -> None:
+        self._layers = tuple(layers)  # (relative folder with its "/", its patterns), outermost first
+
+    def enter(self, folder: str, relative: str) -> IgnoreRules:
+        """The rules inside `folder` (absolute), whose path below the root is `relative` (empty for the root)."""
+        added = []
+        for name in IGNORE_FILES:
+            try:
+                with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+                    lines = file.read().splitlines()
+            except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+                continue
+            except OSError as error:
+                _log.warning("Ignore file '%s' can't be read: %s", os.path.join(folder, name), error)
+                continue
+            added.append((f"{relative}/" if relative else "", _spec(lines, os.path.join(folder, name))))
+        return IgnoreRules((*self._layers, *added)) if added else self
+
+    def excludes(self, relative: str, *, folder: bool) -> str:
+        """Which ignore file leaves `relative` (a path below the root) out, else empty. The innermost rule decides."""
+        for base, spec in reversed(self._layers):
+            name = relative[len(base) :] + ("/" if folder else "")
+            verdict = spec.check_file(name).include
+            if verdict is not None:
+                return f"a rule of the ignore file in '{base or '.'}'" if verdict else ""
+        return ""
+
+
+def left_out_folder(path: str, name: str) -> str:
+    """Why a folder is left out whatever the rules say; empty where it isn't."""
+    if name.startswith("."):
+        return "hidden folder"
+    if name in _TOOL_FOLDERS:
+        return f"{name} folder"
+    if os.path.lexists(os.path.join(path, "pyvenv.cfg")):
+        return "virtual environment"
+    return ""
+
+
+def _spec(lines: Sequence[str], name: str) -> GitIgnoreSpec:
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except ValueError:
+        good = [line for line in lines if _is_pattern(line)]
+        _log.warning(
+            "Ignore file '%s' has %d lines that aren't patterns; they are passed over.", name, len(lines) - len(good)
+        )
+        return GitIgnoreSpec.from_lines(good)
+
+
+def _is_pattern(line: str) -> bool:
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,202 @@
+"""What is known about a document besides its text: title, tags, dates, type, summary."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+
+from librarian.vocabulary.types import Block, Excluded, Heading
+
+from .plain_text import plain
+
+SUMMARY_CHARACTERS = 300
+
+_WORD_BREAKS = re.compile(r"[-_.\s]+")
+_SENTENCE_END = re.compile(r"[.!?](?=[\"')\]]*\s)|[。！？]")
+_DATE_KEYS = ("updated", "lastmod", "last_modified", "date")
+
+#: By the file's name, its folders included; the first that matches holds.
+_TYPE_BY_NAME: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("readme", re.compile(r"(?:^|/)readme(?:[._-][^/]*)?$")),
+    ("api", re.compile(r"(?:^|[/_.-])(?:api|apis|openapi|swagger|rest|graphql)(?:[/_.-]|$)")),
+    ("architecture", re.compile(r"(?:^|[/_.-])(?:architecture|design|adr|internals|overview-?diagrams?)(?:[/_.-]|$)")),
+    (
+        "guide",
+        re.compile(
+            r"(?:^|[/_.-])(?:guides?|tutorials?|how-?to|howto|getting-?started|quick-?start|tasks|walkthroughs?|"
+            r"examples?|cookbook|setup|installation|install)(?:[/_.-]|$)"
+        ),
+    ),
+    (
+        "reference",
+        re.compile(
+            r"(?:^|[/_.-])(?:references?|ref|glossary|configuration|config|cli|commands?|spec|specs)(?:[/_.-]|$)"
+        ),
+    ),
+)
+
+#: By the title and the beginning of the text, where the name says nothing.
+_TYPE_BY_CONTENT: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("api", re.compile(r"\bAPI (?:reference|endpoints?)\b|^\s*(?:GET|POST|PUT|DELETE|PATCH) /\S", re.I | re.M)),
+    (
+        "architecture",
+        re.compile(r"\b(?:system|software|high-level) (?:architecture|design)\b|\barchitecture\b(?=.{0,80}\Z)", re.I),
+    ),
+    (
+        "guide",
+        re.compile(
+            r"\b(?:this (?:guide|tutorial)|step[- ]by[- ]step|getting started|how to|before you begin|prerequisites)\b",
+            re.I,
+        ),
+    ),
+    ("reference", re.compile(r"\b(?:this reference|reference (?:guide|manual|documentation)|list of all)\b", re.I)),
+)
+_CONTENT_SAMPLE = 2_000
+
+
+def title_of(front_matter: Mapping[str, object], headings: Sequence[Heading], file_path: str) -> tuple[str, bool]:
+    """Title, and whether the document holds it: front matter, first level-1 heading, first heading, file name."""
+    given = front_matter.get("title")
+    if isinstance(given, (str, int, float)) and not isinstance(given, bool) and (title := plain(str(given))):
+        return title, True
+    named = [heading for heading in headings if heading.text]
+    for heading in named:
+        if heading.level == 1:
+            return heading.text, True
+    if named:
+        return named[0].text, True
+    return title_from_name(file_path), False
+
+
+def title_from_name(file_path: str) -> str:
+    """A file name made readable; an index file is named after its folder.
+
+    >>> title_from_name("acme/auth/single-sign_on.md")
+    'Single sign on'
+    """
+    path = PurePosixPath(file_path)
+    stem = path.name
+    while (suffix := PurePosixPath(stem).suffix) and 1 < len(suffix) <= 6 and not suffix[1:].isdigit():
+        stem = stem[: -len(suffix)]
+    if stem.strip("_").lower() in {"index", "readme", "toc"} and path.parent.name:
+        stem = path.parent.name if stem.strip("_").lower() != "readme" else f"{path.parent.name} {stem}"
+    words = _WORD_BREAKS.sub(" ", stem).strip() or path.name
+    return words[:1].upper() + words[1:]
+
+
+def tags_of(front_matter: Mapping[str, object]) -> tuple[str, ...]:
+    """`tags` (or `keywords`) as a list or comma-separated, in order, without repeats."""
+    given = front_matter.get("tags", front_matter.get("keywords"))
+    if isinstance(given, str):
+        parts: Sequence[object] = given.split(",")
+    elif isinstance(given, Mapping):
+        parts = list(given)
+    elif isinstance(given, Sequence):
+        parts = given
+    else:
+        parts = [] if given is None else [given]
+    return tuple(dict.fromkeys(tag for part in parts if part is not None and (tag := str(part).strip())))
+
+
+def modified_of(front_matter: Mapping[str, object], mtime_ns: int) -> str:
+    """`updated`, `lastmod`, `last_modified` or `date` of front matter where one is a date, else the mtime."""
+    for key in _DATE_KEYS:
+        value = front_matter.get(key)
+        if isinstance(value, str) and (found := parse_date(value)):
+            return found
+    return iso_of_ns(mtime_ns)
+
+
+def parse_date(value: str) -> str:
+    """ISO 8601 in UTC, or empty where it isn't a date."""
+    value = value.strip().replace("/", "-")
+    try:
+        moment = dt.datetime.fromisoformat(value)
+    except ValueError:
+        return ""
+    try:
+        return iso(moment)
+    except OverflowError:
+        return ""
+
+
+def iso(moment: dt.datetime) -> str:
+    """`2026-11-05T08:30:00Z`; a moment without a zone is taken as UTC."""
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(dt.UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ").zfill(20)
+
+
+def iso_of_ns(mtime_ns: int) -> str:
+    """A file's mtime as ISO 8601 in UTC."""
+    try:
+        return iso(dt.datetime.fromtimestamp(mtime_ns // 1_000_000_000, dt.UTC))
+    except (OverflowError, ValueError, OSError):
+        return "1970-01-01T00:00:00Z"
+
+
+def doc_type_of(file_path: str, title: str, text: str, start: int = 0) -> str:
+    """api | guide | architecture | reference | readme | documentation, by name, then by title and beginning."""
+    name = file_path.lower()
+    inner = name.split("/", 1)[1] if "/" in name else name
+    stem = inner.rsplit("/", 1)[-1]
+    for candidate in (stem, inner):
+        for kind, pattern in _TYPE_BY_NAME:
+            if pattern.search(candidate):
+                return kind
+    beginning = f"{title}\n{text[start : start + _CONTENT_SAMPLE]}"
+    for kind, pattern in _TYPE_BY_CONTENT:
+        if pattern.search(title) or pattern.search(beginning):
+            return kind
+    return "documentation"
+
+
+def summary_of(
+    text: str, blocks: Sequence[Block], front_matter: Mapping[str, object], excluded: Sequence[Excluded] = ()
+) -> str:
+    """The first sentences of prose, at most 300 characters, cut at a sentence where there is one."""
+    given = front_matter.get("description", front_matter.get("summary"))
+    if isinstance(given, str) and (words := plain(given)):
+        return cut_at_sentence(words, SUMMARY_CHARACTERS)
+    collected = ""
+    for block in blocks[:60]:
+        if block.kind != "paragraph":
+            if collected and block.kind == "heading":
+                break
+            continue
+        piece = plain(without(text, block.start, min(block.end, block.start + 4 * SUMMARY_CHARACTERS), excluded))
+        if sum(map(str.isalpha, piece)) < max(12, len(piece) // 2):
+            continue  # badges, directives, rules
+        collected = f"{collected} {piece}".strip()
+        if len(collected) >= SUMMARY_CHARACTERS // 2:
+            break
+    return cut_at_sentence(collected, SUMMARY_CHARACTERS)
+
+
+def cut_at_sentence(text: str, limit: int) -> str:
+    """The whole sentences that fit into `limit` characters; else whole words and an ellipsis."""
+    if len(text) <= limit:
+        return text
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, 0, limit)]
+    if ends and ends[-1] >= limit // 4:
+        return text[: ends[-1]]
+    space = text.rfind(" ", 0, limit)
+    return text[: space if space > limit // 2 else limit - 1].rstrip(" ,;:") + "…"
+
+
+def without(text: str, start: int, end: int, excluded: Sequence[Excluded]) -> str:
+    """`text[start:end]` without the excluded spans in it, which come sorted and don't overlap."""
+    pieces: list[str] = []
+    for span in excluded:
+        if span.end <= start:
+            continue
+        if span.start >= end:
+            break
+        if span.start > start:
+            pieces.append(text[start : span.start])
+        start = span.end
+    if start < end:
+        pieces.append(text[start:end])
+    return " ".join(pieces) if len(pieces) > 1 else "".join(pieces)

@@ -1,0 +1,340 @@
+"""The block structure of Markdown, found in one pass over the lines.
+
+Follows CommonMark 0.31 and GitHub's tables where it matters for finding passages: which lines are headings, what lies
+in a fence, where a table, list, quote or HTML block begins and ends. It builds no tree and looks at no inline markup.
+Two liberties: a fence may be indented by any depth (pages made for MkDocs put them below `=== "Tab"` lines), and a
+quote's inner structure stays inside its one block.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from librarian.vocabulary.types import Block, Heading
+
+from ..plain_text import plain
+
+BlockKind = Literal["heading", "paragraph", "list", "table", "fence", "quote", "html", "other"]
+
+#: First characters of lines that may be more than text.
+_SPECIAL = frozenset("#`~=-|>*+_<:0123456789")
+_TAB = 4
+
+_ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_FENCE = re.compile(r"(`{3,})[^`\n]*$|(~{3,})[^\n]*$")
+_SETEXT = re.compile(r"(=+|-+)[ \t]*$")
+_RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}[ \t]*$")
+_ITEM = re.compile(r"(?:[-*+]|(\d{1,9})[.)])(?=[ \t]|$)([ \t]*)")
+_DELIMITER_ROW = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+_PIPE = re.compile(r"(?<!\\)\|")
+_RAW_HTML = re.compile(r"<(pre|script|style|textarea)(?=[\s>]|$)", re.I)
+_BLOCK_HTML = re.compile(
+    r"</?(?:address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|"
+    r"dt|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li|link|main|menu|"
+    r"menuitem|nav|noframes|ol|optgroup|option|p|param|search|section|summary|table|tbody|td|tfoot|th|thead|title|tr|track|"
+    r"ul)(?:[\s/>]|$)|<[?!]",
+    re.I,
+)
+_LONE_TAG = re.compile(
+    r"(?:<[A-Za-z][\w-]*(?:\s+[\w:@.-]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'=<>`]+))?)*\s*/?>"
+    r"|</[A-Za-z][\w-]*\s*>)[ \t]*$"
+)
+
+
+class BlockScanner:
+    """Scans one text; `blocks` and `headings` hold the result after `scan`."""
+
+    def __init__(self, text: str, start: int = 0) -> None:
+        self.blocks: list[Block] = []
+        self.headings: list[Heading] = []
+        self._text = text
+        self._position = start
+        self._kind: BlockKind | None = None
+        self._start = 0  # of the open block
+        self._end = 0  # of its last line that isn't blank
+        self._header_end: int | None = None
+        self._items: list[int] = []  # content columns of the open list items, outermost first
+        self._after_blank = True
+        self._previous = 0  # start of the previous line
+        self._previous_opens_item = False
+        self._counted_to = 0
+        self._line = 1
+
+    def scan(self) -> BlockScanner:
+        text, size = self._text, len(self._text)
+        find = text.find
+        while (position := self._position) < size:
+            end = find("\n", position)
+            if end < 0:
+                end = size
+            first = position
+            while first < end and text[first] in " \t":
+                first += 1
+            self._position = end + 1
+            if first == end:
+                self._blank()
+            elif text[first] in _SPECIAL:
+                self._special(position, first, end)
+            elif self._kind == "paragraph" and not self._items:
+                self._end = end
+            else:
+                self._words(position, first, end)
+            self._previous = position
+        self._close()
+        return self
+
+    # -- blocks ----------------------------------------------------------------------------------------------------
+
+    def _open(self, kind: BlockKind, start: int, end: int) -> None:
+        self._close()
+        self._kind, self._start, self._end = kind, start, end
+
+    def _close(self) -> None:
+        if self._kind is not None:
+            self.blocks.append(Block(self._kind, self._start, self._end, self._header_end))
+        self._kind = self._header_end = None
+
+    def _extend(self, kind: BlockKind, start: int, end: int) -> None:
+        if self._kind == kind:
+            self._end = end
+        else:
+            self._open(kind, start, end)
+        self._after_blank = False
+
+    def _blank(self) -> None:
+        if self._kind != "list":
+            self._close()
+        self._after_blank = True
+        self._previous_opens_item = False
+
+    def _column(self, position: int, first: int) -> int:
+        if first == position:
+            return 0
+        lead = self._text[position:first]
+        return len(lead) if "\t" not in lead else len(lead.expandtabs(_TAB))
+
+    def _base(self, column: int) -> int:
+        """The content column of the innermost list item that a line at `column` belongs to."""
+        for content in reversed(self._items):
+            if content <= column:
+                return content
+        return 0
+
+    def _leave_items(self, column: int) -> None:
+        while self._items and self._items[-1] > column:
+            self._items.pop()
+
+    # -- lines -----------------------------------------------------------------------------------------------------
+
+    def _words(self, position: int, first: int, end: int) -> None:
+        """A line that begins nothing."""
+        if self._items:
+            if self._after_blank or self._kind not in ("list", None):
+                self._leave_items(self._column(position, first))
+            if self._items:
+                if self._kind == "table" and not self._after_blank:
+                    self._end = end
+                else:
+                    self._extend("list", position, end)
+                self._previous_opens_item = False
+                return
+        if self._kind in ("paragraph", "table", "html", "quote"):
+            self._end = end
+        elif self._kind == "other" or (self._kind is None and self._column(position, first) >= _TAB):
+            self._extend("other" if self._column(position, first) >= _TAB else "paragraph", position, end)
+        else:
+            self._extend("paragraph", position, end)
+        self._after_blank = False
+
+    def _special(self, position: int, first: int, end: int) -> None:
+        char = self._text[first]
+        column = self._column(position, first)
+        base = self._base(column)
+        if char in "`~" and self._fence(position, first, end, column, base):
+            return
+        if column - base < _TAB and not (self._kind == "html" and not self._items):
+            if char == "#" and self._heading(position, first, end, column):
+                return
+            if char in "=-" and self._setext(first, end):
+                return
+            if char in "|:-" and self._table(first, end):
+                return
+            if char in "-*_" and _RULE.match(self._text, first, end):
+                self._leave_items(column)
+                if self._items:
+                    self._extend("list", position, end)
+                else:
+                    self._close()
+                    self.blocks.append(Block("other", position, end))
+                    self._after_blank = True
+                return
+            if char in "-*+0123456789" and self._item(position, first, end, column, base):
+                return
+            if char == ">" and not (self._items and (column >= self._items[-1] or not self._after_blank)):
+                self._leave_items(column)
+                self._extend("quote" if not self._items else "list", position, end)
+                return
+            if char == "<" and self._html(position, first, end, column):
+                return
+        self._words(position, first, end)
+
+    def _heading(self, position: int, first: int, end: int, column: int) -> bool:
+        match = _ATX.match(self._text, first, end)
+        if match is None:
+            return False
+        self._leave_items(column)
+        self._close()
+        self._add_heading(len(match.group(1)), match.group(2) or "", position, end)
+        return True
+
+    def _add_heading(self, level: int, markup: str, start: int, end: int) -> None:
+        self._line += self._text.count("\n", self._counted_to, start)
+        self._counted_to = start
+        self.headings.append(Heading(level, plain(markup), self._line, start))
+        self.blocks.append(Block("heading", start, end))
+        self._after_blank = True
+        self._previous_opens_item = False
+
+    def _setext(self, first: int, end: int) -> bool:
+        if self._kind != "paragraph" or self._items:
+            return False
+        match = _SETEXT.match(self._text, first, end)
+        if match is None:
+            return False
+        start, markup = self._start, self._text[self._start : self._end]
+        if match.group(1)[0] == "-" and self._table(first, end):
+            return True
+        self._kind = self._header_end = None
+        self._add_heading(1 if match.group(1)[0] == "=" else 2, markup, start, end)
+        return True
+
+    def _fence(self, position: int, first: int, end: int, column: int, base: int) -> bool:
+        match = _FENCE.match(self._text, first, end)
+        if match is None:
+            return False
+        marker = match.group(1) or match.group(2)
+        if column - base >= _TAB:
+            base = column
+        else:
+            self._leave_items(column)
+        self._close()
+        closing = rf"^[ \t]*{re.escape(marker[0])}{{{len(marker)},}}[ \t]*$"
+        if base == 0:
+            closing = closing.replace(r"[ \t]*", " {0,3}", 1)
+        else:
+            # A line left of the item's content ends the item, and the fence with it.
+            closing += rf"|^(?= {{0,{base - 1}}}[^ \t\n])"
+        found = re.compile(closing, re.M).search(self._text, min(end + 1, len(self._text)))
+        if found is None:
+            stop = len(self._text.rstrip())
+            self._position = len(self._text)
+        elif found.end() == found.start():
+            stop = found.start()
+            while stop > end and self._text[stop - 1] in " \t\n":
+                stop -= 1
+            self._position = found.start()
+        else:
+            stop = found.end()
+            self._position = stop + 1
+        self.blocks.append(Block("fence", position, max(stop, end), end))
+        self._after_blank = not self._items
+        self._previous_opens_item = False
+        return True
+
+    def _table(self, first: int, end: int) -> bool:
+        if self._after_blank or self._kind not in ("paragraph", "list") or self._previous_opens_item:
+            return False
+        text, header = self._text, self._previous
+        if self._kind == "list" and not self._items:
+            return False
+        if _DELIMITER_ROW.match(text, first, end) is None:
+            return False
+        header_text = text[header:first].rstrip()
+        if "\n" in header_text or "|" not in header_text or _cells(header_text) != _cells(text[first:end]):
+            return False
+        if self._start < header:
+            self._end = _rstrip(text, header)
+            self._open("table", header, end)
+        else:
+            self._kind, self._start, self._end = "table", header, end
+        self._header_end = end
+        return True
+
+    def _item(self, position: int, first: int, end: int, column: int, base: int) -> bool:
+        match = _ITEM.match(self._text, first, end)
+        if match is None:
+            return False
+        empty = match.end() == end
+        interrupts = self._kind == "paragraph" and not self._items and not self._after_blank
+        if interrupts and (empty or match.group(1) not in (None, "1")):
+            return False
+        self._leave_items(column)
+        if self._items and column - self._items[-1] >= _TAB:
+            return False
+        spaces = self._column(match.start(2), match.end(2)) if not empty else 1
+        marker = match.start(2) - first
+        content = column + marker + (spaces if 1 <= spaces <= _TAB else 1)
+        self._items.append(content)
+        rest = match.end()
+        char = self._text[rest] if rest < end else ""
+        if char == "#" and (heading := _ATX.match(self._text, rest, end)):
+            self._close()
+            self._add_heading(len(heading.group(1)), heading.group(2) or "", position, end)
+            return True
+        if char in "`~" and char and self._fence(position, rest, end, content, content):
+            return True
+        while char in "-*+0123456789" and char and (inner := _ITEM.match(self._text, rest, end)):
+            if _RULE.match(self._text, rest, end) or inner.end() == end:
+                break
+            self._items.append(self._items[-1] + inner.end() - rest)
+            rest = inner.end()
+            char = self._text[rest]
+        self._extend("list", position, end)
+        self._previous_opens_item = True
+        return True
+
+    def _html(self, position: int, first: int, end: int, column: int) -> bool:
+        text = self._text
+        closing = ""
+        if text.startswith("<!--", first):
+            closing = "-->"
+        elif raw := _RAW_HTML.match(text, first, end):
+            closing = f"</{raw.group(1)}"
+        elif _BLOCK_HTML.match(text, first, end) is None and (
+            (self._kind is not None and not self._after_blank) or _LONE_TAG.match(text, first, end) is None
+        ):
+            return False
+        if closing:
+            found = text.find(closing, first)
+            if found >= 0:
+                stop = text.find("\n", found)
+                end = len(text) if stop < 0 else stop
+                self._position = end + 1
+        if self._items and (column >= self._items[-1] or not self._after_blank):
+            self._extend("list", position, end)
+            return True
+        self._leave_items(column)
+        if self._items:
+            self._extend("list", position, end)
+            return True
+        self._open("html", position, end)
+        self._after_blank = False
+        if closing:
+            self._close()
+            self._after_blank = True
+        return True
+
+
+def _rstrip(text: str, end: int) -> int:
+    while end > 0 and text[end - 1] in " \t\n":
+        end -= 1
+    return end
+
+
+def _cells(row: str) -> int:
+    row = row.strip()
+    inner = row.removeprefix("|")
+    if inner.endswith("|") and not inner.endswith("\\|"):
+        inner = inner[:-1]
+    return len(_PIPE.findall(inner)) + 1

@@ -1,0 +1,71 @@
+"""Words without their markup: headings, summaries and link texts as a reader sees them. Knows no offsets."""
+
+from __future__ import annotations
+
+import html
+import re
+
+#: Without one of these a text has no markup to remove.
+_MARKUP = re.compile(r"[*_`\[<&\\{~$!:]")
+_CODE = re.compile(r"(`+)(.+?)\1(?!`)")
+_SHORTCODE = re.compile(r"\{\{[<%-]?(.*?)[%>-]?\}\}")
+_QUOTED = re.compile(r"\b(?:text|title|caption|alt)\s*=\s*\"([^\"]*)\"|(?<![=\w])\"([^\"]*)\"")
+_ANCHOR = re.compile(r"\s*\{:?\s*[#.][^{}]*\}\s*$")
+_IMAGE = re.compile(r"!\[([^\[\]]*)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\[\]]*\])?")
+_LINK = re.compile(r"\[([^\[\]]+)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\[\]]*\])")
+_ROLE = re.compile(r":[a-z][\w+.:-]*:(?=`)")
+_ROLE_TARGET = re.compile(r"^~?(.*?)\s*<[^<>]*>$")
+_TAG = re.compile(r"</?[A-Za-z][^<>]{0,500}>|<!--.*?-->")
+_AUTOLINK = re.compile(r"<((?:https?|mailto):[^<>\s]*)>")
+_STRONG = re.compile(r"(\*\*|__|~~)(?=\S)(.+?)(?<=\S)\1")
+_EMPHASIS = re.compile(r"(?<![\w*])([*_])(?=[^\s*_])(.+?)(?<=[^\s*_])\1(?![\w*])")
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+_SPACES = re.compile(r"\s+")
+
+
+def plain(text: str) -> str:
+    """The words of a piece of inline markup, on one line.
+
+    >>> plain("The `kubectl` **command** {#kubectl}")
+    'The kubectl command'
+    """
+    if _MARKUP.search(text):
+        text = _without_markup(text)
+    return _SPACES.sub(" ", text).strip()
+
+
+def shortcode_words(inner: str) -> str:
+    """What a shortcode shows: its text, title, caption or alt argument, else its first bare quoted argument."""
+    found = _QUOTED.search(inner)
+    return (found.group(1) or found.group(2) or "") if found else ""
+
+
+def _without_markup(text: str) -> str:
+    if "{{" in text:
+        text = _SHORTCODE.sub(lambda match: shortcode_words(match.group(1)), text)
+    if "{" in text:
+        text = _ANCHOR.sub("", text)
+    kept: list[str] = []
+
+    def keep(match: re.Match[str]) -> str:
+        # Code is set aside, so that what looks like markup inside it stays.
+        inner = match.group(2).strip()
+        target = _ROLE_TARGET.match(inner) if "<" in inner else None
+        kept.append(target.group(1) if target and target.group(1) else inner)
+        return f"\x00{len(kept) - 1}\x00"
+
+    if "`" in text:
+        text = _CODE.sub(keep, _ROLE.sub("", text))
+    if "[" in text:
+        text = _LINK.sub(r"\1", _IMAGE.sub(r"\1", text))
+    if "<" in text:
+        text = _TAG.sub("", _AUTOLINK.sub(r"\1", text))
+    if "*" in text or "_" in text or "~" in text:
+        text = _EMPHASIS.sub(r"\2", _STRONG.sub(r"\2", text))
+    if "\\" in text:
+        text = _ESCAPE.sub(r"\1", text)
+    if "&" in text:
+        text = html.unescape(text)
+    for place, code in enumerate(kept):
+        text = text.replace(f"\x00{place}\x00", code)
+    return text

@@ -1,0 +1,174 @@
+"""A file in; a document, its chunks and their keyword entries out."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import time
+from bisect import bisect_right
+from dataclasses import replace
+
+from librarian.vocabulary.errors import SourceError
+from librarian.vocabulary.protocols import Analyzer, Chunker
+from librarian.vocabulary.types import Chunk, Document, LexicalEntry, ReadResult, SourceFile
+
+from .parsers import PARSERS
+
+_VERSION = "1"
+#: Characters of prose that the language is found by.
+_LANGUAGE_SAMPLE = 4_000
+
+
+class FileReader:
+    """Reads files with the parser of their extension. Holds no open resource and is picklable.
+
+    `default_language` (ISO 639-1) is used where a document's own language can't be told.
+    """
+
+    def __init__(
+        self,
+        analyzer: Analyzer,
+        chunker: Chunker,
+        *,
+        extract_tags: bool = True,
+        infer_doc_type: bool = True,
+        track_modifications: bool = True,
+        default_language: str = "",
+    ) -> None:
+        self._analyzer = analyzer
+        self._chunker = chunker
+        self._extract_tags = extract_tags
+        self._infer_doc_type = infer_doc_type
+        self._track_modifications = track_modifications
+        self._default_language = default_language
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the same file would be read, cut or analysed otherwise."""
+        options = f"{self._extract_tags:d}{self._infer_doc_type:d}{self._track_modifications:d}{self._default_language}"
+        return f"reader-{_VERSION}:{options}|{self._chunker.fingerprint}|{self._analyzer.fingerprint}"
+
+    def read(self, source: SourceFile) -> ReadResult:
+        """Raises `SourceError`, whose `reason` is vanished, unreadable, extension, binary, or a parser's own."""
+        begun = time.perf_counter()
+        extension = extension_of(source.file_path)
+        parser = PARSERS.get(extension)
+        if parser is None:
+            raise SourceError(
+                f"'{source.file_path}' has no parser for '{extension}'.",
+                hint=f"Known: {', '.join(sorted(PARSERS))}.",
+                reason="extension",
+            )
+        data = _bytes_of(source)
+        document = self._completed(parser.parse(source, data), data)
+        chunks = self._chunker.chunk(document)
+        entries = self._entries(document, chunks)
+        return ReadResult(document, chunks, entries, (time.perf_counter() - begun) * 1000)
+
+    def _completed(self, document: Document, data: bytes) -> Document:
+        language = document.language or self._analyzer.detect(_prose(document)) or self._default_language
+        return replace(
+            document,
+            content_hash=hashlib.sha256(data).hexdigest(),
+            size=len(data),
+            language=language,
+            tags=document.tags if self._extract_tags else (),
+            doc_type=document.doc_type if self._infer_doc_type else "documentation",
+            last_modified=document.last_modified if self._track_modifications else "",
+        )
+
+    def _entries(self, document: Document, chunks: tuple[Chunk, ...]) -> tuple[LexicalEntry, ...]:
+        language = document.language
+        tokens = self._analyzer.tokens
+        identifiers_of = self._analyzer.identifiers
+        title = " ".join(tokens(document.title, language))
+        path = " ".join(tokens(_path_words(document.file_path), language))
+        headings_by_path: dict[tuple[str, ...], tuple[str, list[str]]] = {}
+        title_identifiers = identifiers_of(document.title)
+        body_of = _Visible(document)
+        entries: list[LexicalEntry] = []
+        for chunk in chunks:
+            known = headings_by_path.get(chunk.heading_path)
+            if known is None:
+                words = "\n".join(chunk.heading_path)
+                known = headings_by_path[chunk.heading_path] = (
+                    " ".join(tokens(words, language)),
+                    identifiers_of(words),
+                )
+            headings, heading_identifiers = known
+            body = body_of(chunk)
+            entries.append(
+                LexicalEntry(
+                    body=" ".join(tokens(body, language)),
+                    title=title,
+                    headings=headings,
+                    path=path,
+                    identifiers=" ".join([*identifiers_of(body), *title_identifiers, *heading_identifiers]),
+                )
+            )
+        return tuple(entries)
+
+
+def extension_of(file_path: str) -> str:
+    """The extension with its dot, lower case; empty where there is none."""
+    return os.path.splitext(file_path)[1].lower()
+
+
+def _bytes_of(source: SourceFile) -> bytes:
+    try:
+        # A pipe put in a file's place since the scan would block an ordinary open for ever.
+        descriptor = os.open(source.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with open(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise SourceError(f"'{source.file_path}' isn't a regular file.", hint="Remove it from the library.")
+            return file.read()
+    except FileNotFoundError as error:
+        raise SourceError(
+            f"'{source.file_path}' has gone since it was found.", hint="The next refresh drops it.", reason="vanished"
+        ) from error
+    except OSError as error:
+        raise SourceError(
+            f"'{source.file_path}' can't be read: {error.strerror or error}.", hint="Check its permissions."
+        ) from error
+
+
+def _path_words(file_path: str) -> str:
+    """A path as words: folders and name parted, extension off."""
+    return os.path.splitext(file_path)[0].replace("/", "\n").replace("_", " ").replace("-", " ")
+
+
+def _prose(document: Document) -> str:
+    """Some prose of the document, without code and tables, to find its language by."""
+    pieces: list[str] = [document.title]
+    length = 0
+    for block in document.blocks:
+        if block.kind in ("paragraph", "list", "quote", "heading"):
+            pieces.append(document.text[block.start : min(block.end, block.start + _LANGUAGE_SAMPLE - length)])
+            length += len(pieces[-1])
+            if length >= _LANGUAGE_SAMPLE:
+                break
+    return "\n".join(pieces) if length else f"{document.title}\n{document.text[:_LANGUAGE_SAMPLE]}"
+
+
+class _Visible:
+    """A chunk's text without the excluded spans in it."""
+
+    def __init__(self, document: Document) -> None:
+        self._text = document.text
+        self._excluded = document.excluded
+        self._ends = [span.end for span in document.excluded]
+
+    def __call__(self, chunk: Chunk) -> str:
+        place = bisect_right(self._ends, chunk.start)
+        if place == len(self._ends) or self._excluded[place].start >= chunk.end:
+            return chunk.text
+        pieces: list[str] = []
+        start = chunk.start
+        while place < len(self._ends) and self._excluded[place].start < chunk.end:
+            span = self._excluded[place]
+            pieces.append(self._text[start : max(start, span.start)])
+            start = max(start, span.end)
+            place += 1
+        pieces.append(self._text[start : max(start, chunk.end)])
+        return " ".join(pieces)

@@ -1,0 +1,243 @@
+"""Walking the root: which files make up the library, and which are left out and why."""
+
+from __future__ import annotations
+
+import os
+import stat
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+from pathspec import GitIgnoreSpec
+
+from librarian.vocabulary.errors import SetupError, SourceError
+from librarian.vocabulary.types import Failure, SourceFile
+
+from .ignoring import IGNORE_FILES, IgnoreRules, left_out_folder
+
+Layout = Literal["product/component", "flat"]
+_LAYOUTS = ("product/component", "flat")
+_GENERAL = "general"
+_BYTES_PER_MB = 1024 * 1024
+
+
+class FolderScanner:
+    """The files below `root`, sorted by path.
+
+    `layout` product/component takes the first folder as product and the second as component (`general` for a file
+    directly under its product) and skips files directly in the root; `flat` takes the root's name as product and the
+    first folder as component. `extensions` chooses among `known_extensions` (None: all of them). `include` and
+    `exclude` are patterns as in an ignore file, relative to the root; `include` empty lets everything in.
+    `max_file_size_mb` is in MiB.
+
+    Skipped reasons: in_root, extension, too_large, ignored, hidden, excluded, symlink, special. Failed: unreadable.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        layout: str = "product/component",
+        extensions: Iterable[str] | None = None,
+        max_file_size_mb: float = 10.0,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        known_extensions: frozenset[str],
+    ) -> None:
+        if layout not in _LAYOUTS:
+            raise SetupError(f"Unknown docs.layout '{layout}'.", hint=f"Use one of: {', '.join(_LAYOUTS)}.")
+        self._root = os.path.abspath(root)
+        self._real_root = os.path.realpath(self._root)
+        self._flat = layout == "flat"
+        self._known = known_extensions
+        self._extensions = known_extensions if extensions is None else frozenset(map(_extension, extensions))
+        self._max_bytes = max_file_size_mb * _BYTES_PER_MB
+        self._include = GitIgnoreSpec.from_lines(include) if include else None
+        self._exclude = GitIgnoreSpec.from_lines(exclude) if exclude else None
+        self._followed: dict[str, str] = {}  # real path of a link's target → the link that it is followed through
+
+    # -- the whole library -------------------------------------------------------------------------------------------
+
+    def scan(self) -> Iterator[SourceFile | Failure]:
+        """Every file below the root, sorted by path; a folder that is left out is one `Failure`.
+
+        Raises `SourceError(reason="root")` where the root is gone or can't be listed.
+        """
+        self._real_root = os.path.realpath(self._root)
+        try:
+            os.listdir(self._root)
+        except OSError as error:
+            raise SourceError(
+                f"The library's folder '{self._root}' can't be read: {error.strerror or error}.",
+                hint="Check docs.root_path, and whether the volume is mounted.",
+                reason="root",
+            ) from error
+        self._followed = {}
+        yield from self._folder(self._root, "", IgnoreRules(), (self._real_root,))
+
+    def _folder(
+        self, path: str, relative: str, rules: IgnoreRules, chain: tuple[str, ...]
+    ) -> Iterator[SourceFile | Failure]:
+        """`chain` holds the real paths of the folders above and of this one, to recognise loops."""
+        # An explicit stack of iterators, so that a very deep tree meets no recursion limit.
+        stack = [(_children(path), relative, rules.enter(path, relative), chain)]
+        while stack:
+            entries_left, parent, rules, chain = stack[-1]
+            entry = next(entries_left, None)
+            if entry is None:
+                stack.pop()
+                continue
+            name = _join(parent, _nfc(entry.name))
+            outcome = self._entry(entry.path, name, rules, chain)
+            if not isinstance(outcome, str):
+                if outcome is not None:
+                    yield outcome
+                continue
+            try:
+                inner = _children(entry.path)
+            except OSError as error:
+                yield Failure(name, "failed", "unreadable", f"folder can't be listed: {error.strerror or error}")
+                continue
+            stack.append((inner, name, rules.enter(entry.path, name), (*chain, outcome)))
+
+    def _entry(
+        self, path: str, relative: str, rules: IgnoreRules, chain: tuple[str, ...]
+    ) -> SourceFile | Failure | str | None:
+        """A file, why it is left out, the real path of a folder to walk into, or None for what isn't counted."""
+        try:
+            status = os.lstat(path)
+            target = ""
+            if stat.S_ISLNK(status.st_mode):
+                target = os.path.realpath(path)
+                if (reason := self._refused_link(target, relative, chain)) is not None:
+                    return reason
+                status = os.stat(path)
+        except OSError as error:
+            return Failure(relative, "failed", "unreadable", error.strerror or str(error))
+        if stat.S_ISDIR(status.st_mode):
+            if refused := self._refused_folder(path, relative, rules):
+                return refused
+            return target or os.path.join(chain[-1], os.path.basename(path))
+        if not stat.S_ISREG(status.st_mode):
+            return Failure(relative, "skipped", "special", "not a regular file")
+        return self._file(path, relative, status, rules)
+
+    def _refused_link(self, target: str, relative: str, chain: tuple[str, ...]) -> Failure | None:
+        if target != self._real_root and not target.startswith(self._real_root.rstrip(os.sep) + os.sep):
+            return Failure(relative, "skipped", "symlink", "the link leaves the library's folder")
+        if not os.path.exists(target):
+            return Failure(relative, "skipped", "symlink", "the link leads nowhere")
+        if target in chain:
+            return Failure(relative, "skipped", "symlink", "the link leads back to a folder that it lies in")
+        through = self._followed.setdefault(target, relative)
+        if through != relative:
+            return Failure(relative, "skipped", "symlink", f"already followed through '{through}'")
+        return None
+
+    def _refused_folder(self, path: str, relative: str, rules: IgnoreRules) -> Failure | None:
+        name = relative.rsplit("/", 1)[-1]
+        if why := left_out_folder(path, name) or rules.excludes(relative, folder=True):
+            return Failure(relative, "skipped", "ignored", why)
+        if self._exclude is not None and self._exclude.match_file(relative + "/"):
+            return Failure(relative, "skipped", "excluded", "docs.exclude")
+        return None
+
+    def _file(
+        self, path: str, relative: str, status: os.stat_result, rules: IgnoreRules
+    ) -> SourceFile | Failure | None:
+        folder, _, name = relative.rpartition("/")
+        if name in IGNORE_FILES:
+            return None
+        if name.startswith("."):
+            return Failure(relative, "skipped", "hidden", "hidden file")
+        if why := rules.excludes(relative, folder=False):
+            return Failure(relative, "skipped", "ignored", why)
+        if self._exclude is not None and self._exclude.match_file(relative):
+            return Failure(relative, "skipped", "excluded", "docs.exclude")
+        if self._include is not None and not self._include.match_file(relative):
+            return Failure(relative, "skipped", "excluded", "not in docs.include")
+        extension = os.path.splitext(name)[1].lower()
+        if extension not in self._extensions or extension not in self._known:
+            known = "not in docs.file_extensions" if extension in self._known else "no parser for it"
+            return Failure(relative, "skipped", "extension", f"'{extension}': {known}" if extension else "no extension")
+        if not folder and not self._flat:
+            return Failure(relative, "skipped", "in_root", "files count from {product}/ on, or with docs.layout flat")
+        if status.st_size > self._max_bytes:
+            size = (
+                f"{status.st_size / _BYTES_PER_MB:.1f} MB, docs.max_file_size_mb is {self._max_bytes / _BYTES_PER_MB:g}"
+            )
+            return Failure(relative, "skipped", "too_large", size)
+        product, component = self._place(folder)
+        return SourceFile(path, relative, product, component, status.st_size, status.st_mtime_ns)
+
+    def _place(self, folder: str) -> tuple[str, str]:
+        parts = folder.split("/") if folder else []
+        if self._flat:
+            return _nfc(os.path.basename(self._root)) or _GENERAL, parts[0] if parts else _GENERAL
+        return parts[0], parts[1] if len(parts) > 1 else _GENERAL
+
+    # -- one path ----------------------------------------------------------------------------------------------------
+
+    def look(self, path: str) -> SourceFile | Failure | None:
+        """What `scan` would say of one absolute path; None where there is no such file or it lies outside the root.
+
+        A folder gives None unless it is left out, and a path inside a folder that is left out gives that folder's
+        `Failure`.
+        """
+        parts = self._parts_below_root(path)
+        if not parts:
+            return None
+        current, relative = self._root, ""
+        chain: tuple[str, ...] = (os.path.realpath(self._root),)
+        rules = IgnoreRules().enter(current, "")
+        for place, part in enumerate(parts):
+            current, relative = os.path.join(current, part), _join(relative, _nfc(part))
+            if not os.path.lexists(current):
+                return None
+            outcome = self._entry(current, relative, rules, chain)
+            if not isinstance(outcome, str):
+                last = place == len(parts) - 1
+                return outcome if last or isinstance(outcome, Failure) else None
+            chain = (*chain, outcome)
+            rules = rules.enter(current, relative)
+        return None
+
+    def _parts_below_root(self, path: str) -> list[str]:
+        path = os.path.abspath(path)
+        for root in (self._root, self._real_root):
+            if path.startswith(root.rstrip(os.sep) + os.sep):
+                return path[len(root.rstrip(os.sep)) + 1 :].split(os.sep)
+        return []
+
+
+def _extension(given: str) -> str:
+    given = given.strip().lower()
+    return given if given.startswith(".") else f".{given}"
+
+
+def _nfc(name: str) -> str:
+    """NFC; bytes that aren't UTF-8 become U+FFFD, so that the name can be stored and sent."""
+    if not name.isascii():
+        name = unicodedata.normalize("NFC", name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+    return name
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+def _children(path: str) -> Iterator[os.DirEntry[str]]:
+    """The entries of a folder in the order of the paths in them. Raises `OSError`."""
+    with os.scandir(path) as entries:
+        return iter(sorted(entries, key=_sort_key))
+
+
+def _sort_key(entry: os.DirEntry[str]) -> tuple[str, str]:
+    """Puts a folder where the paths of its files belong: `a-b.md` before `a/x.md`."""
+    try:
+        is_folder = entry.is_dir()
+    except OSError:
+        is_folder = False
+    name = _nfc(entry.name)
+    return (name + "/" if is_folder else name, entry.name)
