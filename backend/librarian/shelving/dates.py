@@ -17,7 +17,7 @@ def micros(date: str, *, end_of_day: bool = False) -> int:
     """Microseconds since 1970 of an ISO 8601 date; UTC where it names no zone.
 
     With `end_of_day`, a date without a time is its last microsecond, so that an upper bound includes the whole day.
-    Raises `ValueError` where it isn't a date.
+    Raises `ValueError` (or `OverflowError`, past the year 9999) where it isn't a date.
 
     >>> micros("1970-01-01T00:00:01Z")
     1000000
@@ -36,5 +36,5 @@ def micros_or_none(date: str) -> int:
     """Like `micros`, but `NO_DATE` where a document's date is empty or unreadable."""
     try:
         return micros(date)
-    except ValueError:
+    except (ValueError, OverflowError):
         return NO_DATE

@@ -1,0 +1,272 @@
+"""Which chunks hold which words: a keyword index over analysed tokens, by tantivy.
+
+Scores are BM25 (Robertson & Zaragoza 2009, "The Probabilistic Relevance Framework", with Lucene's idf), summed over
+weighted fields. A projection of the catalog: it holds no text, and can be deleted and made again.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import numpy as np
+import tantivy
+
+from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.types import (
+    AnalyzedQuery,
+    Document,
+    FieldWeights,
+    Ids,
+    LexicalEntry,
+    Ranking,
+    Selection,
+    Vector,
+)
+
+from .dates import micros_or_none
+from .lexical_queries import MUST, Query, QueryBuilder, joined
+from .lexical_schema import FIELDS, build_schema, explained, open_index, save_state
+
+log = logging.getLogger(__name__)
+
+K1 = 1.2  #: tantivy's BM25 constants; they can't be set
+B = 0.75
+
+_HEAP = 50_000_000  # bytes of postings that the writer collects before it writes a segment; grows as needed
+
+
+def idf(containing: int, entries: int) -> float:
+    """Inverse document frequency as tantivy and Lucene have it: ln(1 + (N − n + ½) / (n + ½)).
+
+    `entries` may lag behind `containing` while deleted entries await merging; it is then taken as large as that.
+
+    >>> round(idf(1, 10), 4)
+    1.9924
+    """
+    entries = max(entries, containing)
+    return math.log(1 + (entries - containing + 0.5) / (containing + 0.5))
+
+
+class TantivyIndex:
+    """`protocols.LexicalIndex` in a folder, or in memory where `path` is None.
+
+    `identity` names the catalog that this is a projection of: an index made for another one is emptied when opened.
+    Raises `Damaged` where the folder can't be read: `lexical_schema.discard` it and open again.
+    """
+
+    def __init__(self, path: Path | None, *, weights: FieldWeights = FieldWeights(), identity: str = "") -> None:
+        self._path = path
+        self._index, self._state = open_index(path)
+        self._build = QueryBuilder(build_schema(), weights)
+        self._lock = RLock()
+        self._writer: Any = None
+        self._closed = False
+        self._searcher = self._guarded(self._newest)
+        if identity != self._state.identity:
+            if identity and self._state.identity:
+                log.info("keyword index: made for another catalog, emptied")
+                self.clear()
+            self._state = replace(self._state, identity=identity or self._state.identity)
+            save_state(path, self._state)
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def put(self, items: Iterable[tuple[int, int, Document, LexicalEntry]]) -> None:
+        """(chunk id, document id, its document, its entry); visible after `commit`.
+
+        Adds: what an id held before must be deleted first (in the same commit is fine).
+        """
+        with self._lock:
+            writer = self._writing()
+            for chunk_id, doc_id, document, entry in items:
+                writer.add_document(_entry(chunk_id, doc_id, document, entry))
+
+    def delete(self, doc_ids: Iterable[int]) -> None:
+        """Drop all entries of these documents; visible after `commit`."""
+        with self._lock:
+            for doc_id in doc_ids:
+                self._writing().delete_documents_by_term("doc", int(doc_id))
+
+    def commit(self, generation: int) -> None:
+        """Make what was put and deleted visible, and remember the catalog's generation."""
+        with self._lock:
+            if self._writer is not None:
+                self._guarded(self._writer.commit)
+                self._searcher = self._guarded(self._newest)
+            self._state = replace(self._state, generation=generation)
+            save_state(self._path, self._state)
+
+    def clear(self) -> None:
+        """Drop everything, at once."""
+        with self._lock:
+            self._writing().delete_all_documents()
+            self.commit(0)
+
+    def close(self) -> None:
+        """Release the folder; what isn't committed is lost. Waits for merges under way."""
+        with self._lock:
+            self._closed = True
+            if self._writer is not None:
+                writer, self._writer = self._writer, None
+                writer.rollback()
+                writer.wait_merging_threads()
+
+    # -- searching -------------------------------------------------------------------------------------------------
+
+    def search(self, query: AnalyzedQuery, selection: Selection, limit: int) -> Ranking:
+        """Best chunks by BM25 over weighted fields, ties by id.
+
+        An entry's raw score is Σ over fields f and terms t of
+        ``weight(f) · idf(t, f) · tf · (k1 + 1) / (tf + k1 · (1 − b + b · length / mean length))``;
+        `scores` divide it by `reach`.
+        """
+        started = time.perf_counter()
+        searcher = self._open_searcher()
+        scored = self._build.scored(query, FIELDS)
+        ids: list[int] = []
+        raw: list[float] = []
+        if scored is not None and limit > 0 and (selection.mask is None or selection.count > 0):
+            clauses = [(MUST, scored), *self._build.demanded(query), *self._build.selected(selection)]
+            found = _top(searcher, joined(clauses) if len(clauses) > 1 else scored, limit)
+            ranked = sorted(found.items(), key=lambda hit: (-hit[1], hit[0]))
+            ids, raw = [hit[0] for hit in ranked], [hit[1] for hit in ranked]
+        reach = self._reach(searcher, query) if raw else 1.0
+        return Ranking(
+            source="keyword",
+            ids=tuple(ids),
+            raw=tuple(raw),
+            scores=tuple(min(1.0, score / reach) for score in raw),
+            ms=(time.perf_counter() - started) * 1000,
+        )
+
+    def reach(self, query: AnalyzedQuery) -> float:
+        """The most that any text could score for this query.
+
+        As tf grows, a term's score approaches weight · idf · (k1 + 1) from below; so the sum of that over all terms, in
+        each field where they occur, bounds every score. A term that occurs nowhere counts as one that the body could
+        hold: an entry with half of a question's words must not look like a full answer.
+        """
+        return self._reach(self._open_searcher(), query)
+
+    def features(self, query: AnalyzedQuery, chunk_ids: Ids) -> dict[str, Vector]:
+        """Per-field scores of given chunks, for a ranker: name → array in the order of `chunk_ids`.
+
+        `bm25` is what `search` gives as `scores`; `body`, `title`, `headings`, `path` are those fields' BM25 alone,
+        over the same reach; `identifiers` is the share of the query's identifiers that the chunk holds, 0 without any.
+        Demands of the query (phrases, exclusions) are left aside. One small search per field, over these chunks only.
+        """
+        searcher = self._open_searcher()
+        order = np.asarray(chunk_ids, dtype=np.int64).tolist()
+        among = self._build.among("chunk", chunk_ids)
+        reach = self._reach(searcher, query)
+
+        def scores(wanted: Query | None, scale: float) -> Vector:
+            if wanted is None or not order:
+                return np.zeros(len(order), dtype=np.float32)
+            found = _top(searcher, joined([(MUST, among), (MUST, wanted)]), len(set(order)))
+            return np.array([found.get(number, 0.0) / scale for number in order], dtype=np.float32)
+
+        fields = {
+            name: scores(self._build.scored(query, (name,)), reach) for name in ("body", "title", "headings", "path")
+        }
+        names = query.identifiers
+        return {
+            "bm25": np.minimum(scores(self._build.scored(query, FIELDS), reach), np.float32(1.0)),
+            **fields,
+            "identifiers": scores(self._build.counted(names, "identifiers") if names else None, len(names)),
+        }
+
+    # -- looking around --------------------------------------------------------------------------------------------
+
+    @property
+    def generation(self) -> int:
+        """Of the last commit; 0 where there was none."""
+        return self._state.generation
+
+    def vocabulary(self, prefix: str, limit: int) -> list[str]:
+        """Indexed terms that start so, most frequent first."""
+        found = self._open_searcher().terms_with_prefix("body", prefix, limit=limit)
+        return [term for term, _ in found]
+
+    def count(self) -> int:
+        """How many chunks have an entry."""
+        return int(self._open_searcher().num_docs)
+
+    def doc_ids(self) -> set[int]:
+        """Every document that has an entry, for reconciling."""
+        searcher = self._open_searcher()
+        number = int(searcher.num_docs)
+        if number == 0:
+            return set()
+        hits = searcher.search(tantivy.Query.all_query(), number, count=False).hits
+        return set(searcher.fast_field_values("doc", [address for _, address in hits]))
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _reach(self, searcher: Any, query: AnalyzedQuery) -> float:
+        entries = int(searcher.num_docs)
+        parts: list[float] = []
+        seen: set[str] = set()
+        for field, weight in self._build.weights.items():
+            for term in self._build.terms_of(query, field):
+                containing = int(searcher.doc_freq(field, term))
+                if containing:
+                    seen.add(term)
+                    parts.append(weight * idf(containing, entries))
+        missing = [term for term in self._build.terms_of(query, "body") if term not in seen]
+        parts.extend(self._build.weights["body"] * idf(0, entries) for _ in missing)
+        return (K1 + 1) * math.fsum(parts) or 1.0
+
+    def _newest(self) -> Any:
+        self._index.reload()
+        return self._index.searcher()
+
+    def _open_searcher(self) -> Any:
+        if self._closed:
+            raise Unavailable(f"The keyword index {self._path} is closed.", hint="Open the library again.")
+        return self._searcher
+
+    def _writing(self) -> Any:
+        if self._closed:
+            raise Unavailable(f"The keyword index {self._path} is closed.", hint="Open the library again.")
+        if self._writer is None:
+            self._writer = self._guarded(lambda: self._index.writer(heap_size=_HEAP, num_threads=1))
+        return self._writer
+
+    def _guarded(self, work: Any) -> Any:
+        """Do it, with tantivy's errors told as ours."""
+        try:
+            return work()
+        except BaseException as error:
+            told = explained(self._path, error)
+            if told is error:
+                raise
+            raise told from error
+
+
+def _top(searcher: Any, query: Query, limit: int) -> dict[int, float]:
+    """Chunk id → score of the best entries."""
+    hits = searcher.search(query, limit, count=False).hits
+    numbers = searcher.fast_field_values("chunk", [address for _, address in hits])
+    return {number: score for number, (score, _) in zip(numbers, hits, strict=True)}
+
+
+def _entry(chunk_id: int, doc_id: int, document: Document, entry: LexicalEntry) -> Any:
+    made = tantivy.Document()
+    made.add_integer("chunk", int(chunk_id))
+    made.add_integer("doc", int(doc_id))
+    made.add_integer("modified", micros_or_none(document.last_modified))
+    for name in FIELDS:
+        made.add_text(name, getattr(entry, name))
+    for name in ("product", "component", "file_type", "doc_type", "language", "kind"):
+        made.add_text(name, getattr(document, name))
+    for tag in document.tags:
+        made.add_text("tags", tag)
+    return made

@@ -1,0 +1,107 @@
+"""Questions and filters as tantivy queries. Built from terms, never parsed: what a user types can't break them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import tantivy
+
+from librarian.vocabulary.types import AnalyzedQuery, FieldWeights, Ids, Selection
+
+from .lexical_schema import PHRASED
+
+Query = Any  #: tantivy has no types of its own for mypy
+MUST, SHOULD, MUST_NOT = tantivy.Occur.Must, tantivy.Occur.Should, tantivy.Occur.MustNot
+
+#: Up to so many numbers a union of single terms beats a term set (120 of 90,000: 0.12 ms against 0.99 ms).
+_FEW = 400
+
+
+class QueryBuilder:
+    """Builds queries for one schema and one set of weights."""
+
+    def __init__(self, schema: Any, weights: FieldWeights) -> None:
+        self._schema = schema
+        self.weights = {
+            "body": weights.body,
+            "title": weights.title,
+            "headings": weights.headings,
+            "path": weights.path,
+            "identifiers": weights.identifiers,
+        }
+
+    def terms_of(self, query: AnalyzedQuery, field: str) -> tuple[str, ...]:
+        """The query's terms that are looked for in a field."""
+        if field == "identifiers":
+            return query.identifiers
+        return query.terms or tuple(dict.fromkeys(term for phrase in query.phrases for term in phrase))
+
+    def scored(self, query: AnalyzedQuery, fields: Iterable[str]) -> Query | None:
+        """Any of the terms in any of the fields, weighted; None where there is nothing to look for."""
+        clauses = [
+            (SHOULD, tantivy.Query.boost_query(self._term(field, term, "freq"), self.weights[field]))
+            for field in fields
+            if self.weights[field] > 0
+            for term in self.terms_of(query, field)
+        ]
+        return tantivy.Query.boolean_query(clauses) if clauses else None
+
+    def counted(self, terms: Sequence[str], field: str) -> Query:
+        """Scores 1 for each of the terms that the field holds."""
+        return tantivy.Query.boolean_query(
+            [(SHOULD, tantivy.Query.const_score_query(self._term(field, term, "freq"), 1.0)) for term in terms]
+        )
+
+    def demanded(self, query: AnalyzedQuery) -> list[tuple[Any, Query]]:
+        """Clauses of quoted phrases, which must occur, and of excluded words, which must not; neither scores."""
+        clauses = [(MUST, self._unscored(self._phrase(phrase))) for phrase in query.phrases if phrase]
+        for term in query.excluded:
+            clauses += [(MUST_NOT, self._term(field, term, "basic")) for field in PHRASED]
+        return clauses
+
+    def selected(self, selection: Selection) -> list[tuple[Any, Query]]:
+        """Clauses that let through what the selection does, without a score."""
+        if selection.mask is None:
+            return []
+        if selection.doc_ids is None:
+            return [(MUST, self.among("chunk", np.flatnonzero(selection.mask)))]
+        if not selection.complete:
+            return [(MUST, self.among("doc", selection.doc_ids))]
+        clauses = []
+        for field, values in selection.allowed.items():
+            any_of = [(SHOULD, self._term(field, value, "basic")) for value in values]
+            clauses.append((MUST, self._unscored(tantivy.Query.boolean_query(any_of))))
+        if selection.modified is not None:
+            low, high = selection.modified
+            within = tantivy.Query.range_query(self._schema, "modified", tantivy.FieldType.Integer, low, high)
+            clauses.append((MUST, self._unscored(within)))
+        return clauses
+
+    def among(self, field: str, numbers: Ids) -> Query:
+        """Entries whose number is one of these; scores nothing."""
+        values: list[int] = np.asarray(numbers).tolist()
+        if len(values) > _FEW:
+            return self._unscored(tantivy.Query.term_set_query(self._schema, field, values))
+        any_of = [(SHOULD, tantivy.Query.term_query(self._schema, field, value)) for value in values]
+        return self._unscored(tantivy.Query.boolean_query(any_of))
+
+    def _phrase(self, words: tuple[str, ...]) -> Query:
+        if len(words) == 1:
+            found = [self._term(field, words[0], "basic") for field in PHRASED]
+        else:
+            found = [tantivy.Query.phrase_query(self._schema, field, list(words)) for field in PHRASED]
+        return tantivy.Query.boolean_query([(SHOULD, query) for query in found])
+
+    def _term(self, field: str, term: str, detail: str) -> Query:
+        return tantivy.Query.term_query(self._schema, field, term, detail)
+
+    @staticmethod
+    def _unscored(query: Query) -> Query:
+        return tantivy.Query.const_score_query(query, 0.0)
+
+
+def joined(clauses: list[tuple[Any, Query]]) -> Query:
+    """One query of several clauses."""
+    return tantivy.Query.boolean_query(clauses)

@@ -1,0 +1,122 @@
+"""The keyword index's folder: its fields, its small state file, and how both are opened.
+
+Nothing of a document is stored: the index holds postings, and two numbers per entry that lead back to the catalog.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import tantivy
+
+from librarian.vocabulary.errors import Damaged, SetupError
+
+log = logging.getLogger(__name__)
+
+FORMAT = 1  #: raised when fields change: an index of another format is made anew
+STATE_FILE = "librarian.json"
+
+#: Analysed text fields. Positions are kept where quoted phrases are looked for.
+PHRASED = ("body", "title", "headings")
+UNPHRASED = ("path", "identifiers")
+FIELDS = PHRASED + UNPHRASED
+VALUES = ("product", "component", "file_type", "doc_type", "language", "kind", "tags")
+
+_ANALYSED = "analysed"  # entries come as tokens joined by spaces; nothing more is done to them
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What the index says about itself: its format, whose projection it is, and how far it has got."""
+
+    format: int = FORMAT
+    identity: str = ""
+    generation: int = 0
+
+
+def build_schema() -> Any:
+    """Text fields, values to filter by, and signed integers: an unsigned fast field panics on a plain int."""
+    builder = tantivy.SchemaBuilder()
+    for name in PHRASED:
+        builder.add_text_field(name, tokenizer_name=_ANALYSED, index_option="position")
+    for name in UNPHRASED:
+        builder.add_text_field(name, tokenizer_name=_ANALYSED, index_option="freq")
+    for name in VALUES:
+        builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
+    for name in ("chunk", "doc", "modified"):
+        builder.add_integer_field(name, indexed=True, fast=True)
+    return builder.build()
+
+
+def open_index(path: Path | None) -> tuple[Any, State]:
+    """The index in that folder, made where there is none; in memory where `path` is None.
+
+    Raises `Damaged` where the folder's files can't be read or have another format.
+    """
+    if path is None:
+        index, state = tantivy.Index(build_schema()), State()
+    elif not (path / "meta.json").exists():
+        path.mkdir(parents=True, exist_ok=True)
+        index, state = tantivy.Index(build_schema(), str(path)), State()
+        save_state(path, state)
+    else:
+        state = _load_state(path)
+        try:
+            index = tantivy.Index.open(str(path))
+        except BaseException as error:
+            raise explained(path, error) from error
+    index.register_tokenizer(_ANALYSED, tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build())
+    index.config_reader(reload_policy="manual")
+    return index, state
+
+
+def save_state(path: Path | None, state: State) -> None:
+    """Write the state file in one step, so that a kill leaves the old or the new one."""
+    if path is None:
+        return
+    draft = path / f"{STATE_FILE}.new"
+    draft.write_text(json.dumps(asdict(state)), encoding="utf-8")
+    os.replace(draft, path / STATE_FILE)
+
+
+def discard(path: Path) -> None:
+    """Delete the folder of an index that is closed or can't be opened."""
+    if path.exists():
+        log.info("keyword index: deleting %s", path)
+        shutil.rmtree(path)
+
+
+def explained(path: Path | None, error: BaseException) -> BaseException:
+    """The error to raise for one of tantivy's: a folder in use, a damaged one, or the error itself."""
+    name = type(error).__name__
+    if "LockBusy" in str(error) or "lock" in str(error).lower():
+        return SetupError(
+            f"The keyword index {path} is in use.", hint="Stop the other Librarian, or use another --index."
+        )
+    if isinstance(error, (ValueError, OSError, RuntimeError)) or name == "PanicException":
+        return damaged(path, str(error))
+    return error
+
+
+def damaged(path: Path | None, what: str) -> Damaged:
+    """The error for an index that tantivy can't read."""
+    return Damaged(
+        f"The keyword index {path} can't be read: {what}.",
+        hint="Delete the folder, or run `librarian index --rebuild`: it is made again from the catalog's documents.",
+    )
+
+
+def _load_state(path: Path) -> State:
+    try:
+        state = State(**json.loads((path / STATE_FILE).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise damaged(path, f"{STATE_FILE} is missing or broken") from error
+    if state.format != FORMAT:
+        raise damaged(path, f"it has format {state.format}, not {FORMAT}")
+    return state
