@@ -130,13 +130,6 @@ class LoadedColumns:
                 self._selections.popitem(last=False)
         return selection
 
-    def only(self, chunk_ids: Ids) -> Selection:
-        """Just these chunks (unknown ids aside), with no filters."""
-        ids = np.asarray(chunk_ids, dtype=np.int64)
-        mask = np.zeros(len(self._doc_of), dtype=np.bool_)
-        mask[ids[self.doc_of(ids) > 0]] = True
-        return Selection(Filters(), mask, int(np.count_nonzero(mask)))
-
     # -- selecting -------------------------------------------------------------------------------------------------
 
     def _select(self, filters: Filters) -> Selection:

@@ -65,7 +65,7 @@ class QueryBuilder:
         """Clauses that let through what the selection does, without a score."""
         if selection.mask is None:
             return []
-        if selection.doc_ids is None:
+        if selection.filters.is_empty() or selection.doc_ids is None:  # single chunks, not whole documents
             return [(MUST, self.among("chunk", np.flatnonzero(selection.mask)))]
         if not selection.complete:
             return [(MUST, self.among("doc", selection.doc_ids))]
