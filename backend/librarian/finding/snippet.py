@@ -1,13 +1,27 @@
-"""The piece of a passage that is shown: coherent, short, and with the match in it."""
+"""The piece of a passage that is shown: coherent, short, and with the match in it.
+
+The units that carry most of the question's words are chosen, then what surrounds them while there is room. A fence or
+a table is shown whole where it fits, else by whole lines around the match: its opening line or header rows are
+repeated, a cut is marked by a line of its own, and a fence is closed.
+"""
 
 from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from librarian.vocabulary.protocols import Analyzer
 from librarian.vocabulary.types import AnalyzedQuery, Chunk, Document, Snippet
 
+from .units import Frame, Unit, source, units
 from .visible import visible
 
 CEILING = 600  #: characters that no snippet exceeds
+CUT = "…"  #: marks what is left out of a sentence, a fence or a table
+
+#: An identifier counts as much as this many words; a word that only begins alike counts this share of one.
+_IDENTIFIER, _ALIKE, _ALIKE_LETTERS = 3.0, 0.3, 5
 
 
 class Snippets:
@@ -18,5 +32,189 @@ class Snippets:
         self._target = min(max(target, 80), CEILING)
 
     def of(self, chunk: Chunk, document: Document, query: AnalyzedQuery) -> Snippet:
-        """The chunk's opening."""
-        return Snippet(visible(chunk.text)[: self._target], chunk.line_start, chunk.line_end)
+        """The best window of the passage, with the places of the question's words in it."""
+        text, pieces = source(chunk, document), units(chunk, document)
+        if not pieces:
+            return Snippet(visible(chunk.text.strip())[:CEILING], chunk.line_start, chunk.line_end)
+        wanted = _wanted(query)
+        first, last = self._window(text, pieces, self._weights(text, pieces, wanted, document.language))
+        while True:
+            shown = visible(_rendered(text, pieces[first : last + 1]))
+            if len(shown) <= CEILING or first == last:
+                break
+            first, last = _narrower(first, last, self._weights(text, pieces, wanted, document.language), wanted)
+        if len(shown) > CEILING:
+            shown = _cut_to(shown, pieces[first].frame)
+        highlights = self._highlights(shown, wanted, document.language)
+        return Snippet(shown, pieces[first].line, pieces[last].line, highlights)
+
+    # -- choosing ----------------------------------------------------------------------------------------------
+
+    def _weights(
+        self, text: str, pieces: Sequence[Unit], wanted: Mapping[str, float], language: str
+    ) -> list[dict[str, float]]:
+        """Per unit, the question's words in it with their weight; words that are in few units weigh more."""
+        beginnings = {token[:_ALIKE_LETTERS]: token for token in wanted if len(token) > _ALIKE_LETTERS}
+        found: list[dict[str, float]] = []
+        for piece in pieces:
+            here: dict[str, float] = {}
+            for token in self._analyzer.tokens(text[piece.start : piece.end], language):
+                if token in wanted:
+                    here[token] = wanted[token]
+                elif (like := beginnings.get(token[:_ALIKE_LETTERS])) and like not in here:
+                    here[like] = _ALIKE * wanted[like]
+            if piece.heading:  # headings are shown anyway, beside the snippet
+                here = {token: weight / 2 for token, weight in here.items()}
+            found.append(here)
+        spread = Counter(token for here in found for token in here)
+        return [
+            {token: weight * math.log(1 + len(pieces) / spread[token]) for token, weight in here.items()}
+            for here in found
+        ]
+
+    def _window(self, text: str, pieces: Sequence[Unit], weights: Sequence[Mapping[str, float]]) -> tuple[int, int]:
+        """First and last unit: most weight within the target, shortest such window, then grown."""
+        best, place = (0.0, 0), (0, 0)
+        for first in range(len(pieces)):
+            seen: dict[str, float] = {}
+            repeated = 0.0
+            for last in range(first, len(pieces)):
+                length = pieces[last].end - pieces[first].start
+                if last > first and length > self._target:
+                    break
+                for token, weight in weights[last].items():
+                    repeated += weight if token in seen else 0.0
+                    seen[token] = max(seen.get(token, 0.0), weight)
+                rank = (round(math.fsum(seen.values()) + 0.1 * repeated, 9), -length)
+                if seen and rank > best:
+                    best, place = rank, (first, last)
+        if best[0] == 0.0:
+            opening = next((i for i, piece in enumerate(pieces) if not piece.heading), 0)
+            place = (opening, opening)
+        return self._grown(text, pieces, *place)
+
+    def _grown(self, text: str, pieces: Sequence[Unit], first: int, last: int) -> tuple[int, int]:
+        """Take in the rest of a fence or table that fits; then what follows and what goes before, up to the target."""
+        for frame in dict.fromkeys((pieces[first].frame, pieces[last].frame)):
+            if frame is None:
+                continue
+            members = [i for i, piece in enumerate(pieces) if piece.frame is frame]
+            low, high = min(first, members[0]), max(last, members[-1])
+            if len(_rendered(text, pieces[low : high + 1])) <= CEILING:
+                first, last = low, high
+        grew = True
+        while grew:
+            grew = False
+            for low, high in (self._step(pieces, first, last, 1), self._step(pieces, first, last, -1)):
+                if (low, high) != (first, last) and len(_rendered(text, pieces[low : high + 1])) <= self._target:
+                    first, last, grew = low, high, True
+                    break
+        return first, last
+
+    @staticmethod
+    def _step(pieces: Sequence[Unit], first: int, last: int, direction: int) -> tuple[int, int]:
+        """One unit more, a whole fence or table at once."""
+        edge = last + 1 if direction > 0 else first - 1
+        if not 0 <= edge < len(pieces):
+            return first, last
+        frame = pieces[edge].frame
+        while frame is not None and 0 <= edge + direction < len(pieces) and pieces[edge + direction].frame is frame:
+            if pieces[first].frame is frame or pieces[last].frame is frame:
+                break  # inside a fence too long to be shown whole: line by line
+            edge += direction
+        return (first, edge) if direction > 0 else (edge, last)
+
+    # -- showing -----------------------------------------------------------------------------------------------
+
+    def _highlights(self, shown: str, wanted: Mapping[str, float], language: str) -> tuple[tuple[int, int], ...]:
+        merged: list[tuple[int, int]] = []
+        for span in sorted(self._analyzer.spans(shown, language), key=lambda span: (span.start, -span.end)):
+            if span.token not in wanted:
+                continue
+            if merged and span.start < merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(merged[-1][1], span.end))
+            else:
+                merged.append((span.start, span.end))
+        return tuple(merged)
+
+
+def _wanted(query: AnalyzedQuery) -> dict[str, float]:
+    wanted = dict.fromkeys((*query.terms, *(token for phrase in query.phrases for token in phrase)), 1.0)
+    wanted.update(dict.fromkeys(query.identifiers, _IDENTIFIER))
+    return wanted
+
+
+def _rendered(text: str, shown: Sequence[Unit]) -> str:
+    """The units as they stand in the text, with what their fences and tables need around them."""
+    parts: list[str] = []
+    end: int | None = None
+    frame: Frame | None = None
+    for piece in shown:
+        if piece.frame is not frame:
+            parts += _left(frame, end)
+            parts += _entered(piece)
+            frame = piece.frame
+        elif end is not None and "\n" not in text[end : piece.start]:
+            parts[-1] += text[end : piece.start] + text[piece.start : piece.end]
+            end = piece.end
+            continue
+        elif end is not None and frame is None and "\n\n" in text[end : piece.start]:
+            parts.append("")
+        parts.append(text[piece.start : piece.end])
+        end = piece.end
+    parts += _left(frame, end)
+    return "\n".join(part.rstrip() for part in parts).strip("\n")
+
+
+def _entered(piece: Unit) -> list[str]:
+    """What goes before a fence's or table's first shown unit."""
+    frame = piece.frame
+    if frame is None or not frame.opening or piece.start < frame.opening_end:
+        if frame is None or piece.start <= frame.start or not frame.opening:
+            return []
+        return frame.opening[: piece.start - frame.start].rstrip("\n").splitlines()
+    skipped = piece.start > frame.opening_end + 1
+    return [*frame.opening.splitlines(), *([_mark(frame)] if skipped else [])]
+
+
+def _left(frame: Frame | None, end: int | None) -> list[str]:
+    """What goes after a fence's or table's last shown unit."""
+    if frame is None or end is None:
+        return []
+    parts = []
+    if end < (frame.closing_start or frame.end) - 1:
+        parts.append(_mark(frame))
+    if frame.closing and end <= frame.closing_start:
+        parts.append(frame.closing)
+    return parts
+
+
+def _mark(frame: Frame) -> str:
+    return CUT if frame.kind == "fence" else f"| {CUT} |"
+
+
+def _narrower(
+    first: int, last: int, weights: Sequence[Mapping[str, float]], wanted: Mapping[str, float]
+) -> tuple[int, int]:
+    """The window without whichever of its ends says less."""
+    if math.fsum(weights[first].values()) < math.fsum(weights[last].values()):
+        return first + 1, last
+    return first, last - 1
+
+
+def _cut_to(shown: str, frame: Frame | None) -> str:
+    """A unit that is too long by itself (a line of minified code, a row of a very wide table), cut and marked."""
+    if frame is None:
+        cut = shown.rfind(" ", 0, CEILING - 2)
+        return f"{shown[: cut if cut > CEILING // 2 else CEILING - 2].rstrip()} {CUT}"
+    if frame.kind == "fence":
+        tail = f" {CUT}\n{frame.closing}"
+        return shown[: CEILING - len(tail)].rstrip("`~ \n") + tail
+    rows = shown.splitlines()
+    width = max(20, CEILING // len(rows) - 5)
+    return "\n".join(row if len(row) <= width else f"{_at_cell(row, width)} {CUT} |" for row in rows)[:CEILING]
+
+
+def _at_cell(row: str, width: int) -> str:
+    cut = row.rfind("|", 0, width)
+    return row[: cut + 1] if cut > 0 else row[:width]

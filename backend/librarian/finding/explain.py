@@ -1,0 +1,131 @@
+"""Explaining a question and an absence: what kind it is, and where a document falls out of its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from librarian.vocabulary.protocols import Budget, Catalog, CatalogReader
+from librarian.vocabulary.types import Contribution, Filters, Query, Ranking
+from librarian.vocabulary.wire import AnalyzeAnswer, LegPlace, WhyNot
+
+from .hybrid_search import HybridSearchEngine, Judged
+from .query_router import QueryRouter
+
+
+class Analyst:
+    """Answers the verb `analyze`."""
+
+    def __init__(self, router: QueryRouter, engine: HybridSearchEngine, catalog: Catalog) -> None:
+        self._router = router
+        self._engine = engine
+        self._catalog = catalog
+
+    def analyze(self, text: str) -> AnalyzeAnswer:
+        """What the router sees in a question."""
+        seen = self._router.analyze(text)
+        return AnalyzeAnswer(
+            query=text,
+            query_type=seen.query_type,
+            complexity=seen.complexity,
+            word_count=seen.word_count,
+            technical_terms=list(seen.technical_terms),
+            recommended_mode=seen.recommended_mode,
+            confidence=seen.confidence,
+            reasons=list(seen.reasons),
+        )
+
+    def why_not(self, query: Query, file_path: str, budget: Budget) -> WhyNot:
+        """Where a document stands in the answer, or the stage at which it falls out."""
+        with self._catalog.read() as reader:
+            stored = reader.document_by_path(file_path, text=False)
+            if stored is None:
+                return self._not_indexed(file_path, reader)
+            if blocking := self._blocking(query, file_path):
+                return WhyNot(
+                    file_path=file_path,
+                    stage="filtered",
+                    explanation=f"{file_path} doesn't pass {', '.join(blocking)}. Drop or change what filters it out.",
+                )
+            judged = self._engine.judge(query, reader, budget)
+            outcome = self._engine.search(replace(query, offset=0, max_results=50, max_tokens=None), budget)
+            paths = [hit.document.document.file_path for hit in outcome.hits]
+            places = self._legs(judged, stored.doc_id)
+            if file_path in paths:
+                rank = paths.index(file_path) + 1
+                what = "is in the answer" if rank <= query.max_results else f"is beyond the first {query.max_results}"
+                stage = "found" if rank <= query.max_results else "below_cut"
+                return WhyNot(
+                    file_path=file_path, stage=stage, explanation=f"It {what}: rank {rank}.", legs=places, rank=rank
+                )
+            if any(place.rank is not None for place in places):
+                own = [c for c in judged.candidates if c.doc_id == stored.doc_id]
+                rank = next((r for r, c in enumerate(judged.candidates, 1) if c.doc_id == stored.doc_id), None)
+                reasons = _reasons(own[0].why) if own else "the mode dropped it"
+                return WhyNot(
+                    file_path=file_path,
+                    stage="below_cut",
+                    explanation=f"A leg found it, but it is candidate {rank or '—'} and falls below the cut ({reasons}). "
+                    "Narrow the search with a filter, or use words of that page.",
+                    legs=places,
+                    rank=rank,
+                )
+            return WhyNot(
+                file_path=file_path,
+                stage="not_found",
+                explanation="No leg found it: none of its passages holds the question's words or is near in meaning. "
+                "Ask with words that the page uses.",
+                legs=places,
+            )
+
+    def _not_indexed(self, file_path: str, reader: CatalogReader) -> WhyNot:
+        for failure in reader.failures():
+            if failure.file_path == file_path:
+                detail = f": {failure.detail}" if failure.detail else ""
+                explanation = f"It is not indexed: {failure.kind}, {failure.reason}{detail}."
+                return WhyNot(file_path=file_path, stage="not_indexed", explanation=explanation)
+        return WhyNot(
+            file_path=file_path,
+            stage="not_indexed",
+            explanation=f"No document {file_path!r} is indexed. Paths are relative to the root; "
+            "list_components shows what there is.",
+        )
+
+    def _blocking(self, query: Query, file_path: str) -> list[str]:
+        """The filters that the document doesn't pass, by name."""
+        columns, empty = self._catalog.columns(), Filters()
+        alone = replace(empty, file_paths=(file_path,))
+        blocking = []
+        for name in empty.__slots__:
+            value = getattr(query.filters, name)
+            if value != getattr(empty, name):
+                only = replace(alone, **{name: value})
+                if name == "file_paths" and file_path in value:
+                    continue
+                if columns.select(only).count == 0 or name == "file_paths":
+                    blocking.append(f"{name}={value!r}")
+        return blocking
+
+    def _legs(self, judged: Judged, doc_id: int) -> list[LegPlace]:
+        pool = judged.pool
+        chunks = {p.chunk_id for p in pool.passages.values() if p.doc_id == doc_id}
+        rankings: Mapping[str, Ranking] = {"keyword": pool.keyword, "semantic": pool.semantic, "hyde": pool.hyde}
+        places = []
+        for leg, ranking in rankings.items():
+            if ranking.status == "off" and leg == "hyde":
+                continue
+            if ranking.status != "ok":
+                places.append(LegPlace(leg=leg, reason=ranking.reason or ranking.status))
+                continue
+            found = next(((r, s) for r, (c, s) in enumerate(zip(ranking.ids, ranking.scores, strict=True), 1)
+                          if c in chunks), None)  # fmt: skip
+            if found is None:
+                places.append(LegPlace(leg=leg, reason=f"not among its first {len(ranking.ids)} passages"))
+            else:
+                places.append(LegPlace(leg=leg, rank=found[0], score=found[1]))
+        return places
+
+
+def _reasons(why: tuple[Contribution, ...]) -> str:
+    strongest = sorted(why, key=lambda reason: -abs(reason.points))[:3]
+    return ", ".join(f"{reason.source} {reason.points:+.2f}" for reason in strongest)

@@ -1,0 +1,61 @@
+"""What surrounds a hit: its document's title, summary and outline, where it stands there, and its neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from librarian.vocabulary.types import Document, StoredChunk, StoredDocument
+
+from .visible import visible
+
+#: Headings of the outline and characters of a neighbour that are shown.
+OUTLINE, NEIGHBOUR = 20, 300
+
+
+def parent_context(
+    chunk: StoredChunk, document: StoredDocument, siblings: Sequence[StoredChunk]
+) -> Mapping[str, object]:
+    """The fields of `wire.ParentContext`. `siblings` are the document's chunks in order."""
+    about = document.document
+    place = next((i for i, sibling in enumerate(siblings) if sibling.chunk_id == chunk.chunk_id), None)
+    before = siblings[place - 1] if place else None
+    after = siblings[place + 1] if place is not None and place + 1 < len(siblings) else None
+    return {
+        "title": visible(about.title),
+        "summary": visible(about.summary),
+        "headings": [visible(heading.text) for heading in about.headings[:OUTLINE]],
+        "breadcrumb": breadcrumb(about, chunk.chunk.heading_path),
+        "previous": _neighbour(before, about, from_end=True),
+        "next": _neighbour(after, about, from_end=False),
+    }
+
+
+def breadcrumb(document: Document, heading_path: Sequence[str]) -> str:
+    """Product, component, title and headings down to the passage, each said once.
+
+    >>> document = Document("ray/core/actors.md", "ray", "core", "document", ".md", "Actors", "")
+    >>> breadcrumb(document, ("Actors", "Concurrency"))
+    'ray / core / Actors / Concurrency'
+    """
+    parts: list[str] = []
+    for part in (document.product, document.component, document.title, *heading_path):
+        if part and (not parts or parts[-1] != part):
+            parts.append(visible(part))
+    return " / ".join(parts)
+
+
+def _neighbour(chunk: StoredChunk | None, document: Document, *, from_end: bool) -> Mapping[str, object] | None:
+    """The neighbour's side that touches the hit, cut at a word."""
+    if chunk is None:
+        return None
+    text = visible(chunk.chunk.text).strip()
+    if len(text) > NEIGHBOUR:
+        if from_end:
+            text = "…" + text[-NEIGHBOUR:].split(" ", 1)[-1]
+        else:
+            text = text[:NEIGHBOUR].rsplit(" ", 1)[0] + "…"
+    return {
+        "id": f"{document.file_path}#chunk-{chunk.chunk.ordinal}@{chunk.chunk.hash[:8]}",
+        "heading_path": [visible(heading) for heading in chunk.chunk.heading_path],
+        "text": text,
+    }

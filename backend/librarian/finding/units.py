@@ -1,0 +1,136 @@
+"""A passage taken apart into what may be shown or left out as a whole: sentences, lines of code, rows of a table.
+
+Offsets are characters into the document's text, so that a fence or table that began before the passage is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from librarian.vocabulary.types import Block, Chunk, Document
+
+#: A unit longer than this is cut between words.
+LONGEST = 240
+
+_LINE = re.compile(r"[^\n]+")
+_SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])")
+_FENCE = re.compile(r"^(?P<lead>[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?[ \t]*)(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)$")
+_RULE_ROW = re.compile(r"^[ \t]*\|?[ \t:|+=-]+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A fence or table: what must stand around any part of it that is shown.
+
+    `opening` is a fence's opening line or a table's header rows, `closing` a fence's closing line (tables have none).
+    """
+
+    kind: Literal["fence", "table"]
+    start: int
+    end: int
+    opening: str
+    opening_end: int  #: units that end up to here belong to the opening
+    closing: str = ""
+    closing_start: int = 0  #: units that start from here are the closing line
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A piece that is shown whole. `line` is its line in the document, 1-based."""
+
+    start: int
+    end: int
+    line: int
+    frame: Frame | None = None
+    heading: bool = False
+
+
+def units(chunk: Chunk, document: Document) -> list[Unit]:
+    """The passage's pieces in order; blank lines are in none."""
+    text = document.text
+    if text[chunk.start : chunk.end] != chunk.text:
+        # The text wasn't at hand: the passage alone must do.
+        text, start, end = chunk.text, 0, len(chunk.text)
+        blocks: tuple[Block, ...] = ()
+    else:
+        blocks, start, end = document.blocks, chunk.start, chunk.end
+    frames = list(_frames(text, blocks, start, end))
+    headings = {block.start for block in blocks if block.kind == "heading"}
+    found: list[Unit] = []
+    line, counted = chunk.line_start, start
+    for match in _LINE.finditer(text, start, end):
+        first, last = match.span()
+        line += text.count("\n", counted, first)
+        counted = first
+        if not match.group().strip():
+            continue
+        frame = next((frame for frame in frames if frame.start <= first < frame.end), None)
+        if frame is not None:
+            found.append(Unit(first, last, line, frame))
+        else:
+            is_heading = first in headings
+            found.extend(Unit(a, b, line, heading=is_heading) for a, b in _sentences(text, first, last))
+    return found
+
+
+def source(chunk: Chunk, document: Document) -> str:
+    """The text that the units' offsets are of."""
+    return document.text if document.text[chunk.start : chunk.end] == chunk.text else chunk.text
+
+
+def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """A line of prose, sentence by sentence; very long ones between words."""
+    cuts = [match.end() for match in _SENTENCE_END.finditer(text, start, end) if match.end() < end]
+    for first, last in zip([start, *cuts], [*cuts, end], strict=True):
+        while last - first > LONGEST:
+            cut = text.rfind(" ", first + LONGEST // 2, first + LONGEST)
+            cut = cut + 1 if cut > 0 else first + LONGEST
+            yield first, cut
+            first = cut
+        yield first, last
+
+
+def _frames(text: str, blocks: tuple[Block, ...], start: int, end: int) -> Iterator[Frame]:
+    """Fences and tables that touch the passage, those inside lists and quotes too."""
+    touching = [block for block in blocks if block.start < end and block.end > start]
+    for block in touching:
+        if block.kind == "table":
+            opening_end = block.header_end if block.header_end is not None else block.start
+            yield Frame("table", block.start, block.end, text[block.start : opening_end].rstrip("\n"), opening_end)
+        elif block.kind in ("fence", "list", "quote", "html", "other"):
+            yield from _fences(text, block.start, block.end)
+    if not blocks:
+        yield from _fences(text, 0 if start else start, len(text) if end > len(text) else max(end, start))
+
+
+def _fences(text: str, start: int, end: int) -> Iterator[Frame]:
+    """Fenced code between two offsets, found by its marks; one that is never closed ends with the region."""
+    opened: re.Match[str] | None = None
+    opened_at = opening_end = 0
+    for line in _LINE.finditer(text, start, end):
+        marks = _FENCE.match(line.group())
+        if opened is None:
+            if marks and "`" not in marks["info"]:
+                opened, opened_at, opening_end = marks, line.start(), line.end()
+        elif marks and _closes(opened["marks"], marks):
+            yield _fence(opened, opened_at, opening_end, line.start(), line.end())
+            opened = None
+    if opened is not None:
+        yield _fence(opened, opened_at, opening_end, end, end)
+
+
+def _closes(opening: str, marks: re.Match[str]) -> bool:
+    return marks["marks"][0] == opening[0] and len(marks["marks"]) >= len(opening) and not marks["info"].strip()
+
+
+def _fence(opened: re.Match[str], start: int, opening_end: int, closing_start: int, end: int) -> Frame:
+    lead = re.sub(r"[^ \t>]", " ", opened["lead"])
+    return Frame("fence", start, end, opened.group(), opening_end, lead + opened["marks"], closing_start)
+
+
+def is_rule(row: str) -> bool:
+    """True for the row of dashes between a table's header and its body."""
+    return bool(_RULE_ROW.match(row))
