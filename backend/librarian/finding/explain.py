@@ -52,23 +52,30 @@ class Analyst:
             paths = [hit.document.document.file_path for hit in outcome.hits]
             places = self._legs(judged, stored.doc_id)
             if file_path in paths:
-                rank = paths.index(file_path) + 1
-                what = "is in the answer" if rank <= query.max_results else f"is beyond the first {query.max_results}"
-                stage = "found" if rank <= query.max_results else "below_cut"
-                return WhyNot(
-                    file_path=file_path, stage=stage, explanation=f"It {what}: rank {rank}.", legs=places, rank=rank
+                place = paths.index(file_path) + 1
+                if place <= query.max_results:
+                    return WhyNot(
+                        file_path=file_path,
+                        stage="found",
+                        explanation=f"It is in the answer, at rank {place}.",
+                        legs=places,
+                        rank=place,
+                    )
+                explanation = f"Its rank is {place}, beyond the first {query.max_results}: ask for more results."
+                return WhyNot(file_path=file_path, stage="below_cut", explanation=explanation, legs=places, rank=place)
+            if any(leg.rank is not None for leg in places):
+                own = [(r, c) for r, c in enumerate(judged.candidates, 1) if c.doc_id == stored.doc_id]
+                explanation = (
+                    f"A leg found it, but as candidate {own[0][0]} it falls below the cut ({_reasons(own[0][1].why)})."
+                    if own
+                    else "A leg found it, but this mode drops it."
                 )
-            if any(place.rank is not None for place in places):
-                own = [c for c in judged.candidates if c.doc_id == stored.doc_id]
-                rank = next((r for r, c in enumerate(judged.candidates, 1) if c.doc_id == stored.doc_id), None)
-                reasons = _reasons(own[0].why) if own else "the mode dropped it"
                 return WhyNot(
                     file_path=file_path,
                     stage="below_cut",
-                    explanation=f"A leg found it, but it is candidate {rank or '—'} and falls below the cut ({reasons}). "
-                    "Narrow the search with a filter, or use words of that page.",
+                    explanation=f"{explanation} Narrow the search with a filter, or use words of that page.",
                     legs=places,
-                    rank=rank,
+                    rank=own[0][0] if own else None,
                 )
             return WhyNot(
                 file_path=file_path,

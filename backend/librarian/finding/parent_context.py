@@ -50,10 +50,8 @@ def _neighbour(chunk: StoredChunk | None, document: Document, *, from_end: bool)
         return None
     text = visible(chunk.chunk.text).strip()
     if len(text) > NEIGHBOUR:
-        if from_end:
-            text = "…" + text[-NEIGHBOUR:].split(" ", 1)[-1]
-        else:
-            text = text[:NEIGHBOUR].rsplit(" ", 1)[0] + "…"
+        tail, head = text[-NEIGHBOUR:].split(" ", 1)[-1], text[:NEIGHBOUR].rsplit(" ", 1)[0]
+        text = f"…{tail}" if from_end else f"{head}…"
     return {
         "id": f"{document.file_path}#chunk-{chunk.chunk.ordinal}@{chunk.chunk.hash[:8]}",
         "heading_path": [visible(heading) for heading in chunk.chunk.heading_path],
