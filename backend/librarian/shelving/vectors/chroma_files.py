@@ -1,0 +1,83 @@
+"""The files of a Chroma folder, looked at without Chroma.
+
+Chroma maps its graph files as they are: one that was cut short ends the process with a segmentation fault instead of an
+error. So sizes are compared with the header first, and a mark lies in the folder while a graph is loaded for the first
+time: a process that finds the mark knows that the one before it died there.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import sqlite3
+import struct
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final
+
+logger = logging.getLogger(__name__)
+
+_DATABASE: Final = "chroma.sqlite3"
+_MARK: Final = "librarian.opening"
+#: version, offset, capacity, count, size of a row, label and data offsets, levels, entry point, M (three), factor, ef
+_HEADER: Final = struct.Struct("<i6QiI3QdQ")
+
+
+def exists(folder: Path) -> bool:
+    """Whether Chroma's database is (still) there."""
+    return (folder / _DATABASE).exists()
+
+
+def damage(folder: Path) -> str:
+    """What is wrong with the folder, in a few words; empty where nothing is seen to be. A missing one is fine."""
+    if not exists(folder):
+        return ""
+    if (folder / _MARK).exists():
+        return "the process before died while loading it"
+    try:
+        with closing(sqlite3.connect(f"file:{folder / _DATABASE}?mode=ro", uri=True)) as db:
+            db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    except sqlite3.Error as error:
+        return f"{_DATABASE}: {error}"
+    for header in sorted(folder.glob("*/header.bin")):
+        data = header.read_bytes()
+        if len(data) != _HEADER.size:
+            return f"{header.parent.name}/{header.name} has {len(data)} bytes"
+        _, _, _, count, row_size, *_ = _HEADER.unpack(data)
+        for name, expected in (("data_level0.bin", count * row_size), ("length.bin", count * 4)):
+            file = header.with_name(name)
+            size = file.stat().st_size if file.exists() else 0
+            if size < expected:
+                return f"{header.parent.name}/{name} has {size} of {expected} bytes"
+    return ""
+
+
+@contextmanager
+def marked(folder: Path) -> Iterator[None]:
+    """A mark that outlives this block only where the process dies in it."""
+    mark = folder / _MARK
+    mark.touch()
+    try:
+        yield
+    finally:
+        mark.unlink(missing_ok=True)
+
+
+def segments(folder: Path, collection: str) -> list[Path]:
+    """The folders that hold the graph of a collection (by its id)."""
+    try:
+        with closing(sqlite3.connect(f"file:{folder / _DATABASE}?mode=ro", uri=True)) as db:
+            rows = db.execute("SELECT id FROM segments WHERE collection = ?", (collection,)).fetchall()
+    except sqlite3.Error as error:
+        logger.info("The graph files of Chroma collection %s can't be found: %s.", collection, error)
+        return []
+    return [folder / row[0] for row in rows if (folder / row[0]).is_dir()]
+
+
+def set_aside(folder: Path) -> None:
+    """Rename the folder to `<name>.damaged`; an older one of that name makes way."""
+    if folder.exists():
+        aside = folder.with_name(folder.name + ".damaged")
+        shutil.rmtree(aside, ignore_errors=True)
+        folder.rename(aside)
