@@ -74,12 +74,13 @@ def search_answer(results: Sequence[wire.Result], **changes: Any) -> wire.Search
 
 
 class FakeDesk:
-    """Answers at once; `search("block")` waits until its budget is cancelled, `search("bug")` raises."""
+    """Answers at once; `search("block")` waits until it is released or cancelled, `search("bug")` raises."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.blocking = threading.Event()
         self.cancelled = threading.Event()
+        self.release = threading.Event()
         self.indexed_at = "2026-01-01T00:00:00Z"
         self.listeners: list[Callable[[int], None]] = []
 
@@ -91,9 +92,10 @@ class FakeDesk:
         if query == "block":
             assert budget is not None
             self.blocking.set()
-            if budget.cancelled.wait(20):
-                self.cancelled.set()
-            budget.check()
+            while not self.release.wait(0.01):  # the two events can't be waited for at once
+                if budget.cancelled.is_set():
+                    self.cancelled.set()
+                budget.check()
         if query == "bug":
             raise ZeroDivisionError("a bug, on purpose")
         if not query.strip():

@@ -1,0 +1,196 @@
+"""REST: the verbs at paths, with the tools' argument names, in query strings or JSON bodies."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import FastAPI, Request
+from starlette.responses import JSONResponse, Response
+
+from ..vocabulary import verbs
+from ..vocabulary.arguments import Argument, schema_of, shortened
+from ..vocabulary.calls import Calls
+from ..vocabulary.desk_protocol import Desk
+from ..vocabulary.errors import CallerError, LibrarianError
+from ..vocabulary.protocols import Observer
+from ..vocabulary.verbs import Verb, ask
+from ..vocabulary.wire import EmailSearchAnswer, ErrorAnswer, HealthAnswer, SearchAnswer
+from .answers import failed
+
+TYPE = Argument("type", description="What to search", limits={"enum": ["documents", "emails"], "default": "documents"})
+_BY_TYPE: Mapping[str, Verb] = {"documents": verbs.SEARCH, "emails": verbs.SEARCH_EMAILS}
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A verb's place."""
+
+    path: str
+    verb: Verb
+    methods: tuple[str, ...] = ("GET",)
+
+
+PATHS: tuple[Path, ...] = (
+    Path("/api/document", verbs.DOCUMENT, ("GET", "POST")),
+    Path("/api/thread", verbs.THREAD, ("GET", "POST")),
+    Path("/api/products", verbs.PRODUCTS),
+    Path("/api/components", verbs.COMPONENTS),
+    Path("/api/analyze", verbs.ANALYZE, ("GET", "POST")),
+    Path("/api/cache", verbs.CLEAR_CACHE, ("DELETE",)),
+    Path("/api/status", verbs.STATUS),
+)
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    400: {"model": ErrorAnswer, "description": "Wrong arguments"},
+    401: {"model": ErrorAnswer, "description": "The token is missing or wrong"},
+    404: {"model": ErrorAnswer, "description": "What was named isn't there"},
+    503: {"model": ErrorAnswer, "description": "Busy, or a part doesn't work at the moment"},
+}
+
+
+class Api:
+    """The REST routes over one desk."""
+
+    def __init__(self, desk: Desk, calls: Calls, observe: Observer) -> None:
+        self._desk = desk
+        self._calls = calls
+        self._observe = observe
+
+    def add_to(self, app: FastAPI) -> None:
+        """Register all routes, with their schemas for OpenAPI."""
+        fields = _both(verbs.SEARCH.arguments, verbs.SEARCH_EMAILS.arguments)
+        for method in ("GET", "POST"):
+            _add(
+                app,
+                "/api/search",
+                method,
+                self._search,
+                verbs.SEARCH,
+                (TYPE, *fields),
+                SearchAnswer | EmailSearchAnswer,
+            )
+        for place in PATHS:
+            for method in place.methods:
+                _add(
+                    app,
+                    place.path,
+                    method,
+                    self._endpoint(place.verb),
+                    place.verb,
+                    place.verb.arguments,
+                    place.verb.answer,
+                )
+        for path in ("/health", "/api/health"):
+            app.add_api_route(
+                path,
+                self._health,
+                methods=["GET"],
+                response_model=HealthAnswer,
+                summary="Whether all is well",
+                operation_id=f"get{path.replace('/', '_')}",
+            )
+
+    async def _health(self) -> JSONResponse:
+        """Answered outside the queue: a busy server is still alive."""
+        answer = await asyncio.to_thread(self._desk.health)
+        return JSONResponse(answer.model_dump(mode="json"))
+
+    async def _search(self, request: Request) -> Response:
+        try:
+            given = await given_in(request)
+            kind = given.pop("type", "documents") or "documents"
+            if not isinstance(kind, str) or kind not in _BY_TYPE:
+                raise CallerError(f"type {shortened(kind)} is unknown.", hint="Use documents or emails.")
+        except LibrarianError as error:
+            return failed(error)
+        return await self._answered(_BY_TYPE[kind], given)
+
+    def _endpoint(self, verb: Verb) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            try:
+                given = await given_in(request)
+            except LibrarianError as error:
+                return failed(error)
+            return await self._answered(verb, given)
+
+        return endpoint
+
+    async def _answered(self, verb: Verb, given: Mapping[str, object]) -> Response:
+        start, outcome, fields = time.perf_counter(), "error", None
+        try:
+            answer = await self._calls.run(lambda budget: ask(self._desk, verb, given, budget))
+            outcome, fields = "ok", answer.model_dump(mode="json")
+            return JSONResponse(fields)
+        except LibrarianError as error:
+            outcome = error.code
+            return failed(error)
+        except Exception as error:
+            return failed(error)
+        finally:
+            seconds = time.perf_counter() - start
+            self._observe("call", door="rest", verb=verb.name, outcome=outcome, seconds=seconds, answer=fields)
+
+
+async def given_in(request: Request) -> dict[str, object]:
+    """Arguments of a request: the JSON body of a POST, else the query string (`q` is `query`).
+
+    Raises `CallerError` for a body that isn't a JSON object, and for an argument in both or twice.
+    """
+    given: dict[str, object] = {}
+    for name in request.query_params:
+        values: Sequence[str] = request.query_params.getlist(name)
+        given["query" if name == "q" else name] = values[0] if len(values) == 1 else list(values)
+    if request.method != "POST":
+        return given
+    try:
+        body = json.loads(await request.body() or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise CallerError(f"The body is not JSON: {error}.", hint='Send an object such as {"query": "…"}.') from None
+    if not isinstance(body, dict):
+        raise CallerError(f"The body is {shortened(body)}, not an object.", hint='Send one such as {"query": "…"}.')
+    if twice := sorted(set(given) & set(body)):
+        raise CallerError(f"{twice[0]} is given in the URL and in the body.", hint="Give it once.")
+    return {**given, **body}
+
+
+def _both(first: Sequence[Argument], second: Sequence[Argument]) -> tuple[Argument, ...]:
+    names = {item.name for item in first}
+    return (*first, *(item for item in second if item.name not in names))
+
+
+def _add(
+    app: FastAPI,
+    path: str,
+    method: str,
+    endpoint: Callable[[Request], Awaitable[Response]],
+    verb: Verb,
+    arguments: Sequence[Argument],
+    answer: Any,
+) -> None:
+    if method == "POST":
+        content = {"application/json": {"schema": schema_of(arguments)}}
+        extra: dict[str, Any] = {"requestBody": {"required": True, "content": content}} if arguments else {}
+    else:
+        extra = {"parameters": [_parameter(item, path) for item in arguments]} if arguments else {}
+    app.add_api_route(
+        path,
+        endpoint,
+        methods=[method],
+        response_model=answer,
+        responses=_ERRORS,
+        summary=verb.title,
+        description=verb.description,
+        operation_id=f"{method.lower()}{path.replace('/', '_')}",
+        openapi_extra=extra,
+    )
+
+
+def _parameter(item: Argument, path: str) -> dict[str, object]:
+    schema = item.schema()
+    description = schema.pop("description", "")
+    name = "q" if item.name == "query" and path == "/api/search" else item.name
+    return {"name": name, "in": "query", "required": item.required, "description": description, "schema": schema}

@@ -1,0 +1,108 @@
+"""One application for one port: REST, the page, health, metrics, and MCP's routes grafted among them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import FileResponse, Response
+from starlette.staticfiles import StaticFiles
+
+from ..vocabulary.desk_protocol import Desk
+from .answers import on_error, on_http_error
+from .api import Api
+from .metrics import CONTENT_TYPE, Metrics
+from .security import Guard, Rules
+
+if TYPE_CHECKING:
+    from ..mcp_server.app import McpDoor
+
+_STATIC = Path(__file__).parent / "static"
+OPEN_PATHS = frozenset({"/", "/health", "/favicon.ico", "/static/"})  #: the page's shell holds nothing of the library
+
+
+def build_app(
+    desk: Desk,
+    *,
+    token: str | None = None,
+    hosts: Sequence[str] = (),
+    cors_origins: Sequence[str] = (),
+    endpoint: str = "/mcp",
+    rate_limit: int | None = None,
+    toolsets: Sequence[str] = (),
+    version: str = "",
+    door: McpDoor | None = None,
+) -> FastAPI:
+    """The web application over `desk`; its lifespan runs the MCP door, so serve it with lifespan on.
+
+    Args:
+        token: bearer token that every path but /health and the page's shell needs; None or empty for none.
+        hosts: names under which the server answers besides this machine's.
+        cors_origins: web origins that may call besides the page itself; `*` for any.
+        endpoint: path of MCP's Streamable HTTP.
+        rate_limit: requests a minute and caller; None or 0 for no limit.
+        toolsets: further MCP tools (not used where `door` is given).
+        version: told to clients.
+        door: an `McpDoor` that other transports share; built here where absent. Must not be running yet.
+    """
+    from ..mcp_server.app import McpDoor  # the SDK takes a second to import
+
+    metrics = Metrics()
+    mcp = door if door is not None else McpDoor(desk, toolsets=toolsets, version=version)
+    mcp.handlers.observe = metrics
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with mcp.run():
+            yield
+
+    app = FastAPI(
+        title="Librarian",
+        version=version or "0",
+        description="Finds the right passage in a folder of documentation and email.",
+        lifespan=lifespan,
+        docs_url=None,  # they load scripts from elsewhere
+        redoc_url=None,
+    )
+    app.add_exception_handler(HTTPException, on_http_error)
+    app.add_exception_handler(Exception, on_error)
+    Api(desk, mcp.calls, metrics).add_to(app)
+
+    @app.get("/metrics", include_in_schema=False)
+    async def metrics_page() -> Response:
+        status = await mcp.calls.run(lambda budget: desk.status(budget=budget))
+        return Response(metrics.page(status, mcp.calls.pending, mcp.streams), media_type=CONTENT_TYPE)
+
+    @app.get("/", include_in_schema=False)
+    async def page() -> Response:
+        return FileResponse(_STATIC / "index.html")
+
+    @app.get("/favicon.ico", include_in_schema=False)
+    async def icon() -> Response:
+        return FileResponse(_STATIC / "icon.svg", media_type="image/svg+xml")
+
+    app.router.routes.extend(mcp.routes(endpoint))
+    app.mount("/static", StaticFiles(directory=_STATIC))
+    if cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(cors_origins),
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["*"],
+            expose_headers=["mcp-session-id", "mcp-protocol-version"],
+        )
+    rules = Rules(
+        token=token or None,
+        hosts=tuple(hosts),
+        cors_origins=tuple(cors_origins),
+        rate_limit=rate_limit or None,
+        open_paths=OPEN_PATHS,
+    )
+    app.add_middleware(Guard, rules=rules)
+    app.state.door = mcp
+    return app

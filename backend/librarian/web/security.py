@@ -1,0 +1,179 @@
+"""Who may come in over HTTP: Host and Origin on every path, token, size and rate limits, headers of the answer.
+
+Pure ASGI, for streams pass through it. What this isn't: TLS, or accounts.
+"""
+
+from __future__ import annotations
+
+import hmac
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from .answers import error_response
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+MAX_BODY = 4 * 1024 * 1024  #: bytes; the MCP SDK's own limit
+_MOST_CALLERS = 10_000
+
+_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "content-security-policy": "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the guard asks for.
+
+    `hosts` come on top of this machine's names, each with any port unless it names one; `rate_limit` is requests a
+    minute and caller, None for no limit; `open_paths` need no token, nor what lies below those that end with `/`.
+    """
+
+    token: str | None = None
+    hosts: Sequence[str] = ()
+    cors_origins: Sequence[str] = ()
+    rate_limit: int | None = None
+    max_body: int = MAX_BODY
+    open_paths: Collection[str] = frozenset()
+
+
+class RateLimit:
+    """A bucket of tokens for each caller: `per_minute` at once, refilled evenly."""
+
+    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = float(per_minute)
+        self._clock = clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait_s(self, caller: str) -> float:
+        """Take a token: 0 where there was one, else the seconds until there is."""
+        now = self._clock()
+        level, seen = self._buckets.pop(caller, (self._most, now))
+        level = min(self._most, level + (now - seen) * self._most / 60)
+        short = 1 - level
+        self._buckets[caller] = (level if short > 0 else level - 1, now)
+        if len(self._buckets) > _MOST_CALLERS:
+            self._buckets.popitem(last=False)
+        return max(short, 0) * 60 / self._most
+
+
+class _TooLarge(Exception):
+    pass
+
+
+class Guard:
+    """The middleware that every request passes first."""
+
+    def __init__(self, app: ASGIApp, rules: Rules) -> None:
+        self._app = app
+        self._rules = rules
+        self._hosts = {host.lower() for host in (*LOOPBACK, *rules.hosts)}
+        self._origins = {origin.lower().rstrip("/") for origin in rules.cors_origins}
+        self._limit = RateLimit(rules.rate_limit) if rules.rate_limit else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        started = False
+
+        async def guarded_send(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        headers = Headers(scope=scope)
+        refusal = self._refusal(scope, headers)
+        if refusal is not None:
+            await error_response(*refusal)(scope, receive, guarded_send)
+            return
+        try:
+            await self._app(scope, self._limited(receive), guarded_send)
+        except _TooLarge:
+            if not started:
+                await error_response(*self._too_large())(scope, receive, guarded_send)
+
+    def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str, str, str, dict[str, str]] | None:
+        """Status, code, message, hint and headers of the answer to a request that may not pass."""
+        host = headers.get("host", "")
+        if not self.is_known(host):
+            hint = f"Use {', '.join(LOOPBACK)}, or add the name to security.allowed_hosts."
+            return 421, "host", f"This server doesn't answer under the host name {host!r}.", hint, {}
+        origin = headers.get("origin")
+        if origin is not None and not self._is_own(origin):
+            hint = "If that page may call, add it to security.cors_origins."
+            return 403, "origin", f"Requests of pages from {origin!r} are refused.", hint, {}
+        if self._limit is not None and (wait := self._limit.wait_s((scope.get("client") or ("unknown",))[0])):
+            limit = f"More than {self._rules.rate_limit} requests a minute."
+            return 429, "rate_limit", limit, f"Try again in {wait:.0f} s.", {"retry-after": f"{int(wait) + 1}"}
+        if not self._is_open(scope) and not self._has_token(headers):
+            hint = "Send it as `Authorization: Bearer <token>`; it is the server's MCP_AUTH_TOKEN."
+            return 401, "token", "The token is missing or wrong.", hint, {"www-authenticate": "Bearer"}
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > self._rules.max_body:
+            return self._too_large()
+        return None
+
+    def _too_large(self) -> tuple[int, str, str, str, dict[str, str]]:
+        message = f"The request's body has more than {self._rules.max_body} bytes."
+        return 413, "too_large", message, "Send less at once.", {"connection": "close"}
+
+    def is_known(self, host: str) -> bool:
+        """Whether a Host header, with or without a port, names this server."""
+        host = host.lower()
+        name, colon, port = host.rpartition(":")
+        without = name if colon and port.isdecimal() else host
+        return host in self._hosts or without in self._hosts
+
+    def _is_own(self, origin: str) -> bool:
+        if origin.lower() in self._origins or "*" in self._origins:
+            return True
+        parts = urlsplit(origin)
+        return parts.scheme in {"http", "https"} and self.is_known(parts.netloc)
+
+    def _is_open(self, scope: Scope) -> bool:
+        path: str = scope["path"]
+        if scope["method"] == "OPTIONS":
+            return True  # a preflight carries no credentials and does nothing
+        return any(
+            path.startswith(open_) if open_.endswith("/") and open_ != "/" else path == open_
+            for open_ in self._rules.open_paths
+        )
+
+    def _has_token(self, headers: Headers) -> bool:
+        if self._rules.token is None:
+            return True
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        right = hmac.compare_digest(given.strip().encode(), self._rules.token.encode())
+        return right and scheme.lower() == "bearer"
+
+    def _limited(self, receive: Receive) -> Receive:
+        seen = 0
+
+        async def limited() -> Message:
+            nonlocal seen
+            message = await receive()
+            if message["type"] == "http.request":
+                seen += len(message.get("body", b""))
+                if seen > self._rules.max_body:
+                    raise _TooLarge
+            return message
+
+        return limited

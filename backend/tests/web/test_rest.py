@@ -1,0 +1,171 @@
+"""What REST promises:
+
+* every verb has its path; arguments have the tools' names; GET and POST give the same answer;
+* all errors, whatever their source, have one shape: `{error: {code, message, hint}}`;
+* OpenAPI describes the real models; metrics count what was asked;
+* health is answered while every thread is busy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+
+from librarian.mcp_server.app import McpDoor
+from librarian.vocabulary.calls import Calls
+from librarian.vocabulary.verbs import VERBS
+from librarian.web.app import build_app
+from tests.doors.fake_desk import FakeDesk
+from tests.doors.serving import served
+
+
+@pytest.fixture(scope="module")
+def desk() -> FakeDesk:
+    return FakeDesk()
+
+
+@pytest.fixture(scope="module")
+def client(desk: FakeDesk) -> Iterator[httpx.Client]:
+    with served(build_app(desk, version="1.2.3")) as url, httpx.Client(base_url=url) as client:
+        yield client
+
+
+def test_a_search_by_query_string_and_by_body_give_the_same_answer(client: httpx.Client) -> None:
+    by_get = client.get("/api/search", params={"q": "tokens", "max_results": "3", "product": "ray"})
+    by_post = client.post("/api/search", json={"query": "tokens", "max_results": 3, "product": "ray"})
+    assert by_get.status_code == by_post.status_code == 200
+    assert by_get.json() == by_post.json()
+    assert [item["rank"] for item in by_get.json()["results"]] == [1, 2, 3]
+
+
+def test_type_chooses_between_documents_and_emails(client: httpx.Client) -> None:
+    answer = client.get("/api/search", params={"q": "release", "type": "emails"}).json()
+    assert answer["results"][0]["subject"] == "Release on Friday"
+    refused = client.get("/api/search", params={"q": "release", "type": "mails"})
+    assert refused.status_code == 400
+    assert "documents or emails" in refused.json()["error"]["hint"]
+
+
+def test_lists_may_be_repeated_or_separated_by_commas(client: httpx.Client, desk: FakeDesk) -> None:
+    for query in ("q=a&file_types=md&file_types=txt", "q=a&file_types=md,txt", 'q=a&file_types=["md","txt"]'):
+        assert client.get(f"/api/search?{query}").status_code == 200
+        assert desk.asked[-1][1]["file_types"] == ["md", "txt"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "field"),
+    [
+        ("GET", "/api/document?path=ray/core/config.md", "content"),
+        ("GET", "/api/thread?thread_id=t1", "emails"),
+        ("GET", "/api/products", "products"),
+        ("GET", "/api/components?product=ray", "components"),
+        ("GET", "/api/analyze?query=tokens&path=x.md", "why_not"),
+        ("DELETE", "/api/cache", "cleared"),
+        ("GET", "/api/status", "generation"),
+        ("GET", "/api/health", "uptime_s"),
+        ("GET", "/health", "uptime_s"),
+    ],
+)
+def test_every_verb_has_its_path(client: httpx.Client, method: str, path: str, field: str) -> None:
+    answer = client.request(method, path)
+    assert answer.status_code == 200, answer.text
+    assert field in answer.json()
+
+
+def test_a_document_is_read_by_post_too(client: httpx.Client) -> None:
+    answer = client.post(
+        "/api/document", json={"path": "librarian://docs/prom/server/gr%C3%B6%C3%9Fe%20%26%20ma%C3%9F.txt"}
+    )
+    assert answer.json()["content"].startswith("Size")
+
+
+@pytest.mark.parametrize(
+    ("request_", "status", "code", "words"),
+    [
+        (("GET", "/nowhere"), 404, "not_found", "/openapi.json"),
+        (("PUT", "/api/search"), 405, "method_not_allowed", "PUT"),
+        (("GET", "/api/document?path=nope.md"), 404, "not_found", "Nearest: 'ray/core/config.md'"),
+        (("GET", "/api/search?q=a&querry=b"), 400, "bad_request", "Did you mean 'query'?"),
+        (("GET", "/api/search?q=a&max_results=many"), 400, "bad_request", "whole number"),
+        (("GET", "/api/search?q="), 400, "bad_request", "query is empty"),
+        (("GET", "/api/search?q=a&product=rey"), 404, "not_found", "Did you mean 'ray'?"),
+        (("GET", "/api/search"), 400, "bad_request", "query"),
+        (("GET", "/api/search?q=bug"), 500, "internal", "log"),
+        (("GET", "/mcp"), 405, "method_not_allowed", "/sse"),
+    ],
+)
+def test_every_error_has_one_shape(
+    client: httpx.Client, request_: tuple[str, str], status: int, code: str, words: str
+) -> None:
+    answer = client.request(*request_)
+    assert answer.status_code == status
+    error = answer.json()["error"]
+    assert set(error) == {"code", "message", "hint"}
+    assert error["code"] == code
+    assert words in error["message"] + " " + error["hint"]
+
+
+@pytest.mark.parametrize("body", [b"{", b"[1]", b'"x"', b"\xff", b"[" * 100_000])
+def test_a_body_that_is_no_json_object_is_the_callers_mistake(client: httpx.Client, body: bytes) -> None:
+    answer = client.post("/api/search", content=body)
+    assert answer.status_code == 400
+    assert answer.json()["error"]["code"] == "bad_request"
+
+
+def test_an_argument_in_the_url_and_in_the_body_is_refused(client: httpx.Client) -> None:
+    answer = client.post("/api/search?q=a", json={"query": "b"})
+    assert "query is given in the URL and in the body" in answer.json()["error"]["message"]
+
+
+def test_openapi_describes_every_argument_and_the_real_models(client: httpx.Client) -> None:
+    api = client.get("/openapi.json").json()
+    body = api["paths"]["/api/search"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    for verb in VERBS[:2]:
+        assert {item.name for item in verb.arguments} <= set(body["properties"])
+    assert "type" in body["properties"]
+    assert {"SearchAnswer", "EmailSearchAnswer", "DocumentAnswer", "StatusAnswer", "ErrorAnswer"} <= set(
+        api["components"]["schemas"]
+    )
+    assert "/mcp" not in api["paths"]
+    ids = [operation["operationId"] for path in api["paths"].values() for operation in path.values()]
+    assert len(ids) == len(set(ids))
+
+
+def test_metrics_count_calls_searches_and_the_index(client: httpx.Client) -> None:
+    client.get("/api/search", params={"q": "tokens"})
+    text = client.get("/metrics").text
+    assert 'librarian_calls_total{door="rest",outcome="ok",verb="search_documentation"}' in text
+    assert 'librarian_search_seconds_count{mode="keyword"}' in text
+    assert 'librarian_leg_seconds_count{leg="keyword"}' in text
+    assert "librarian_index_documents 3.0" in text
+    assert 'librarian_cache_lookups_total{cache="exact",result="hit"} 3.0' in text
+
+
+def test_the_page_and_its_parts_are_there(client: httpx.Client) -> None:
+    page = client.get("/")
+    assert page.headers["content-type"].startswith("text/html")
+    for part in ("/static/page.js", "/static/page.css", "/static/icon.svg"):
+        assert part in page.text
+        assert client.get(part).status_code == 200
+    assert client.get("/favicon.ico").headers["content-type"].startswith("image/svg+xml")
+    assert client.get("/static/../app.py").status_code == 404
+
+
+def test_health_is_answered_and_a_full_queue_says_busy_while_every_thread_is_taken() -> None:
+    desk = FakeDesk()
+    calls = Calls(threads=1, queue=0)
+    app = build_app(desk, door=McpDoor(desk, calls=calls))
+    with served(app) as url, httpx.Client(base_url=url, timeout=20) as client, ThreadPoolExecutor(1) as pool:
+        blocked = pool.submit(client.get, "/api/search", params={"q": "block"})
+        assert desk.blocking.wait(10)
+        assert client.get("/health").status_code == 200
+        refused = client.get("/api/products")
+        assert refused.status_code == 503
+        assert refused.json()["error"]["code"] == "busy"
+        assert refused.headers["retry-after"] == "1"
+        desk.release.set()
+        assert blocked.result(10).status_code == 200
+    calls.close()

@@ -1,0 +1,146 @@
+"""What the guard promises, on every path alike:
+
+* a Host that isn't this server's is refused, so that no page elsewhere can rebind a name to it; so is a foreign Origin;
+* with a token set, only health and the page's shell come without it;
+* bodies and rates are limited; every answer has its security headers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from librarian.web.app import build_app
+from librarian.web.security import Guard, RateLimit, Rules
+from tests.doors.fake_desk import FakeDesk
+from tests.doors.serving import served
+
+PATHS = [
+    "/",
+    "/health",
+    "/api/search?q=a",
+    "/metrics",
+    "/openapi.json",
+    "/static/page.js",
+    "/mcp",
+    "/sse",
+    "/messages/?session_id=0",
+    "/nowhere",
+]
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    app = build_app(FakeDesk(), token="geheim", hosts=["docs.example.org"], cors_origins=["https://wiki.example.org"])
+    with served(app) as url:
+        yield url
+
+
+def ask(url: str, path: str, method: str = "GET", **headers: str) -> httpx.Response:
+    return httpx.request(method, url + path, headers={name.replace("_", "-"): text for name, text in headers.items()})
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_foreign_host_is_refused_on_every_path(url: str, path: str) -> None:
+    answer = ask(url, path, host="evil.example.com", authorization="Bearer geheim")
+    assert answer.status_code == 421
+    assert "evil.example.com" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_foreign_origin_is_refused_on_every_path(url: str, path: str) -> None:
+    for origin in ("https://evil.example.com", "null", "file://", "https://127.0.0.1.evil.example.com"):
+        assert ask(url, path, origin=origin, authorization="Bearer geheim").status_code == 403
+
+
+def test_known_hosts_and_origins_pass(url: str) -> None:
+    for host in ("localhost", "LOCALHOST:1", "[::1]:3001", "docs.example.org", "docs.example.org:8443"):
+        assert ask(url, "/health", host=host).status_code == 200
+    for origin in ("http://localhost:5173", "https://docs.example.org", "https://wiki.example.org"):
+        assert ask(url, "/health", origin=origin).status_code == 200
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_without_the_token_only_health_and_the_shell_are_open(url: str, path: str) -> None:
+    answer = ask(url, path)
+    if path in {"/", "/health", "/static/page.js"}:
+        assert answer.status_code == 200
+    else:
+        assert answer.status_code == 401
+        assert answer.headers["www-authenticate"] == "Bearer"
+        assert "MCP_AUTH_TOKEN" in answer.json()["error"]["hint"]
+
+
+@pytest.mark.parametrize("header", ["Bearer falsch", "geheim", "Basic geheim", "Bearer", "Bearer geheimx"])
+def test_a_wrong_token_is_refused(url: str, header: str) -> None:
+    assert ask(url, "/api/products", authorization=header).status_code == 401
+
+
+def test_the_right_token_opens_every_path(url: str) -> None:
+    assert ask(url, "/api/products", authorization="Bearer geheim").status_code == 200
+    assert ask(url, "/metrics", authorization="bearer geheim").status_code == 200
+
+
+def test_a_preflight_of_an_allowed_page_needs_no_token(url: str) -> None:
+    wanted = {"origin": "https://wiki.example.org", "access_control_request_method": "POST"}
+    answer = ask(url, "/api/search", "OPTIONS", **wanted, access_control_request_headers="authorization")
+    assert answer.status_code == 200
+    assert answer.headers["access-control-allow-origin"] == "https://wiki.example.org"
+
+
+@pytest.mark.parametrize("path", ["/", "/health", "/nowhere", "/api/products"])
+def test_every_answer_has_its_security_headers(url: str, path: str) -> None:
+    headers = ask(url, path).headers
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "frame-ancestors 'none'" in headers["content-security-policy"]
+
+
+def test_a_body_that_is_too_large_is_refused_whether_it_says_so_or_not(url: str) -> None:
+    headers = {"authorization": "Bearer geheim"}
+    declared = httpx.post(url + "/api/search", content=b"x" * (4 * 1024 * 1024 + 1), headers=headers)
+    assert declared.status_code == 413
+
+    def pieces() -> Iterator[bytes]:
+        for _ in range(5):
+            yield b"x" * 1024 * 1024
+
+    streamed = httpx.post(url + "/api/search", content=pieces(), headers=headers)
+    assert streamed.status_code == 413
+    assert streamed.json()["error"]["code"] == "too_large"
+
+
+def test_a_caller_over_the_rate_is_told_when_to_come_back() -> None:
+    with served(build_app(FakeDesk(), rate_limit=3)) as url:
+        codes = [ask(url, "/health").status_code for _ in range(4)]
+        answer = ask(url, "/health")
+    assert codes == [200, 200, 200, 429]
+    assert int(answer.headers["retry-after"]) >= 1
+
+
+@given(st.lists(st.floats(0, 120), max_size=60), st.integers(1, 100))
+def test_no_caller_gets_more_than_its_rate(pauses: list[float], per_minute: int) -> None:
+    now = 0.0
+    limit = RateLimit(per_minute, clock=lambda: now)
+    passed = 0
+    for pause in pauses:
+        now += pause
+        passed += limit.wait_s("a") == 0
+    assert passed <= per_minute + now * per_minute / 60 + 1e-6
+    assert limit.wait_s("b") == 0
+
+
+@given(st.sampled_from(["127.0.0.1", "localhost", "[::1]", "name.example"]), st.integers(0, 65535))
+def test_a_known_host_is_known_with_any_port_and_nothing_else_is(host: str, port: int) -> None:
+    async def nothing(scope: Any, receive: Any, send: Any) -> None: ...
+
+    guard = Guard(nothing, Rules(hosts=["name.example"]))
+    assert guard.is_known(host)
+    assert guard.is_known(f"{host}:{port}")
+    assert not guard.is_known(f"{host}.evil.example:{port}")
+    assert not guard.is_known(f"evil.{host}")
+    assert not guard.is_known(f"{host}:{port}:80")
