@@ -1,0 +1,106 @@
+"""Loads what is slow and may fail, once, and remembers why it failed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Generic, Literal, TypeVar
+
+from librarian.vocabulary.errors import LibrarianError, SetupError, Unavailable
+from librarian.vocabulary.protocols import Embedder
+
+from .store import ModelStore
+from .table import read_spec, spec_of
+
+T = TypeVar("T")
+
+FIRST_WAIT = 60.0  #: seconds before a failed load is tried again; doubles with each failure
+LONGEST_WAIT = 3_600.0
+
+
+class Retrying(Generic[T]):
+    """A `Loadable`: `load` runs at the first `get`; a failure is remembered for a minute, then two, up to an hour.
+
+    Threads that ask while one loads wait for it and share its outcome. `clock` counts seconds.
+    """
+
+    def __init__(self, load: Callable[[], T], clock: Callable[[], float] = time.monotonic) -> None:
+        self._load = load
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._thing: T | None = None
+        self._problem = ""
+        self._hint = ""
+        self._wait = FIRST_WAIT
+        self._again = float("-inf")
+
+    def get(self) -> T:
+        """The loaded thing. Raises `Unavailable` with the reason of the last failure until it's time to try again."""
+        thing = self._thing
+        if thing is not None:
+            return thing
+        with self._lock:
+            if self._thing is not None:
+                return self._thing
+            if self._problem and self._clock() < self._again:
+                raise Unavailable(self._problem, hint=self._hint)
+            try:
+                self._thing = self._load()
+            except Exception as error:
+                self._remember(error)
+                raise Unavailable(self._problem, hint=self._hint) from error
+            self._problem = self._hint = ""
+            self._wait = FIRST_WAIT
+            return self._thing
+
+    def peek(self) -> T | None:
+        """The thing where it is loaded already."""
+        return self._thing
+
+    def problem(self) -> str:
+        """Why the last load failed; empty where it didn't."""
+        return self._problem
+
+    def reset(self) -> None:
+        """Forget the failure: the next `get` tries again at once."""
+        with self._lock:
+            self._problem = self._hint = ""
+            self._wait = FIRST_WAIT
+            self._again = float("-inf")
+
+    def _remember(self, error: Exception) -> None:
+        if isinstance(error, LibrarianError):
+            self._problem, self._hint = error.message, error.hint
+        else:
+            self._problem, self._hint = f"{type(error).__name__}: {error}", "The log holds the details."
+        self._again = self._clock() + self._wait
+        self._wait = min(2 * self._wait, LONGEST_WAIT)
+
+
+def load_embedder(
+    name: str,
+    *,
+    folder: Path | None = None,
+    provider: Literal["local", "openai", "bedrock"] = "local",
+    base_url: str | None = None,
+    api_key: str | None = None,
+    threads: int = 2,
+    max_batch: int = 8,
+) -> Embedder:
+    """The embedder of a model's name, fetched and built first where it isn't on this machine.
+
+    `folder` is where models are kept (the user's cache by default). A model of the table that belongs to a service
+    chooses that provider by itself. Raises `SetupError` or `Unavailable` with the remedy.
+    """
+    if provider == "bedrock":
+        raise SetupError("Embeddings by Bedrock aren't installed.", hint="Set embeddings.provider to local or openai.")
+    if provider == "openai" or spec_of(name).provider == "openai":
+        from .openai_embedder import OpenAIEmbedder
+
+        return OpenAIEmbedder(name, base_url=base_url, api_key=api_key)
+    from .embedder import OnnxEmbedder
+
+    home = ModelStore(folder).ensure(name)
+    return OnnxEmbedder(home, read_spec(name, home), threads=threads, max_batch=max_batch)

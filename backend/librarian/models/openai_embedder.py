@@ -1,0 +1,182 @@
+"""Embeddings by a service that speaks OpenAI's `/embeddings`: OpenAI itself, vLLM, Ollama, LM Studio, LiteLLM."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import httpx
+import numpy as np
+
+from librarian.vocabulary.errors import SetupError, Unavailable
+from librarian.vocabulary.types import ModelSpec, Vector, Vectors, Window
+
+from . import windowing
+from .table import LONGEST, known, spec_of
+
+OPENAI = "https://api.openai.com/v1"
+_BATCH = 64  #: texts a request; services allow 2,048 but answer later and fail dearer
+_ATTEMPTS = 4
+_FIRST_PAUSE_S = 0.5
+_LONGEST_PAUSE_S = 20.0
+#: The service's own tokenizer isn't here. Pieces of at most four letters, single marks and single characters of
+#: scripts without spaces are no fewer than its tokens, for text in any language.
+_PIECE = re.compile(r"[A-Za-z]{1,4}|\d{1,2}|[^\W\dA-Za-z]|[^\w\s]|_")
+
+
+class OpenAIEmbedder:
+    """Text to unit vectors over HTTP.
+
+    `timeout_s` is for one request. Rate limits and failing servers are tried again, up to four times in all, after the
+    pause that the service asks for (20 s at most); `wait` may end a pause early by returning True. Raises `SetupError`
+    for a key that is refused or missing and a model that isn't there, `Unavailable` for the rest, each in one sentence.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        dimension: int | None = None,
+        timeout_s: float = 30.0,
+        wait: Callable[[float], bool] | None = None,
+    ) -> None:
+        self._url = (base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI).rstrip("/")
+        key = api_key or os.environ.get("OPENAI_API_KEY") or ""
+        if not key and self._url == OPENAI:
+            raise SetupError("There is no key for OpenAI's embeddings.", hint="Set OPENAI_API_KEY.")
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._client = httpx.Client(timeout=httpx.Timeout(timeout_s, connect=5.0), headers=headers)
+        self._wait = wait or threading.Event().wait
+        row = spec_of(name) if name in known() else ModelSpec(name, 0, LONGEST, provider="openai")
+        self.spec = row
+        if dimension or not row.dimension:
+            found = dimension or self._request(["dimension"]).shape[1]
+            self.spec = ModelSpec(name, found, row.max_tokens, row.query_prefix, row.passage_prefix,
+                                  languages=row.languages, provider="openai")  # fmt: skip
+
+    @property
+    def fingerprint(self) -> str:
+        """Model and place: two services may call different models by one name."""
+        place = hashlib.sha256(self._url.encode()).hexdigest()[:8]
+        return f"{self.spec.name};openai;{self.spec.dimension};{self.spec.max_tokens};{place}"
+
+    @property
+    def backend(self) -> str:
+        return "openai"
+
+    @property
+    def device(self) -> str:
+        return "remote"
+
+    def windows(self, prefix: str, text: str) -> list[Window]:
+        """Windows sized by an estimate that never counts fewer tokens than there are."""
+        return windowing.cut(prefix, text, _places, self.spec.max_tokens)
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """Shape (len(texts), dimension), unit length."""
+        prefixed = [self.spec.passage_prefix + text for text in texts]
+        parts = [self._request(prefixed[at : at + _BATCH]) for at in range(0, len(prefixed), _BATCH)]
+        return np.concatenate(parts) if parts else np.zeros((0, self.spec.dimension), dtype=np.float32)
+
+    def embed_query(self, text: str) -> Vector:
+        """Shape (dimension,), unit length."""
+        vector: Vector = self._request([self.spec.query_prefix + text])[0]
+        return vector
+
+    def close(self) -> None:
+        self._client.close()
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _request(self, texts: Sequence[str]) -> Vectors:
+        body: dict[str, object] = {"model": self.spec.name, "input": [text or " " for text in texts]}
+        pause = _FIRST_PAUSE_S
+        for attempt in range(1, _ATTEMPTS + 1):
+            answer: httpx.Response | None = None
+            try:
+                answer = self._client.post(f"{self._url}/embeddings", json=body)
+            except httpx.TransportError as error:
+                problem = Unavailable(
+                    f"The embedding service at {self._url} can't be reached ({error or type(error).__name__}).",
+                    hint="Check the network and embeddings.base_url.",
+                )
+            else:
+                if answer.status_code == 200:
+                    return self._vectors(answer, len(texts))
+                problem = self._refused(answer)
+            if attempt == _ATTEMPTS or self._wait(_pause_of(answer, pause)):
+                raise problem
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
+        raise AssertionError("unreachable")
+
+    def _refused(self, answer: httpx.Response) -> Unavailable:
+        """What to raise after the last attempt; raises at once where trying again is useless."""
+        said = _message(answer)
+        if answer.status_code in (401, 403):
+            raise SetupError(f"{self._url} refuses the key ({said}).", hint="Check OPENAI_API_KEY.")
+        if answer.status_code == 404:
+            raise SetupError(
+                f"{self._url} has no model '{self.spec.name}' ({said}).", hint="Check embeddings.model and base_url."
+            )
+        if answer.status_code == 429:
+            if "insufficient_quota" in answer.text:
+                raise Unavailable(f"The quota of {self._url} is used up ({said}).", hint="Check the account's billing.")
+            return Unavailable(f"{self._url} limits the rate of requests ({said}).", hint="Try again in a minute.")
+        if answer.status_code >= 500 or answer.status_code == 408:
+            return Unavailable(
+                f"The embedding service at {self._url} fails with {answer.status_code} ({said}).",
+                hint="Try again later.",
+            )
+        raise Unavailable(
+            f"The embedding service at {self._url} refuses the request with {answer.status_code} ({said}).",
+            hint="Check embeddings.model and the service's log.",
+        )
+
+    def _vectors(self, answer: httpx.Response, count: int) -> Vectors:
+        try:
+            data: list[dict[str, Any]] = answer.json()["data"]
+            rows = sorted(data, key=lambda item: int(item.get("index", 0)))
+            vectors = np.array([row["embedding"] for row in rows], dtype=np.float32)
+        except (ValueError, KeyError, TypeError) as error:
+            raise Unavailable(
+                f"{self._url} answers with something that isn't embeddings ({error!r}).",
+                hint="Check embeddings.base_url.",
+            ) from error
+        wanted = (count, self.spec.dimension or (vectors.shape[1] if vectors.ndim == 2 else 0))
+        if vectors.shape != wanted:
+            raise SetupError(
+                f"'{self.spec.name}' gives vectors of shape {vectors.shape}, not {wanted}.",
+                hint="Correct embeddings.dimension.",
+            )
+        unit: Vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        return unit
+
+
+def _places(text: str) -> list[tuple[int, int]]:
+    return [found.span() for found in _PIECE.finditer(text)]
+
+
+def _pause_of(answer: httpx.Response | None, pause: float) -> float:
+    """Seconds to wait: what `Retry-After` asks for, else `pause`."""
+    asked = answer.headers.get("retry-after", "") if answer is not None else ""
+    try:
+        return min(max(float(asked), 0.0), _LONGEST_PAUSE_S)
+    except ValueError:
+        return pause
+
+
+def _message(answer: httpx.Response) -> str:
+    """The service's own words, one line."""
+    try:
+        found = answer.json()["error"]
+        said = found["message"] if isinstance(found, dict) else found
+    except (ValueError, KeyError, TypeError):
+        said = answer.text
+    lines = str(said).strip().splitlines()
+    return lines[0][:200].rstrip(".") if lines else f"HTTP {answer.status_code}"

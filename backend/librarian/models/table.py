@@ -1,0 +1,142 @@
+"""What must be known to embed with a model: dimension, limit, instructions, pooling. One row per model.
+
+Limits and instructions are those of the model cards; a limit above 512 tokens is lowered to 512, since a chunk has no
+more than about 400.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal
+
+from librarian.vocabulary.errors import SetupError
+from librarian.vocabulary.types import ModelSpec
+
+DEFAULT = "all-MiniLM-L6-v2"
+LONGEST = 512
+
+_MANY = ("en", "de", "fr", "es", "it", "nl", "pt", "ru", "sv", "pl", "tr", "ar", "hi", "th", "zh", "ja", "ko", "…")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A model with the place it is published at; an empty `hub` where it's reached by its own service."""
+
+    spec: ModelSpec
+    hub: str
+
+
+_ROWS = (
+    Row(ModelSpec(DEFAULT, 384, 256), "sentence-transformers/all-MiniLM-L6-v2"),
+    Row(ModelSpec("all-mpnet-base-v2", 768, 384), "sentence-transformers/all-mpnet-base-v2"),
+    Row(ModelSpec("multi-qa-MiniLM-L6-cos-v1", 384, 512), "sentence-transformers/multi-qa-MiniLM-L6-cos-v1"),
+    Row(ModelSpec("e5-large-v2", 1024, 512, "query: ", "passage: "), "intfloat/e5-large-v2"),
+    Row(
+        ModelSpec("multilingual-e5-small", 384, 512, "query: ", "passage: ", languages=_MANY),
+        "intfloat/multilingual-e5-small",
+    ),
+    Row(
+        ModelSpec(
+            "bge-small-en-v1.5", 384, 512, "Represent this sentence for searching relevant passages: ", pooling="cls"
+        ),
+        "BAAI/bge-small-en-v1.5",
+    ),
+    Row(
+        ModelSpec(
+            "Qwen3-Embedding-0.6B",
+            1024,
+            LONGEST,
+            "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:",
+            pooling="last",
+            languages=_MANY,
+        ),
+        "Qwen/Qwen3-Embedding-0.6B",
+    ),
+    Row(ModelSpec("text-embedding-3-small", 1536, LONGEST, languages=_MANY, provider="openai"), ""),
+    Row(ModelSpec("text-embedding-3-large", 3072, LONGEST, languages=_MANY, provider="openai"), ""),
+)
+_BY_NAME = {key.lower(): row for row in _ROWS for key in (row.spec.name, row.hub) if key}
+
+
+def known() -> tuple[str, ...]:
+    """Names of the table, the default first."""
+    return tuple(row.spec.name for row in _ROWS)
+
+
+def spec_of(name: str) -> ModelSpec:
+    """The row of a model, by its short or its hub name in any case.
+
+    A hub name or folder that has no row gets dimension 0: what it is like is known once it has been fetched
+    (`read_spec`). Raises `SetupError` for a bare name without a row, with the nearest one.
+    """
+    row = _BY_NAME.get(name.lower())
+    if row is not None:
+        return row.spec
+    if "/" in name or Path(name).expanduser().is_dir():
+        return ModelSpec(name, 0, LONGEST)
+    near = get_close_matches(name.lower(), _BY_NAME, n=1, cutoff=0.4)
+    nearest = f"Nearest: '{_BY_NAME[near[0]].spec.name}'. " if near else ""
+    raise SetupError(
+        f"No embedding model '{name}'.",
+        hint=f"{nearest}Known: {', '.join(known())}; any other by its hub name (owner/name) or folder.",
+    )
+
+
+def hub_name(name: str) -> str:
+    """Where a model is published; the name itself where it has no row."""
+    row = _BY_NAME.get(name.lower())
+    return row.hub if row else name
+
+
+def read_spec(name: str, folder: Path) -> ModelSpec:
+    """The row of a model, or for one without a row what its files say.
+
+    Reads `config.json` (width, limit), `sentence_bert_config.json` (limit), `1_Pooling/config.json` (pooling) and
+    `config_sentence_transformers.json` (instructions), each where it is there. Raises `SetupError` without the first.
+    """
+    spec = spec_of(name)
+    if spec.dimension:
+        return spec
+    config = read_json(folder / "config.json")
+    if not config:
+        raise SetupError(f"The model '{name}' has no config.json.", hint="Choose a sentence-transformers model.")
+    dimension = config.get("hidden_size") or config.get("dim") or config.get("d_model")
+    if not isinstance(dimension, int):
+        raise SetupError(f"The config.json of '{name}' names no hidden_size.", hint="Choose another model.")
+    limit = read_json(folder / "sentence_bert_config.json").get("max_seq_length")
+    if not isinstance(limit, int):
+        limit = config.get("max_position_embeddings")
+        limit = limit - 2 if isinstance(limit, int) and "roberta" in str(config.get("model_type")) else limit
+    prompts = read_json(folder / "config_sentence_transformers.json").get("prompts")
+    prompts = prompts if isinstance(prompts, dict) else {}
+    return replace(
+        spec,
+        dimension=dimension,
+        max_tokens=min(limit, LONGEST) if isinstance(limit, int) else LONGEST,
+        query_prefix=str(prompts.get("query") or ""),
+        passage_prefix=str(prompts.get("passage") or prompts.get("document") or ""),
+        pooling=_pooling(read_json(folder / "1_Pooling" / "config.json")),
+    )
+
+
+def _pooling(config: Mapping[str, Any]) -> Literal["mean", "cls", "last"]:
+    if config.get("pooling_mode_cls_token"):
+        return "cls"
+    return "last" if config.get("pooling_mode_lasttoken") else "mean"
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """An object of a JSON file, empty where there is none. Raises `SetupError` where it isn't JSON."""
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise SetupError(
+            f"{path.name} can't be read ({error}).", hint="Delete its folder and fetch it again."
+        ) from error
+    return found if isinstance(found, dict) else {}
