@@ -41,7 +41,7 @@ from .catalog_rows import (
     stored_chunk,
     text_row,
 )
-from .catalog_schema import connect, damaged, open_writer
+from .catalog_schema import connect, explained, open_writer
 from .columns import LoadedColumns, load_columns, updated_columns
 
 log = logging.getLogger(__name__)
@@ -49,8 +49,7 @@ log = logging.getLogger(__name__)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 _CHUNK_COLUMNS_OF_C = ", ".join(f"c.{name.strip()}" for name in CHUNK_COLUMNS.split(","))
-_RELOAD_SHARE = 0.25  # columns of more changed documents than this are read anew
-_RELOAD_LEAST = 100
+_LONGEST_LOG = 1000
 
 
 def _insert(table: str, columns: str) -> str:
@@ -81,7 +80,8 @@ class SqliteCatalog:
         self._pool_lock = RLock()
         self._columns: LoadedColumns | None = None
         self._columns_lock = RLock()
-        self._changed: set[int] = set()
+        self._columns_at = 0
+        self._log: dict[int, frozenset[int]] = {}
         self._embedded_below: dict[str, int] = {}
         self.identity: str = self._writer.execute("SELECT value FROM meta WHERE key = 'identity'").fetchone()[0]
 
@@ -94,24 +94,24 @@ class SqliteCatalog:
             yield reader
 
     def columns(self) -> LoadedColumns:
-        """The columns of the newest generation: kept, and brought up to date by what changed since."""
-        with self._columns_lock:
-            with self._write_lock:
-                changed, self._changed = self._changed, set()
-            try:
-                with self._reading() as (connection, reader):
-                    columns = self._columns
-                    if columns is None or len(changed) > _RELOAD_SHARE * columns.documents + _RELOAD_LEAST:
-                        columns = load_columns(connection, reader.generation, self._shared_products)
-                    elif changed:
-                        columns = updated_columns(columns, connection, reader.generation, changed)
-                    elif columns.generation != reader.generation:
-                        columns = replace(columns, generation=reader.generation)
-            except BaseException:
-                with self._write_lock:
-                    self._changed |= changed
-                raise
-            self._columns = columns
+        """The columns of what is committed: kept, and brought up to date by what changed since."""
+        with self._columns_lock, self._reading() as (connection, reader):
+            changes = int(reader.meta("changes", "0"))
+            columns = self._columns
+            # The write log says which documents each of the changes since then touched. It lacks those that another
+            # process made, and is cut when it grows long: then everything is read anew.
+            touched = [self._log.get(number) for number in range(self._columns_at + 1, changes + 1)]
+            known = [ids for ids in touched if ids is not None]
+            changed = frozenset().union(*known)
+            if columns is None or len(known) < len(touched) or len(changed) > _most_changed(columns.documents):
+                columns = load_columns(connection, reader.generation, self._shared_products)
+            elif changed:
+                columns = updated_columns(columns, connection, reader.generation, changed)
+            elif columns.generation != reader.generation:
+                columns = replace(columns, generation=reader.generation)
+            self._columns, self._columns_at = columns, changes
+            for number in [number for number in list(self._log) if number <= changes]:
+                del self._log[number]
             return columns
 
     # -- writing ---------------------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ class SqliteCatalog:
                 documents, chunks = _drop(connection, path)
                 doc_ids += documents
                 chunk_ids += chunks
-            self._changed.update(doc_ids)
+            self._note(connection, doc_ids)
         return doc_ids, chunk_ids
 
     def move(self, old: str, new: SourceFile, *, title: str | None = None) -> int | None:
@@ -160,7 +160,7 @@ class SqliteCatalog:
                 (new.file_path, new.product, new.component, new.size, new.mtime_ns, title, doc_id),
             )
             connection.execute("DELETE FROM failures WHERE file_path = ?", (new.file_path,))
-            self._changed.add(doc_id)
+            self._note(connection, [doc_id])
             return doc_id
 
     def touch(self, file_path: str, size: int, mtime_ns: int) -> None:
@@ -287,7 +287,7 @@ class SqliteCatalog:
             connection.execute("BEGIN")
             yield connection, SqliteCatalogReader(connection, self._shared_products)
         except sqlite3.DatabaseError as error:
-            raise _explained(self._path, error) from error
+            raise explained(self._path, error) from error
         finally:
             if connection is not None:
                 connection.rollback()
@@ -309,7 +309,7 @@ class SqliteCatalog:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 if isinstance(error, sqlite3.DatabaseError):
-                    raise _explained(self._path, error) from error
+                    raise explained(self._path, error) from error
                 raise
 
     def _put(self, results: Sequence[ReadResult]) -> list[Stored]:
@@ -333,11 +333,24 @@ class SqliteCatalog:
                 stored.append(
                     Stored(doc_id, tuple(range(first, chunk_id + 1)), tuple(dropped_docs), tuple(dropped_chunks))
                 )
-        with self._write_lock:
-            for each in stored:
-                self._changed.add(each.doc_id)
-                self._changed.update(each.dropped_doc_ids)
+            self._note(connection, [n for each in stored for n in (each.doc_id, *each.dropped_doc_ids)])
         return stored
+
+    def _note(self, connection: sqlite3.Connection, doc_ids: Sequence[int]) -> None:
+        """Count the change in its own transaction, so that a snapshot tells exactly which changes it holds."""
+        if not doc_ids:
+            return
+        row = connection.execute(
+            "UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'changes' RETURNING value"
+        ).fetchone()
+        if len(self._log) >= _LONGEST_LOG:
+            self._log.clear()
+        self._log[int(row[0])] = frozenset(doc_ids)
+
+
+def _most_changed(documents: int) -> int:
+    """Above so many changed documents, reading all columns anew is no slower than bringing them up to date."""
+    return 100 + documents // 4
 
 
 def _last_id(connection: sqlite3.Connection, table: str) -> int:
@@ -357,15 +370,6 @@ def _drop(connection: sqlite3.Connection, file_path: str) -> tuple[list[int], li
 
 def _titled(title: str, title_in_text: bool) -> Document:
     return Document("", "", "", "document", "", title, "", title_in_text=title_in_text)
-
-
-def _explained(path: Path, error: sqlite3.DatabaseError) -> Exception:
-    """The error to raise: a damaged file and a full disk are no bugs, a wrong statement is one."""
-    if isinstance(error, sqlite3.OperationalError):
-        return Unavailable(
-            f"The catalog {path} can't be used: {error}.", hint="Check its disk: free space, permissions."
-        )
-    return damaged(path, error) if type(error) is sqlite3.DatabaseError else error
 
 
 def _encodable(result: ReadResult) -> ReadResult:

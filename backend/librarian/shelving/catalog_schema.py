@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from librarian.vocabulary.errors import Damaged, SetupError
+from librarian.vocabulary.errors import Damaged, SetupError, Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +92,9 @@ def create_tables(connection: sqlite3.Connection) -> None:
             mtime_ns INTEGER NOT NULL) WITHOUT ROWID""",
     ):
         connection.execute(statement)
-    connection.execute("INSERT INTO meta VALUES ('generation', '0'), ('identity', ?)", (uuid.uuid4().hex,))
+    connection.execute(
+        "INSERT INTO meta VALUES ('generation', '0'), ('changes', '0'), ('identity', ?)", (uuid.uuid4().hex,)
+    )
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
@@ -119,34 +121,41 @@ def open_writer(path: Path) -> sqlite3.Connection:
     try:
         connection = connect(path)
     except sqlite3.DatabaseError as error:
-        raise damaged(path, error) from error
+        raise _opening(path, error) from error
     try:
         _check(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA journal_size_limit = 67108864")
         _migrate(connection)
-    except sqlite3.OperationalError as error:
-        connection.close()
-        raise SetupError(
-            f"The catalog {path} can't be opened: {error}.",
-            hint="Check that the folder is writable, has free space and is used by one Librarian only.",
-        ) from error
     except sqlite3.DatabaseError as error:
         connection.close()
-        raise damaged(path, error) from error
+        raise _opening(path, error) from error
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def damaged(path: Path, error: Exception) -> Damaged:
-    """The error for a catalog that SQLite can't read."""
-    return Damaged(
-        f"The catalog {path} is damaged: {error}.",
-        hint="Run `librarian index --rebuild`: it is made again from the files; vectors that are kept are used again.",
-    )
+def explained(path: Path, error: sqlite3.DatabaseError) -> Exception:
+    """The error to raise: a full disk and a damaged file are no bugs; a wrong statement is one, and stays as it is."""
+    if isinstance(error, sqlite3.OperationalError):
+        return Unavailable(f"The catalog {path} can't be used: {error}.", hint="Check free space and permissions.")
+    if type(error) is sqlite3.DatabaseError:
+        return Damaged(
+            f"The catalog {path} is damaged: {error}.",
+            hint="Run `librarian index --rebuild`: it is made again from the files, and kept vectors are used again.",
+        )
+    return error
+
+
+def _opening(path: Path, error: sqlite3.DatabaseError) -> Exception:
+    if isinstance(error, sqlite3.OperationalError):
+        return SetupError(
+            f"The catalog {path} can't be opened: {error}.",
+            hint="Check that its folder is writable, has free space and is used by one Librarian only.",
+        )
+    return explained(path, error)
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:

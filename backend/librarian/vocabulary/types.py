@@ -277,11 +277,11 @@ class Selection:
     """Which chunks may be answered with, in both notations: the filters, and a mask over chunk ids.
 
     `mask` has shape (highest chunk id + 1,), dtype bool; None where everything passes. `count` is the number of
-    chunks that pass. `doc_ids` are the documents that pass, ascending; None where all do. A mask
-    without filters picks single chunks of these documents. `allowed` names, for each
-    filter on product, component, file_type, doc_type, language, kind or tags, the stored values that it lets through
-    (any of), and `modified` the microseconds since 1970 between which, inclusive, a date filter lets pass: for indexes
-    that filter by value; `complete` says that these alone make the selection.
+    chunks that pass. `doc_ids` are the documents that pass, ascending; None where all do; a mask without filters picks
+    single chunks of them. `allowed` names, for each filter on product, component, file_type, doc_type, language, kind
+    or tags, the stored values that it lets through (any of), and `modified` the microseconds since 1970 between which,
+    inclusive, a date filter lets pass: for indexes that filter by value; `complete` says that these alone make the
+    selection.
     """
 
     filters: Filters

@@ -1,0 +1,658 @@
+"""What every `Catalog` promises, as tests: subclass `CatalogContract` and say how to open one in a folder.
+
+* What is put comes back equal, field by field; a put replaces what its path held and names the ids it dropped.
+* Ids are never given twice, not even after everything was removed and the catalog was opened again.
+* A read transaction sees one committed state, whatever is written meanwhile.
+* A chunk is pending for a model until it is marked; moving and touching a document keeps its ids and its vectors.
+* Columns brought up to date after any puts, moves and removals equal columns loaded anew, and select exactly the chunks
+  that a plain reading of the filters selects.
+* Generations only grow; failures, fingerprints and identity outlive closing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from librarian.vocabulary.errors import CallerError
+from librarian.vocabulary.protocols import Catalog
+from librarian.vocabulary.types import (
+    WINDOWS_PER_CHUNK,
+    Attachment,
+    Block,
+    Chunk,
+    Document,
+    Email,
+    Excluded,
+    Failure,
+    Filters,
+    Heading,
+    Link,
+    ReadResult,
+    SourceFile,
+    embedding_prefix,
+)
+
+PRODUCTS = ("alpha", "Alpha", "beta", "shared")
+COMPONENTS = ("api", "API", "general")
+TAGS = ("howto", "Howto", "old")
+SENDERS = ("Ann Lee <ann@example.org>", "bob@example.org", "Éva <eva@example.org>")
+DATES = ("", "2026-01-31T00:00:00Z", "2026-01-31T23:59:59.999999+00:00", "2026-02-01", "2025-06-01T12:00:00+02:00")
+
+
+def document(path: str = "alpha/api/a.md", text: str = "One two.\n\nThree four.", **changes: object) -> Document:
+    """A small document whose hash follows from its text."""
+    parts = path.split("/")
+    made = Document(
+        file_path=path,
+        product=parts[0],
+        component=parts[1] if len(parts) > 2 else "general",
+        kind="document",
+        file_type=f".{path.rsplit('.', 1)[-1]}",
+        title=parts[-1],
+        text=text,
+        size=len(text),
+        mtime_ns=1,
+        content_hash=hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(),
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def mail(path: str, *, thread: str, sender: str = "", subject: str = "", date: str = "", attached: int = 0) -> Document:
+    attachments = tuple(Attachment(f"{n}.pdf", "application/pdf", 10 + n) for n in range(attached))
+    email = Email(subject, sender, date=date or None, thread_id=thread, message_id=path, attachments=attachments)
+    return document(path, f"A mail: {path}", kind="email", email=email, last_modified=date)
+
+
+def result(made: Document, size: int = 7) -> ReadResult:
+    """The document cut every `size` characters."""
+    chunks = []
+    for ordinal, start in enumerate(range(0, len(made.text), size)):
+        text = made.text[start : start + size]
+        digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+        chunks.append(Chunk(ordinal, start, start + len(text), text, ("Guide", f"Part {ordinal}"), 2, hash=digest))
+    return ReadResult(made, tuple(chunks), ())
+
+
+def source(path: str, size: int = 1, mtime_ns: int = 2) -> SourceFile:
+    parts = path.split("/")
+    return SourceFile(f"/root/{path}", path, parts[0], parts[1] if len(parts) > 2 else "general", size, mtime_ns)
+
+
+FULL = document(
+    "alpha/api/full.md",
+    "# Title\n\nText with \u2603 and | a | table |\n",
+    headings=(Heading(1, "Title", 1, 0), Heading(2, "Page", 3, 9, page=2)),
+    blocks=(Block("heading", 0, 7), Block("table", 9, 20, header_end=12)),
+    page_starts=(0, 9),
+    excluded=(Excluded(9, 13, "quote"),),
+    links=(Link("see", "../b.md#x", 9),),
+    doc_type="guide",
+    tags=("howto", "old"),
+    language="en",
+    encoding="latin-1",
+    encoding_confidence=0.73,
+    summary="What it says.",
+    last_modified="2026-01-31T10:00:00Z",
+    title_in_text=False,
+    front_matter={"weight": 3, "nested": {"a": [1, None]}},
+    notes=("no text layer",),
+)
+FULL_MAIL = document(
+    "beta/mail/full.eml",
+    "Hello.",
+    kind="email",
+    last_modified="2026-01-30T10:00:00Z",
+    email=Email(
+        subject="Re: Plan",
+        sender="Ann <ann@example.org>",
+        to=("bob@example.org", "c@example.org"),
+        cc=("d@example.org",),
+        date="2026-01-30T10:00:00Z",
+        message_id="2@example.org",
+        in_reply_to=("1@example.org",),
+        references=("0@example.org", "1@example.org"),
+        thread_id="t1",
+        attachments=(Attachment("a.pdf", "application/pdf", 12),),
+    ),
+)
+
+
+def plainly_passes(made: Document, filters: Filters, stored: Sequence[Document], shared: frozenset[str]) -> bool:
+    """The filters read word by word: the oracle for `select`."""
+
+    def named(wanted: str | None, column: str) -> bool:
+        if wanted is None:
+            return True
+        exact = any(getattr(other, column) == wanted for other in stored)
+        value = str(getattr(made, column))
+        return value == wanted if exact else value.casefold() == wanted.casefold()
+
+    def dated() -> bool:
+        if filters.modified_after is None and filters.modified_before is None:
+            return True
+        if not made.last_modified:
+            return False
+        moment = _moment(made.last_modified)
+        if filters.modified_after is not None and moment < _moment(filters.modified_after):
+            return False
+        if filters.modified_before is None:
+            return True
+        last = _moment(filters.modified_before)
+        if len(filters.modified_before) == 10:
+            return moment < last + timedelta(days=1)
+        return moment <= last
+
+    def mailed() -> bool:
+        asked = (filters.sender, filters.thread_id, filters.subject_contains, filters.has_attachments)
+        if asked == (None, None, None, None):
+            return True
+        email = made.email
+        return email is not None and (
+            (filters.sender or "").casefold() in email.sender.casefold()
+            and (filters.subject_contains or "").casefold() in email.subject.casefold()
+            and filters.thread_id in (None, email.thread_id)
+            and filters.has_attachments in (None, bool(email.attachments))
+        )
+
+    return (
+        filters.kind in (None, made.kind)
+        and (named(filters.product, "product") or (filters.product is not None and made.product in shared))
+        and named(filters.component, "component")
+        and (not filters.file_types or made.file_type in filters.file_types)
+        and filters.doc_type in (None, made.doc_type)
+        and filters.language in (None, made.language)
+        and (not filters.tags or bool({t.casefold() for t in filters.tags} & {t.casefold() for t in made.tags}))
+        and (not filters.file_paths or made.file_path in filters.file_paths)
+        and dated()
+        and mailed()
+    )
+
+
+def _moment(date: str) -> datetime:
+    moment = datetime.fromisoformat(date)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def maybe(*values: object) -> st.SearchStrategy[object]:
+    return st.one_of(st.none(), st.sampled_from(values))
+
+
+documents = st.builds(
+    lambda n, product, component, ending, tags, language, doc_type, date, words: document(
+        f"{product}/{component}/{n}{ending}",
+        " ".join(words),
+        tags=tuple(tags),
+        language=language,
+        doc_type=doc_type,
+        last_modified=date,
+    ),
+    st.integers(0, 5),
+    st.sampled_from(PRODUCTS),
+    st.sampled_from(COMPONENTS),
+    st.sampled_from((".md", ".txt")),
+    st.lists(st.sampled_from(TAGS), unique=True, max_size=2),
+    st.sampled_from(("", "en", "de")),
+    st.sampled_from(("guide", "api")),
+    st.sampled_from(DATES),
+    st.lists(st.sampled_from(("one", "two", "three")), max_size=6),
+)
+mails = st.builds(
+    lambda n, product, thread, sender, subject, date, attached: mail(
+        f"{product}/mail/{n}.eml", thread=thread, sender=sender, subject=subject, date=date, attached=attached
+    ),
+    st.integers(0, 5),
+    st.sampled_from(PRODUCTS),
+    st.sampled_from(("", "t1", "t2")),
+    st.sampled_from(SENDERS),
+    st.sampled_from(("Re: Release plan", "Lunch", "STRASSE")),
+    st.sampled_from(DATES),
+    st.integers(0, 1),
+)
+filters = st.builds(
+    Filters,
+    kind=maybe("document", "email"),
+    product=maybe("alpha", "ALPHA", "beta", "unknown"),
+    component=maybe("api", "Api", "general"),
+    file_types=st.sampled_from(((), (), (".md",), (".md", ".eml"))),
+    doc_type=maybe("guide", "api"),
+    tags=st.sampled_from(((), (), ("howto",), ("OLD", "unknown"))),
+    language=maybe("en", "fr"),
+    modified_after=maybe("2026-01-31", "2026-01-31T23:59:59.999999Z", "2025-06-01T10:00:00Z"),
+    modified_before=maybe("2026-01-31", "2026-01-31T00:00:00", "2026-02-01T00:00:00Z"),
+    sender=maybe("ANN", "éva", "example.org"),
+    thread_id=maybe("t1", "t9"),
+    subject_contains=maybe("plan", "straße"),
+    has_attachments=maybe(True, False),
+    file_paths=st.sampled_from(((), (), (), ("alpha/api/1.md", "beta/mail/2.eml", "nowhere.md"))),
+)
+sparse_filters = st.builds(
+    lambda full, kept: Filters(**{name: getattr(full, name) for name in kept}),
+    filters,
+    st.sets(st.sampled_from(list(Filters.__dataclass_fields__)), max_size=3),
+)
+
+
+class CatalogContract:
+    """Subclass, and return a new or reopened catalog for the folder."""
+
+    def open(self, folder: Path, shared_products: Sequence[str] = ()) -> Catalog:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def catalog(self, tmp_path: Path) -> Iterator[Catalog]:
+        opened = self.open(tmp_path)
+        yield opened
+        opened.close()
+
+    # -- what is put comes back ------------------------------------------------------------------------------------
+
+    def test_a_document_comes_back_equal(self, catalog: Catalog) -> None:
+        (stored,) = catalog.put([result(FULL)])
+        with catalog.read() as reader:
+            found = reader.documents([stored.doc_id], text=True)[stored.doc_id]
+            by_path = reader.document_by_path(FULL.file_path)
+        assert found.document == FULL
+        assert found.chunk_count == len(stored.chunk_ids)
+        assert found.indexed_at
+        assert by_path == found
+
+    def test_a_mail_comes_back_equal(self, catalog: Catalog) -> None:
+        catalog.put([result(FULL_MAIL)])
+        with catalog.read() as reader:
+            found = reader.document_by_path(FULL_MAIL.file_path)
+        assert found is not None
+        assert found.document == FULL_MAIL
+
+    def test_without_text_a_document_keeps_what_describes_it(self, catalog: Catalog) -> None:
+        (stored,) = catalog.put([result(FULL)])
+        with catalog.read() as reader:
+            found = reader.documents([stored.doc_id])[stored.doc_id].document
+        bare = replace(FULL, text="", blocks=(), page_starts=(), excluded=(), links=(), front_matter={})
+        assert found == bare
+
+    def test_chunks_come_back_equal_by_id_and_in_order(self, catalog: Catalog) -> None:
+        put = result(FULL)
+        (stored,) = catalog.put([put])
+        with catalog.read() as reader:
+            by_id = reader.chunks([*reversed(stored.chunk_ids), 999])
+            in_order = reader.chunks_of(stored.doc_id)
+        assert [by_id[n].chunk for n in stored.chunk_ids] == list(put.chunks)
+        assert [each.chunk for each in in_order] == list(put.chunks)
+        assert {each.doc_id for each in in_order} == {stored.doc_id}
+        assert 999 not in by_id
+
+    def test_what_is_unknown_is_missing(self, catalog: Catalog) -> None:
+        with catalog.read() as reader:
+            assert reader.documents([1]) == {}
+            assert reader.chunks([]) == {}
+            assert reader.chunks_of(1) == []
+            assert reader.document_by_path("alpha/api/none.md") is None
+            assert reader.thread("t") == []
+            assert reader.products() == {}
+            assert reader.meta("nothing", "else") == "else"
+            assert reader.count().chunks == 0
+        assert catalog.columns().select(Filters()).count == 0
+        assert catalog.columns().select(Filters(product="x")).count == 0
+        assert catalog.remove(["alpha/none.md"]) == ([], [])
+
+    def test_half_a_surrogate_pair_is_stored_as_a_replacement_character(self, catalog: Catalog) -> None:
+        (stored,) = catalog.put([result(document(text="ab\udc80cd"), size=10)])
+        with catalog.read() as reader:
+            assert [each.chunk.text for each in reader.chunks_of(stored.doc_id)] == ["ab\ufffdcd"]
+        assert catalog.verify() == []
+
+    # -- replacing, removing, moving -------------------------------------------------------------------------------
+
+    def test_a_put_replaces_what_its_path_held_and_says_so(self, catalog: Catalog) -> None:
+        (first,) = catalog.put([result(document(text="old text here"))])
+        (second,) = catalog.put([result(document(text="new"))])
+        assert (first.dropped_doc_ids, first.dropped_chunk_ids) == ((), ())
+        assert second.dropped_doc_ids == (first.doc_id,)
+        assert second.dropped_chunk_ids == first.chunk_ids
+        with catalog.read() as reader:
+            assert reader.chunks(first.chunk_ids) == {}
+            assert reader.count().documents == 1
+
+    def test_one_put_may_hold_a_path_twice_and_the_last_wins(self, catalog: Catalog) -> None:
+        first, second = catalog.put([result(document(text="a")), result(document(text="b"))])
+        assert second.dropped_doc_ids == (first.doc_id,)
+        with catalog.read() as reader:
+            found = reader.document_by_path("alpha/api/a.md")
+        assert found is not None
+        assert found.document.text == "b"
+
+    def test_removing_names_what_was_dropped(self, catalog: Catalog) -> None:
+        stored = catalog.put([result(document("alpha/api/a.md")), result(document("alpha/api/b.md"))])
+        doc_ids, chunk_ids = catalog.remove(["alpha/api/b.md", "alpha/api/unknown.md"])
+        assert doc_ids == [stored[1].doc_id]
+        assert tuple(chunk_ids) == stored[1].chunk_ids
+
+    def test_ids_are_never_given_twice(self, tmp_path: Path) -> None:
+        doc_ids: set[int] = set()
+        chunk_ids: set[int] = set()
+        for turn in range(3):
+            catalog = self.open(tmp_path)
+            for text in ("one two three", "four"):
+                (stored,) = catalog.put([result(document(text=f"{text} {turn}"))])
+                assert stored.doc_id not in doc_ids
+                assert chunk_ids.isdisjoint(stored.chunk_ids)
+                doc_ids.add(stored.doc_id)
+                chunk_ids.update(stored.chunk_ids)
+            catalog.remove(["alpha/api/a.md"])
+            catalog.close()
+
+    def test_a_failing_put_leaves_everything_as_it_was(self, catalog: Catalog) -> None:
+        catalog.put([result(document(text="stays"))])
+        broken = result(document(text="broken"))
+        twice = replace(broken, chunks=(broken.chunks[0], broken.chunks[0]))
+        with pytest.raises(Exception):  # noqa: B017 - each storage has its own error for a broken constraint
+            catalog.put([result(document("alpha/api/b.md")), twice])
+        with catalog.read() as reader:
+            assert [each.document.file_path for each in reader.iter_documents()] == ["alpha/api/a.md"]
+        assert catalog.columns().select(Filters()).count == 1
+
+    def test_moving_keeps_ids_and_embedded_windows(self, catalog: Catalog) -> None:
+        (stored,) = catalog.put([result(document())])
+        catalog.mark_embedded("m", {n: ["h"] for n in stored.chunk_ids})
+        moved = catalog.move("alpha/api/a.md", source("beta/general/b.md", 9, 8), title="b.md")
+        assert moved == stored.doc_id
+        assert catalog.pending("m", 10) == []
+        with catalog.read() as reader:
+            found = reader.document_by_path("beta/general/b.md")
+            assert reader.document_by_path("alpha/api/a.md") is None
+        assert found is not None
+        assert (found.document.product, found.document.title) == ("beta", "b.md")
+        assert catalog.known() == {"beta/general/b.md": (9, 8, document().content_hash)}
+        assert catalog.columns().select(Filters(product="alpha")).count == 0
+        assert catalog.columns().select(Filters(product="beta", file_paths=("beta/general/b.md",))).mask is None
+
+    def test_moving_needs_a_known_and_a_free_path(self, catalog: Catalog) -> None:
+        catalog.put([result(document("alpha/api/a.md")), result(document("alpha/api/b.md"))])
+        assert catalog.move("alpha/api/none.md", source("alpha/api/c.md")) is None
+        assert catalog.move("alpha/api/a.md", source("alpha/api/b.md")) is None
+        assert catalog.move("alpha/api/a.md", source("alpha/api/a.md")) is not None
+
+    def test_touching_changes_what_is_known_and_nothing_else(self, catalog: Catalog) -> None:
+        (stored,) = catalog.put([result(document())])
+        catalog.touch("alpha/api/a.md", 77, 88)
+        assert catalog.known() == {"alpha/api/a.md": (77, 88, document().content_hash)}
+        with catalog.read() as reader:
+            assert [each.chunk_id for each in reader.chunks_of(stored.doc_id)] == list(stored.chunk_ids)
+
+    # -- looking ---------------------------------------------------------------------------------------------------
+
+    def test_equal_content_under_several_paths_stays_several_documents(self, catalog: Catalog) -> None:
+        paths = ["alpha/api/a.md", "beta/api/b.md", "beta/api/c.md"]
+        stored = catalog.put([result(document(path, "the same words")) for path in paths])
+        lone = catalog.put([result(document("alpha/api/lone.md", "other words"))])[0]
+        empty = catalog.put([result(document(f"alpha/api/{n}.md", "", content_hash="")) for n in (1, 2)])
+        with catalog.read() as reader:
+            found = reader.documents([each.doc_id for each in (*stored, lone, *empty)])
+            copies = reader.copies([stored[0].chunk_ids[0], lone.chunk_ids[0]])
+        assert found[stored[0].doc_id].also_in == ("beta/api/b.md", "beta/api/c.md")
+        assert found[lone.doc_id].also_in == ()
+        assert found[empty[0].doc_id].also_in == ()
+        assert copies == {stored[0].chunk_ids[0]: ("beta/api/b.md", "beta/api/c.md")}
+
+    def test_a_thread_is_read_oldest_first(self, catalog: Catalog) -> None:
+        dates = {"b": "2026-01-02T00:00:00Z", "c": "2026-01-01T23:00:00-05:00", "a": "2026-01-01T00:00:00Z"}
+        catalog.put([result(mail(f"beta/mail/{n}.eml", thread="t", date=date)) for n, date in dates.items()])
+        catalog.put([result(mail("beta/mail/other.eml", thread="u"))])
+        with catalog.read() as reader:
+            found = reader.thread("t")
+        assert [each.document.file_path for each in found] == [f"beta/mail/{n}.eml" for n in "abc"]
+        assert all(each.document.text for each in found)
+
+    def test_counts_products_and_components(self, catalog: Catalog) -> None:
+        stored = catalog.put(
+            [
+                result(document("alpha/api/a.md")),
+                result(document("alpha/general/b.md")),
+                result(mail("beta/mail/m.eml", thread="t")),
+            ]
+        )
+        catalog.mark_embedded("m", {stored[0].chunk_ids[0]: ["h"]})
+        catalog.mark_embedded("n", {n: ["h"] for n in stored[0].chunk_ids[:2]})
+        with catalog.read() as reader:
+            assert reader.products() == {"alpha": {"api": 1, "general": 1}, "beta": {"mail": 1}}
+            count = reader.count("m")
+            assert (count.documents, count.emails, count.products) == (2, 1, 2)
+            assert count.chunks == sum(len(each.chunk_ids) for each in stored)
+            assert count.embedded_chunks == 1
+            assert count.by_product == {"alpha": 2, "beta": 1}
+            assert reader.count().embedded_chunks == 2
+            assert reader.count("unheard of").embedded_chunks == 0
+
+    def test_documents_are_listed_by_path_and_filtered(self, catalog: Catalog) -> None:
+        catalog.put([result(document(path)) for path in ("beta/api/b.md", "alpha/api/a.md", "alpha/api/c.txt")])
+        with catalog.read() as reader:
+            listed = [each.document.file_path for each in reader.iter_documents()]
+            filtered = [each.document.file_path for each in reader.iter_documents(Filters(file_types=(".md",)))]
+            all_pass = [each.document.file_path for each in reader.iter_documents(Filters(kind="document"))]
+        assert listed == all_pass == ["alpha/api/a.md", "alpha/api/c.txt", "beta/api/b.md"]
+        assert filtered == ["alpha/api/a.md", "beta/api/b.md"]
+
+    def test_failures_are_kept_until_replaced_or_read(self, catalog: Catalog) -> None:
+        failed = Failure("alpha/api/a.md", "failed", "unreadable", "why", 5, 6)
+        skipped = Failure("alpha/api/z.bin", "skipped", "binary")
+        catalog.set_failures([skipped], replace=True)
+        catalog.set_failures([failed], replace=False)
+        with catalog.read() as reader:
+            assert reader.failures() == [failed, skipped]
+        assert catalog.known() == {"alpha/api/a.md": (5, 6, "")}
+        catalog.put([result(document())])
+        with catalog.read() as reader:
+            assert reader.failures() == [skipped]
+        catalog.set_failures([], replace=True)
+        with catalog.read() as reader:
+            assert reader.failures() == []
+
+    # -- embedding -------------------------------------------------------------------------------------------------
+
+    def test_chunks_are_pending_for_each_model_until_marked(self, catalog: Catalog) -> None:
+        put = result(document(title="A guide"))
+        (stored,) = catalog.put([put])
+        pending = catalog.pending("m", 2)
+        assert [each.chunk_id for each, _ in pending] == list(stored.chunk_ids[:2])
+        assert [prefix for _, prefix in pending] == [
+            embedding_prefix(put.document, chunk.heading_path) for chunk in put.chunks[:2]
+        ]
+        catalog.mark_embedded("m", {stored.chunk_ids[0]: ["a", "b"], stored.chunk_ids[1]: [], 999: ["gone"]})
+        assert [each.chunk_id for each, _ in catalog.pending("m", 1)] == [stored.chunk_ids[2]]
+        assert [each.chunk_id for each, _ in catalog.pending("n", 1)] == [stored.chunk_ids[0]]
+        first = stored.chunk_ids[0] * WINDOWS_PER_CHUNK
+        assert list(catalog.windows("m")) == [(first, "a"), (first + 1, "b")]
+        assert list(catalog.windows("n")) == []
+
+    def test_chunks_put_later_are_pending_after_all_was_embedded(self, catalog: Catalog) -> None:
+        catalog.put([result(document())])
+        while pending := catalog.pending("m", 2):
+            catalog.mark_embedded("m", {each.chunk_id: ["h"] for each, _ in pending})
+        (later,) = catalog.put([result(document("alpha/api/b.md"))])
+        assert [each.chunk_id for each, _ in catalog.pending("m", 99)] == list(later.chunk_ids)
+        catalog.remove(["alpha/api/a.md", "alpha/api/b.md"])
+        assert list(catalog.windows("m")) == []
+
+    def test_a_forgotten_model_has_everything_pending_again(self, catalog: Catalog) -> None:
+        (stored,) = catalog.put([result(document())])
+        for model in ("m", "n"):
+            catalog.pending(model, 9)
+            catalog.mark_embedded(model, {n: ["h"] for n in stored.chunk_ids})
+        catalog.forget("m")
+        assert len(catalog.pending("m", 99)) == len(stored.chunk_ids)
+        assert catalog.pending("n", 99) == []
+        catalog.forget("never seen")
+
+    # -- states ----------------------------------------------------------------------------------------------------
+
+    def test_a_reader_sees_one_state_while_others_write(self, catalog: Catalog) -> None:
+        catalog.put([result(document(text="before"))])
+        generation = catalog.bump()
+        with catalog.read() as reader:
+            other = threading.Thread(target=lambda: (catalog.put([result(document(text="after"))]), catalog.bump()))
+            other.start()
+            other.join(30)
+            found = reader.document_by_path("alpha/api/a.md")
+            assert found is not None
+            assert found.document.text == "before"
+            assert reader.generation == generation
+            assert reader.meta("generation") == str(generation)
+        with catalog.read() as reader:
+            assert reader.generation == generation + 1
+
+    def test_threads_read_while_one_writes(self, catalog: Catalog) -> None:
+        catalog.put([result(document(text="0 0"))])
+        wrong: list[str] = []
+        done = threading.Event()
+
+        def read() -> None:
+            while not done.is_set():
+                with catalog.read() as reader:
+                    found = reader.document_by_path("alpha/api/a.md")
+                    assert found is not None
+                    texts = "".join(each.chunk.text for each in reader.chunks_of(found.doc_id))
+                    if texts != found.document.text:
+                        wrong.append(texts)
+                columns = catalog.columns()
+                if columns.select(Filters(product="alpha")).count != 1:
+                    wrong.append("columns")
+
+        readers = [threading.Thread(target=read) for _ in range(3)]
+        for reader in readers:
+            reader.start()
+        for number in range(40):
+            catalog.put([result(document(text=f"{number} {number}"))])
+            catalog.bump()
+        done.set()
+        for reader in readers:
+            reader.join(30)
+        assert wrong == []
+
+    def test_generations_only_grow_and_facts_outlive_closing(self, tmp_path: Path) -> None:
+        catalog = self.open(tmp_path)
+        identity = catalog.identity
+        assert [catalog.bump(), catalog.bump()] == [1, 2]
+        catalog.set_meta("fingerprint", "one")
+        catalog.set_meta("fingerprint", "two")
+        catalog.close()
+        catalog = self.open(tmp_path)
+        with catalog.read() as reader:
+            assert (reader.generation, reader.meta("fingerprint")) == (2, "two")
+        assert catalog.identity == identity
+        assert identity
+        assert catalog.bump() == 3
+        assert catalog.columns().generation == 3
+        catalog.close()
+
+    def test_two_catalogs_have_two_identities(self, tmp_path: Path) -> None:
+        catalogs = [self.open(tmp_path / name) for name in "ab"]
+        assert catalogs[0].identity != catalogs[1].identity
+        for catalog in catalogs:
+            catalog.close()
+
+    def test_what_was_put_is_consistent(self, catalog: Catalog) -> None:
+        catalog.put([result(FULL), result(FULL_MAIL), result(document())])
+        catalog.put([result(document(text="changed"))])
+        assert catalog.verify() == []
+
+    # -- columns ---------------------------------------------------------------------------------------------------
+
+    def test_mails_of_a_thread_share_a_group(self, catalog: Catalog) -> None:
+        threads = ("t", "t", "u", "")
+        stored = catalog.put([result(mail(f"beta/mail/{n}.eml", thread=t)) for n, t in enumerate(threads)])
+        stored += catalog.put([result(document())])
+        columns = catalog.columns()
+        first = np.array([each.chunk_ids[0] for each in stored] + [999], dtype=np.int64)
+        assert columns.doc_of(first).tolist() == [each.doc_id for each in stored] + [0]
+        groups = columns.group_of(first).tolist()
+        assert groups[0] == groups[1]
+        assert len(set(groups)) == 5
+        assert groups[3:] == [stored[3].doc_id, stored[4].doc_id, 0]
+
+    def test_languages_are_told_most_frequent_first(self, catalog: Catalog) -> None:
+        languages = ("de", "en", "en", "", "", "", "fr", "de", "en")
+        catalog.put([result(document(f"alpha/api/{n}.md", language=lang)) for n, lang in enumerate(languages)])
+        assert catalog.columns().languages() == ("en", "de", "fr")
+        catalog.remove([f"alpha/api/{n}.md" for n in (1, 2, 8)])
+        assert catalog.columns().languages() == ("de", "fr")
+
+    def test_given_chunks_are_a_selection(self, catalog: Catalog) -> None:
+        stored = catalog.put([result(document("alpha/api/a.md")), result(document("alpha/api/b.md"))])
+        wanted = stored[1].chunk_ids[:2]
+        selection = catalog.columns().only(np.array([*wanted, 999, -1, 0], dtype=np.int64))
+        assert selection.mask is not None
+        assert np.flatnonzero(selection.mask).tolist() == list(wanted)
+        assert selection.count == 2
+
+    @pytest.mark.parametrize("wrong", [Filters(modified_after="soon"), Filters(modified_before="2026-13-01")])
+    def test_a_date_that_is_none_is_the_callers_mistake(self, catalog: Catalog, wrong: Filters) -> None:
+        with pytest.raises(CallerError, match="is not a date"):
+            catalog.columns().select(wrong)
+
+    @settings(deadline=None, max_examples=40)
+    @given(
+        puts=st.lists(st.lists(st.one_of(documents, mails), max_size=6), min_size=1, max_size=4),
+        moves=st.lists(st.tuples(st.integers(0, 20), st.sampled_from(PRODUCTS)), max_size=3),
+        removals=st.lists(st.integers(0, 20), max_size=4),
+        asked=st.lists(sparse_filters, min_size=1, max_size=6),
+    )
+    def test_columns_select_what_a_plain_reading_of_the_filters_does(
+        self,
+        tmp_path_factory: pytest.TempPathFactory,
+        puts: list[list[Document]],
+        moves: list[tuple[int, str]],
+        removals: list[int],
+        asked: list[Filters],
+    ) -> None:
+        folder = tmp_path_factory.mktemp("catalog")
+        catalog = self.open(folder, ["shared"])
+        catalog.columns()
+        for made in puts:
+            catalog.put([result(each) for each in made])
+            catalog.columns()
+        paths = sorted(catalog.known())
+        for number, product in moves:
+            if number < len(paths):
+                catalog.move(paths[number], source(f"{product}/moved/{paths[number].replace('/', '-')}"))
+        catalog.columns()
+        catalog.remove([paths[number] for number in removals if number < len(paths)])
+        kept = catalog.columns()
+        again = self.open(folder, ["shared"])
+        fresh = again.columns()
+        with catalog.read() as reader:
+            stored = {each.doc_id: each.document for each in reader.iter_documents()}
+            chunks = {doc_id: [each.chunk_id for each in reader.chunks_of(doc_id)] for doc_id in stored}
+        for wanted in asked:
+            passing = {
+                doc_id
+                for doc_id, made in stored.items()
+                if plainly_passes(made, wanted, list(stored.values()), frozenset({"shared"}))
+            }
+            expected = sorted(chunk_id for doc_id in passing for chunk_id in chunks[doc_id])
+            for columns in (kept, fresh):
+                selection = columns.select(wanted)
+                if selection.mask is None:
+                    assert passing == set(stored)
+                    assert selection.doc_ids is None
+                else:
+                    assert np.flatnonzero(selection.mask).tolist() == expected
+                    assert selection.doc_ids is not None
+                    assert set(selection.doc_ids.tolist()) == passing
+                assert selection.count == len(expected)
+                assert columns.select(wanted) is selection
+        every = np.array([n for numbers in chunks.values() for n in numbers], dtype=np.int64)
+        assert kept.doc_of(every).tolist() == fresh.doc_of(every).tolist()
+        assert kept.languages() == fresh.languages()
+        assert catalog.verify() == []
+        again.close()
+        catalog.close()
