@@ -1,0 +1,204 @@
+"""The block structure of plain text and reStructuredText, found line by line.
+
+Titles are lines underlined (or framed) by one repeated punctuation character; their levels follow the order in which
+the styles first appear, as in docutils. Directives are only looked for where the text has any.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from librarian.vocabulary.types import Block, Excluded, Heading
+
+from ..plain_text import plain
+
+_RULE = re.compile(r"([=\-~^\"'`#*+.:_<>!$%&,/;?@|\\])\1{2,}[ \t]*$")
+_ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)]|#\.|\([a-z0-9]{1,3}\)|[a-z][.)])[ \t]+\S")
+_GRID = re.compile(r"[ \t]*\+(?:[-=]+\+)+[ \t]*$")
+_RULED = re.compile(r"[ \t]*=+(?:[ \t]+=+)+[ \t]*$")
+_PIPED = re.compile(r"[ \t]*\|.*\|[ \t]*$")
+_CODE_DIRECTIVE = re.compile(
+    r"[ \t]*\.\. (?:code-block|code|sourcecode|parsed-literal|testcode|testoutput|doctest|math)::"
+)
+_TARGET = re.compile(
+    r"[ \t]*\.\. _[^\n]*:[ \t]*$|[ \t]*\.\. (?:include|literalinclude|image|raw|currentmodule)::[^\n]*$"
+)
+_COMMENT = re.compile(r"\.\.(?:[ \t]+(?![\w:+.-]+::|_|\[|\||\S*::)\S.*)?$")
+_MAX_TITLE = 120
+
+Kind = Literal["paragraph", "list", "table", "fence", "quote", "other"]
+
+
+class TextScanner:
+    """Scans one text; `blocks`, `headings` and `excluded` hold the result after `scan`."""
+
+    def __init__(self, text: str, *, directives: bool) -> None:
+        self.blocks: list[Block] = []
+        self.headings: list[Heading] = []
+        self.excluded: list[Excluded] = []
+        self._directives = directives
+        self._lines = text.split("\n")
+        self._starts: list[int] = []
+        offset = 0
+        for line in self._lines:
+            self._starts.append(offset)
+            offset += len(line) + 1
+        self._styles: list[tuple[str, bool]] = []
+        self._kind: Kind | None = None
+        self._first = self._last = 0  # lines of the open block
+        self._literal_next = False  # the last paragraph ended with "::"
+
+    def scan(self) -> TextScanner:
+        number, lines = 0, self._lines
+        while number < len(lines):
+            line = lines[number]
+            if not line or line.isspace():
+                self._close()
+                number += 1
+            else:
+                number = self._line(number, line)
+        self._close()
+        return self
+
+    def _line(self, number: int, line: str) -> int:
+        """Take the line `number` and what belongs to it; returns the next line to look at."""
+        first = line[0]
+        indented = first in " \t"
+        if self._kind is None:
+            if taken := self._framed_title(number, line):
+                return taken
+            if indented and self._literal_next:
+                return self._indented_block(number, number)
+            self._literal_next = False
+            if self._directives and (taken := self._directive(number, line)):
+                return taken
+            if _GRID.match(line) or _RULED.match(line):
+                return self._table(number)
+            self._kind = "list" if _ITEM.match(line) else "table" if _PIPED.match(line) else "paragraph"
+            self._first = self._last = number
+            if not indented and self._kind != "table" and (taken := self._underlined_title(number, line)):
+                return taken
+        elif self._kind == "paragraph" and _ITEM.match(line) and not self._lines[number - 1].endswith((",", ";")):
+            self._close()
+            self._kind, self._first = "list", number
+        self._last = number
+        return number + 1
+
+    def _close(self) -> None:
+        if self._kind is not None:
+            last = self._lines[self._last].rstrip()
+            self._literal_next = last.endswith("::") and self._kind in ("paragraph", "list")
+            if self._kind == "list" and self.blocks and self.blocks[-1].kind == "list" and self._joins_list():
+                self.blocks[-1] = Block("list", self.blocks[-1].start, self._end(self._last))
+            else:
+                self.blocks.append(Block(self._kind, self._starts[self._first], self._end(self._last)))
+        self._kind = None
+
+    def _joins_list(self) -> bool:
+        """Items parted by single blank lines are one list."""
+        return self._first >= 2 and self.blocks[-1].end == self._end(self._first - 2)
+
+    def _end(self, number: int) -> int:
+        return self._starts[number] + len(self._lines[number])
+
+    # -- titles ------------------------------------------------------------------------------------------------------
+
+    def _rule(self, number: int) -> str:
+        """The character that line `number` repeats, empty where it isn't a rule."""
+        if number >= len(self._lines):
+            return ""
+        match = _RULE.match(self._lines[number])
+        return match.group(1) if match else ""
+
+    def _underlined_title(self, number: int, line: str) -> int:
+        char = self._rule(number + 1)
+        width, underline = len(line.rstrip()), len(self._lines[number + 1].rstrip()) if char else 0
+        if not char or width > _MAX_TITLE or _RULE.match(line) or underline < max(3, width // 2):
+            return 0
+        if char in ".:|" and underline < max(4, width - 2):
+            return 0
+        self._kind = None
+        return self._title(number, number, number + 1, (char, False))
+
+    def _framed_title(self, number: int, line: str) -> int:
+        char = self._rule(number)
+        if not char or self._rule(number + 2) != char or self._rule(number + 1):
+            return 0
+        title = self._lines[number + 1]
+        if not title.strip() or len(title.rstrip()) > max(len(line.rstrip()) + 2, 3) or len(title) > _MAX_TITLE:
+            return 0
+        return self._title(number, number + 1, number + 2, (char, True))
+
+    def _title(self, first: int, title: int, last: int, style: tuple[str, bool]) -> int:
+        if style not in self._styles:
+            self._styles.append(style)
+        level = min(6, self._styles.index(style) + 1)
+        start = self._starts[first]
+        self.headings.append(Heading(level, plain(self._lines[title]), first + 1, start))
+        self.blocks.append(Block("heading", start, self._end(last)))
+        self._literal_next = False
+        return last + 1
+
+    # -- indented and ruled matter -----------------------------------------------------------------------------------
+
+    def _directive(self, number: int, line: str) -> int:
+        if not line.lstrip().startswith(".."):
+            return 0
+        if _CODE_DIRECTIVE.match(line):
+            return self._indented_block(number, number + 1)
+        if _TARGET.match(line):
+            self.blocks.append(Block("other", self._starts[number], self._end(number)))
+            self.excluded.append(Excluded(self._starts[number], self._end(number), "markup"))
+            return number + 1
+        if _COMMENT.match(line):
+            last = self._indented_end(number + 1, 0)
+            self.blocks.append(Block("other", self._starts[number], self._end(last)))
+            self.excluded.append(Excluded(self._starts[number], self._end(last), "comment"))
+            return last + 1
+        return 0
+
+    def _indented_block(self, first: int, body: int) -> int:
+        """A fence from line `first`; its body begins at `body` and is what is indented deeper than the text around."""
+        margin = _indent(self._lines[first]) if body > first else _indent(self._lines[body]) - 1
+        last = max(first, self._indented_end(body, margin))
+        header = self._end(first) if body > first else None
+        self.blocks.append(Block("fence", self._starts[first], self._end(last), header))
+        self._literal_next = False
+        return last + 1
+
+    def _indented_end(self, number: int, margin: int) -> int:
+        """The last line from `number` on that is indented by more than `margin`; the one before `number` if none."""
+        last = number - 1
+        while number < len(self._lines):
+            line = self._lines[number]
+            if line.strip():
+                if _indent(line) <= margin:
+                    break
+                last = number
+            number += 1
+        return last
+
+    def _table(self, number: int) -> int:
+        first, header = number, None
+        grid = _GRID.match(self._lines[number]) is not None
+        rules = 0
+        while number < len(self._lines) and self._lines[number].strip():
+            line = self._lines[number]
+            if (_GRID if grid else _RULED).match(line):
+                rules += 1
+                if rules == 2:
+                    header = self._end(number)
+                if rules == 3 and not grid:
+                    number += 1
+                    break
+            number += 1
+        last = number - 1
+        if header == self._end(last):
+            header = None
+        self.blocks.append(Block("table", self._starts[first], self._end(last), header))
+        return last + 1
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())

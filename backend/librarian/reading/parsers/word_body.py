@@ -1,0 +1,336 @@
+"""The body of a Word file, written out as text with its structure."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from librarian.vocabulary.types import Block, Heading, Link
+
+from .word_styles import Numbering, Styles, attribute, child, children, is_on, level_of, local
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+_SPACES = re.compile(r"[ \t\xa0]*\n\s*|[ \t\xa0]+$")
+#: Elements whose content stands in the text as if they weren't there.
+_TRANSPARENT = frozenset(
+    {"ins", "moveTo", "smartTag", "sdt", "sdtContent", "fldSimple", "customXml", "dir", "bdo", "Choice"}
+)
+_DELETED = frozenset({"del", "moveFrom", "instrText", "delText", "rPr", "pPr", "sdtPr"})
+_MAX_TABLE_DEPTH = 20
+
+Kind = Literal["heading", "paragraph", "list", "table", "fence"]
+
+
+class Package(Protocol):
+    """What the body needs of the file around it."""
+
+    relations: dict[str, tuple[str, str, bool]]
+
+    def open_main(self) -> io.RawIOBase: ...
+
+    def tree(self, role: str) -> _Element | None: ...
+
+
+@dataclass(slots=True)
+class _Line:
+    """A paragraph being put together; positions are within its text."""
+
+    pieces: list[str] = field(default_factory=list)
+    length: int = 0
+    rendered: list[int] = field(default_factory=list)
+    explicit: list[int] = field(default_factory=list)
+    links: list[tuple[int, int, str]] = field(default_factory=list)
+    boxes: list[_Element] = field(default_factory=list)
+
+    def add(self, text: str) -> None:
+        self.pieces.append(text)
+        self.length += len(text)
+
+
+class WordBody:
+    """Reads the body of one file; all fields are filled by `read`."""
+
+    def __init__(self, package: Package) -> None:
+        self.text = ""
+        self.title = ""
+        self.headings: tuple[Heading, ...] = ()
+        self.blocks: tuple[Block, ...] = ()
+        self.links: tuple[Link, ...] = ()
+        self.page_starts: tuple[int, ...] = ()
+        self._package = package
+        self._styles = Styles(package.tree("styles"))
+        self._numbering = Numbering(package.tree("numbering"))
+        self._parts: list[str] = []
+        self._length = 0
+        self._found_blocks: list[Block] = []
+        self._found_headings: list[Heading] = []
+        self._found_links: list[Link] = []
+        self._rendered: list[int] = []
+        self._explicit: list[int] = []
+        self._break_before_next = False
+        self._notes: list[tuple[str, str]] = []
+        self._lines = 1
+
+    def read(self) -> WordBody:
+        from lxml import etree
+
+        with self._package.open_main() as part:
+            events = etree.iterparse(
+                part, events=("end",), resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
+            )
+            for _, element in events:
+                parent = element.getparent()
+                if parent is not None and local(parent) == "body":
+                    self._block(element)
+                    element.clear()
+                    while element.getprevious() is not None:
+                        del parent[0]
+        self._footnotes()
+        self.text = "".join(self._parts)
+        self.headings = tuple(self._found_headings)
+        self.blocks = tuple(self._found_blocks)
+        self.links = tuple(self._found_links)
+        # Where Word has laid the document out, its marks include the explicit breaks.
+        breaks = self._rendered or self._explicit
+        pages = [min(offset, len(self.text)) for offset in breaks]
+        self.page_starts = (0, *pages) if pages else ()
+        if pages:
+            self._number_pages()
+        self.title = " ".join((attribute_text(self._package.tree("core-properties"), "title")).split())
+        return self
+
+    def _number_pages(self) -> None:
+        from bisect import bisect_right
+
+        self.headings = tuple(
+            Heading(head.level, head.text, head.line, head.start, bisect_right(self.page_starts, head.start))
+            for head in self.headings
+        )
+
+    # -- blocks ------------------------------------------------------------------------------------------------------
+
+    def _block(self, element: _Element, depth: int = 0) -> None:
+        name = local(element)
+        if name == "p":
+            self._paragraph(element, depth)
+        elif name == "tbl":
+            self._table(element, depth)
+        elif name in ("sdt", "sdtContent", "customXml", "ins", "moveTo") and depth < _MAX_TABLE_DEPTH:
+            for inner in element:
+                self._block(inner, depth + 1)
+
+    def _paragraph(self, element: _Element, depth: int) -> None:
+        properties = child(element, "pPr")
+        style = self._styles.get(attribute(child(properties, "pStyle")))
+        line = _Line()
+        self._inline(element, line, depth)
+        level = level_of(properties, style)
+        label, indent = self._label(properties, style.number_id, style.number_level)
+        own_break = child(properties, "pageBreakBefore")
+        if self._break_before_next or (is_on(own_break) if own_break is not None else style.page_break):
+            line.explicit.insert(0, 0)
+        section = child(properties, "sectPr")
+        new_page = attribute(child(section, "type")) not in ("continuous", "nextColumn")
+        self._break_before_next = section is not None and new_page
+        raw = "".join(line.pieces)
+        if not raw.strip():
+            # An empty paragraph may still carry a break: the next one begins the page.
+            place = self._length + (2 if self._length else 0)
+            self._rendered += [place] * len(line.rendered)
+            self._explicit += [place] * len(line.explicit)
+        elif level:
+            words = " ".join(raw.split())
+            self._write(
+                "heading", f"{'#' * level} ", f"{label} {words}" if label and label != "-" else words, line, level
+            )
+        elif label is not None:
+            self._write("list", f"{'  ' * indent}{label} ", raw, line)
+        else:
+            self._write("fence" if style.is_code else "paragraph", "", raw, line)
+        for box in line.boxes:
+            for inner in box:
+                self._block(inner, depth + 1)
+
+    def _label(self, properties: _Element | None, style_id: str, style_level: int) -> tuple[str | None, int]:
+        own = child(properties, "numPr")
+        number_id = attribute(child(own, "numId")) or style_id
+        if not number_id or number_id == "0":
+            return None, 0
+        shown = attribute(child(own, "ilvl"))
+        level = int(shown) if shown.isdecimal() else style_level
+        return self._numbering.label(number_id, level), level
+
+    def _write(self, kind: Kind, lead: str, words: str, line: _Line | None, level: int = 0) -> None:
+        """Append a block; items of a list and lines of code that follow each other become one."""
+        words = words.strip("\n") if kind == "fence" else words.strip()
+        last = self._found_blocks[-1] if self._found_blocks else None
+        joins = last is not None and last.kind == kind and kind in ("list", "fence")
+        gap = "" if not self._length else "\n" if joins else "\n\n"
+        start = self._length + len(gap)
+        body = lead + words
+        if "\n" in body and kind == "list":
+            body = body.replace("\n", "\n" + " " * len(lead))
+        self._lines += gap.count("\n")
+        if level:
+            self._found_headings.append(Heading(level, words, self._lines, start))
+        self._lines += body.count("\n")
+        self._parts += (gap, body)
+        self._length = start + len(body)
+        first = last.start if last is not None and joins else start
+        if joins:
+            self._found_blocks.pop()
+        self._found_blocks.append(Block(kind, first, self._length))
+        if line is not None:
+            origin = start + len(lead)
+            self._rendered += [min(origin + place, self._length) if place else start for place in line.rendered]
+            self._explicit += [min(origin + place, self._length) if place else start for place in line.explicit]
+            for begin, end, target in line.links:
+                words_of_link = " ".join("".join(line.pieces)[begin:end].split())
+                if words_of_link and target:
+                    self._found_links.append(Link(words_of_link, target, min(origin + begin, self._length)))
+
+    # -- runs --------------------------------------------------------------------------------------------------------
+
+    def _inline(self, element: _Element, line: _Line, depth: int) -> None:
+        if depth > _MAX_TABLE_DEPTH:
+            return
+        for inner in element:
+            name = local(inner)
+            if name == "t":
+                line.add(inner.text or "")
+            elif name in ("r", "oMath", "oMathPara") or name in _TRANSPARENT:
+                self._inline(inner, line, depth)
+            elif name in _DELETED:
+                continue
+            elif name == "hyperlink":
+                begin = line.length
+                self._inline(inner, line, depth)
+                target = self._package.relations.get(attribute(inner, "id"), ("", "", False))[1]
+                line.links.append((begin, line.length, target or f"#{attribute(inner, 'anchor')}"))
+            elif name == "tab":
+                line.add("\t")
+            elif name in ("br", "cr"):
+                if attribute(inner, "type") == "page":
+                    line.explicit.append(line.length)
+                line.add("\n")
+            elif name == "lastRenderedPageBreak":
+                line.rendered.append(line.length)
+            elif name == "noBreakHyphen":
+                line.add("-")
+            elif name in ("footnoteReference", "endnoteReference"):
+                self._notes.append((name.removesuffix("Reference") + "s", attribute(inner, "id")))
+                line.add(f"[{len(self._notes)}]")
+            elif name == "AlternateContent":
+                chosen = child(inner, "Choice")
+                self._inline(chosen if chosen is not None else inner, line, depth + 1)
+            elif name in ("drawing", "pict", "Fallback", "object"):
+                line.boxes += [box for box in inner.iter() if local(box) == "txbxContent"]
+            elif len(inner):
+                self._inline(inner, line, depth + 1)
+
+    # -- tables ------------------------------------------------------------------------------------------------------
+
+    def _table(self, table: _Element, depth: int) -> None:
+        rows = [row for row in _rows(table) if not _deleted_row(row)]
+        if len(rows) == 1 and len(cells := list(children(rows[0], "tc"))) == 1 and depth < _MAX_TABLE_DEPTH:
+            for inner in cells[0]:  # a frame around text
+                self._block(inner, depth + 1)
+            return
+        written: list[str] = []
+        marks: list[tuple[int, int, int]] = []  # row, rendered breaks, explicit breaks
+        links: list[tuple[int, str, str]] = []
+        for number, row in enumerate(rows):
+            texts: list[str] = []
+            rendered = explicit = 0
+            for cell in children(row, "tc"):
+                line = _Line()
+                self._cell(cell, line, depth)
+                words = " ".join("".join(line.pieces).split()).replace("|", "\\|")
+                span = attribute(child(cell, "tcPr", "gridSpan"))
+                texts += [words, *[""] * (min(int(span), 64) - 1 if span.isdecimal() else 0)]
+                # A row that runs over a page's end is marked in each of its cells.
+                rendered, explicit = max(rendered, len(line.rendered)), max(explicit, len(line.explicit))
+                whole = "".join(line.pieces)
+                links += [(number, " ".join(whole[begin:end].split()), target) for begin, end, target in line.links]
+            written.append("| " + " | ".join(texts) + " |")
+            marks.append((number, rendered, explicit))
+        if not any(row.strip("| ") for row in written):
+            return
+        columns = max(row.count(" | ") + 1 for row in written)
+        start = self._length + (2 if self._length else 0)
+        written.insert(1, "|" + " --- |" * columns)
+        self._write("table", "", "\n".join(written), None)
+        offsets = [start]
+        for row_text in written:
+            offsets.append(offsets[-1] + len(row_text) + 1)
+        place = [offsets[0], *offsets[2:]]
+        for number, rendered, explicit in marks:
+            self._rendered += [place[number]] * rendered
+            self._explicit += [place[number]] * explicit
+        self._found_links += [Link(words, target, place[number]) for number, words, target in links if words and target]
+        block = self._found_blocks.pop()
+        self._found_blocks.append(Block("table", block.start, block.end, offsets[2] - 1))
+
+    def _cell(self, cell: _Element, line: _Line, depth: int) -> None:
+        if depth > _MAX_TABLE_DEPTH:
+            return
+        merge = child(cell, "tcPr", "vMerge")
+        if merge is not None and attribute(merge) not in ("restart",):
+            return  # the cell above goes on
+        for inner in cell:
+            name = local(inner)
+            if name == "p":
+                self._inline(inner, line, depth)
+                line.add(" ")
+            elif name == "tbl":
+                for row in _rows(inner):
+                    for nested in children(row, "tc"):
+                        self._cell(nested, line, depth + 1)
+            elif name in _TRANSPARENT:
+                self._cell(inner, line, depth + 1)
+
+    # -- notes -------------------------------------------------------------------------------------------------------
+
+    def _footnotes(self) -> None:
+        if not self._notes:
+            return
+        notes: dict[tuple[str, str], _Element] = {}
+        for role, name in (("footnotes", "footnote"), ("endnotes", "endnote")):
+            root = self._package.tree(role)
+            if root is not None:
+                notes.update({(role, attribute(note, "id")): note for note in children(root, name)})
+        for number, key in enumerate(list(self._notes), start=1):
+            note = notes.get(key)
+            if note is None:
+                continue
+            line = _Line()
+            for paragraph in children(note, "p"):
+                self._inline(paragraph, line, 0)
+                line.add(" ")
+            words = " ".join("".join(line.pieces).split())
+            if words:
+                self._write("paragraph", "", f"[{number}] {words}", None)
+
+
+def attribute_text(root: _Element | None, name: str) -> str:
+    """The text of a child element, empty where there is none."""
+    found = child(root, name)
+    return (found.text or "") if found is not None else ""
+
+
+def _rows(table: _Element) -> list[_Element]:
+    rows: list[_Element] = []
+    for inner in table:
+        if local(inner) == "tr":
+            rows.append(inner)
+        elif local(inner) in _TRANSPARENT:
+            rows += _rows(inner)
+    return rows
+
+
+def _deleted_row(row: _Element) -> bool:
+    return child(row, "trPr", "del") is not None

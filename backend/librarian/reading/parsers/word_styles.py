@@ -1,0 +1,210 @@
+"""What styles and numbering of a Word file mean: which paragraphs are headings, and what stands in front of an item."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+_HEADING = re.compile(r"heading\s*(\d)", re.I)
+_CODE = re.compile(r"\bcode\b|preformatted|source ?code|listing|terminal|console|macro text", re.I)
+_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"))
+_ROMAN_SMALL = ((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))
+_LEVELS = 9
+
+
+def local(element: _Element) -> str:
+    """An element's name without its namespace; empty for comments and the like."""
+    tag = element.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+def children(element: _Element, name: str) -> Iterator[_Element]:
+    return (child for child in element if local(child) == name)
+
+
+def child(element: _Element | None, *path: str) -> _Element | None:
+    """The first descendant by a path of names."""
+    for name in path:
+        element = next(children(element, name), None) if element is not None else None
+    return element
+
+
+def attribute(element: _Element | None, name: str = "val") -> str:
+    """An attribute whatever its namespace; empty where there is none."""
+    if element is None:
+        return ""
+    for key, value in element.attrib.items():
+        if str(key).rpartition("}")[2] == name:
+            return str(value)
+    return ""
+
+
+def is_on(element: _Element | None) -> bool:
+    """A toggle such as `<w:pageBreakBefore/>`."""
+    return element is not None and attribute(element).lower() not in ("0", "false", "off", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class ParagraphStyle:
+    """A style with what it inherits. `level` is 0 for what isn't a heading, else 1–6."""
+
+    level: int = 0
+    is_code: bool = False
+    page_break: bool = False
+    number_id: str = ""
+    number_level: int = 0
+
+
+_PLAIN = ParagraphStyle()
+
+
+class Styles:
+    """The paragraph styles of a file by id."""
+
+    def __init__(self, root: _Element | None) -> None:
+        found = () if root is None else children(root, "style")
+        self._elements = {attribute(style, "styleId"): style for style in found}
+        self._known: dict[str, ParagraphStyle] = {}
+        self.default = next(
+            (key for key, style in self._elements.items() if _is_default(style)),
+            "",
+        )
+
+    def get(self, style_id: str) -> ParagraphStyle:
+        style_id = style_id or self.default
+        if style_id not in self._known:
+            self._known[style_id] = self._resolve(style_id)
+        return self._known[style_id]
+
+    def _resolve(self, style_id: str) -> ParagraphStyle:
+        if style_id not in self._elements:
+            # Files without a styles part still carry the built-in ids.
+            return ParagraphStyle(level=_level_of_name(style_id)) if style_id else _PLAIN
+        level, is_code, page_break = 0, False, False
+        number_id, number_level = "", ""
+        seen: set[str] = set()
+        while style_id in self._elements and style_id not in seen:
+            seen.add(style_id)
+            style = self._elements[style_id]
+            name = attribute(child(style, "name")) or style_id
+            properties = child(style, "pPr")
+            outline = attribute(child(properties, "outlineLvl"))
+            level = level or _level_of_name(name) or _level_of_outline(outline)
+            is_code = is_code or _CODE.search(name) is not None
+            page_break = page_break or is_on(child(properties, "pageBreakBefore"))
+            number_id = number_id or attribute(child(properties, "numPr", "numId"))
+            number_level = number_level or attribute(child(properties, "numPr", "ilvl"))
+            style_id = attribute(child(style, "basedOn"))
+        return ParagraphStyle(level, is_code and not level, page_break, number_id, _digit(number_level))
+
+
+def _is_default(style: _Element) -> bool:
+    return attribute(style, "type") == "paragraph" and attribute(style, "default") in ("1", "true", "on")
+
+
+def _level_of_name(name: str) -> int:
+    if name.lower() == "title":
+        return 1
+    match = _HEADING.fullmatch(name.strip())
+    return min(6, int(match.group(1))) if match else 0
+
+
+def _level_of_outline(value: str) -> int:
+    return min(6, int(value) + 1) if value.isdecimal() and int(value) < _LEVELS else 0
+
+
+def level_of(properties: _Element | None, style: ParagraphStyle) -> int:
+    """A paragraph's heading level: its own outline level, else its style's."""
+    own = attribute(child(properties, "outlineLvl"))
+    return _level_of_outline(own) if own else style.level
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    format: str
+    text: str
+    start: int
+
+
+class Numbering:
+    """Counts items as Word does. Stateful: `label` is asked once per numbered paragraph, in order."""
+
+    def __init__(self, root: _Element | None) -> None:
+        self._levels: dict[str, list[_Level]] = {}
+        self._counter_of: dict[str, str] = {}
+        self._counts: dict[str, list[int | None]] = {}
+        if root is None:
+            return
+        abstract = {attribute(item, "abstractNumId"): item for item in children(root, "abstractNum")}
+        for number in children(root, "num"):
+            number_id, base = attribute(number, "numId"), attribute(child(number, "abstractNumId"))
+            levels = [_Level("decimal", f"%{place + 1}.", 1) for place in range(_LEVELS)]
+            for source in (abstract.get(base), *children(number, "lvlOverride")):
+                if source is not None:
+                    _read_levels(source, levels)
+            self._levels[number_id] = levels
+            # Lists of one abstract numbering count on, unless they restart by an override.
+            self._counter_of[number_id] = number_id if child(number, "lvlOverride") is not None else f"abstract {base}"
+
+    def label(self, number_id: str, level: int) -> str | None:
+        """`-`, `3.`, `2.1` or `b)`; None where the paragraph has no number."""
+        levels = self._levels.get(number_id)
+        if levels is None or not 0 <= level < _LEVELS:
+            return None
+        definition = levels[level]
+        if definition.format == "bullet":
+            return "-"
+        counts = self._counts.setdefault(self._counter_of[number_id], [None] * _LEVELS)
+        current = counts[level]
+        counts[level] = definition.start if current is None else current + 1
+        counts[level + 1 :] = [None] * (_LEVELS - level - 1)
+        if definition.format == "none":
+            return None
+
+        def shown(match: re.Match[str]) -> str:
+            place = int(match.group(1)) - 1
+            if not 0 <= place <= level:
+                return ""
+            count = counts[place]
+            return _written(levels[place].start if count is None else count, levels[place].format)
+
+        return re.sub(r"%(\d)", shown, definition.text).strip() or None
+
+
+def _read_levels(source: _Element, levels: list[_Level]) -> None:
+    overriding = local(source) == "lvlOverride"
+    if overriding:
+        place, start = _digit(attribute(source, "ilvl")), attribute(child(source, "startOverride"))
+        if start.isdecimal() and place < _LEVELS:
+            levels[place] = _Level(levels[place].format, levels[place].text, int(start))
+    for item in children(source, "lvl"):
+        place = _digit(attribute(item, "ilvl"))
+        if place < _LEVELS:
+            start = attribute(child(item, "start"))
+            levels[place] = _Level(
+                attribute(child(item, "numFmt")) or "decimal",
+                attribute(child(item, "lvlText")),
+                int(start) if start.isdecimal() else 1,
+            )
+
+
+def _digit(value: str) -> int:
+    return int(value) if value.isdecimal() else 0
+
+
+def _written(number: int, form: str) -> str:
+    if form in ("lowerLetter", "upperLetter") and number > 0:
+        letter = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+        return letter.upper() if form == "upperLetter" else letter
+    if form in ("lowerRoman", "upperRoman") and 0 < number < 4000:
+        roman = ""
+        for value, letters in (*_ROMAN, *_ROMAN_SMALL):
+            roman += letters * (number // value)
+            number %= value
+        return roman.upper() if form == "upperRoman" else roman
+    return f"{number:02d}" if form == "decimalZero" else str(number)
