@@ -153,8 +153,9 @@ def identifiers_first(candidates: Sequence[Candidate], step: float) -> list[Cand
     """
     holders = [candidate for candidate in candidates if candidate.identifier]
     others = [candidate for candidate in candidates if not candidate.identifier]
-    if not holders or not others:
-        return in_order(candidates)
+    if not others:
+        held = Contribution("identifier", None, 1.0, 0.0)
+        return in_order(replace(candidate, why=(*candidate.why, held)) for candidate in holders)
     ceiling = max(score(candidate.why) for candidate in others)
     lifted = []
     for candidate in holders:

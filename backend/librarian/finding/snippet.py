@@ -8,6 +8,7 @@ repeated, a cut is marked by a line of its own, and a fence is closed.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -23,6 +24,8 @@ CUT = "…"  #: marks what is left out of a sentence, a fence or a table
 #: An identifier counts as much as this many words; a word that only begins alike counts this share of one.
 _IDENTIFIER, _ALIKE, _ALIKE_LETTERS = 3.0, 0.3, 5
 
+_PIECE = re.compile(r"\S+")
+
 
 class Snippets:
     """Cuts snippets of about `target` characters."""
@@ -37,12 +40,13 @@ class Snippets:
         if not pieces:
             return Snippet(visible(chunk.text.strip())[:CEILING], chunk.line_start, chunk.line_end)
         wanted = _wanted(query)
-        first, last = self._window(text, pieces, self._weights(text, pieces, wanted, document.language))
+        weights = self._weights(text, pieces, wanted, document.language)
+        first, last = self._window(text, pieces, weights)
         while True:
             shown = visible(_rendered(text, pieces[first : last + 1]))
             if len(shown) <= CEILING or first == last:
                 break
-            first, last = _narrower(first, last, self._weights(text, pieces, wanted, document.language), wanted)
+            first, last = _narrower(first, last, weights)
         if len(shown) > CEILING:
             shown = _cut_to(shown, pieces[first].frame)
         highlights = self._highlights(shown, wanted, document.language)
@@ -75,10 +79,11 @@ class Snippets:
     def _window(self, text: str, pieces: Sequence[Unit], weights: Sequence[Mapping[str, float]]) -> tuple[int, int]:
         """First and last unit: most weight within the target, shortest such window, then grown."""
         best, place = (0.0, 0), (0, 0)
-        for first in range(len(pieces)):
+        telling = [i for i, here in enumerate(weights) if here]
+        for number, first in enumerate(telling):
             seen: dict[str, float] = {}
             repeated = 0.0
-            for last in range(first, len(pieces)):
+            for last in telling[number:]:
                 length = pieces[last].end - pieces[first].start
                 if last > first and length > self._target:
                     break
@@ -86,7 +91,7 @@ class Snippets:
                     repeated += weight if token in seen else 0.0
                     seen[token] = max(seen.get(token, 0.0), weight)
                 rank = (round(math.fsum(seen.values()) + 0.1 * repeated, 9), -length)
-                if seen and rank > best:
+                if rank > best:
                     best, place = rank, (first, last)
         if best[0] == 0.0:
             opening = next((i for i, piece in enumerate(pieces) if not piece.heading), 0)
@@ -128,13 +133,17 @@ class Snippets:
 
     def _highlights(self, shown: str, wanted: Mapping[str, float], language: str) -> tuple[tuple[int, int], ...]:
         merged: list[tuple[int, int]] = []
-        for span in sorted(self._analyzer.spans(shown, language), key=lambda span: (span.start, -span.end)):
-            if span.token not in wanted:
+        for piece in _PIECE.finditer(shown):
+            # Tokens of a piece are remembered by the analyzer, their places aren't: ask for those only where needed.
+            if wanted.keys().isdisjoint(self._analyzer.tokens(piece.group(), language)):
                 continue
-            if merged and span.start < merged[-1][1]:
-                merged[-1] = (merged[-1][0], max(merged[-1][1], span.end))
-            else:
-                merged.append((span.start, span.end))
+            spans = self._analyzer.spans(piece.group(), language)
+            places = sorted((piece.start() + s.start, piece.start() + s.end) for s in spans if s.token in wanted)
+            for start, end in places:
+                if merged and start < merged[-1][1]:
+                    merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+                else:
+                    merged.append((start, end))
         return tuple(merged)
 
 
@@ -193,9 +202,7 @@ def _mark(frame: Frame) -> str:
     return CUT if frame.kind == "fence" else f"| {CUT} |"
 
 
-def _narrower(
-    first: int, last: int, weights: Sequence[Mapping[str, float]], wanted: Mapping[str, float]
-) -> tuple[int, int]:
+def _narrower(first: int, last: int, weights: Sequence[Mapping[str, float]]) -> tuple[int, int]:
     """The window without whichever of its ends says less."""
     if math.fsum(weights[first].values()) < math.fsum(weights[last].values()):
         return first + 1, last

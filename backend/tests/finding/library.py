@@ -1,0 +1,122 @@
+"""A small library on real parts (catalog, keyword index, exact vectors); its embedder's geometry fits the head."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from librarian.finding.hybrid_search import HybridSearchEngine
+from librarian.language.analyzer import StandardAnalyzer
+from librarian.reading.chunking import StructureChunker
+from librarian.reading.reader import FileReader
+from librarian.shelving.catalog import SqliteCatalog
+from librarian.shelving.lexical_index import TantivyIndex
+from librarian.shelving.vectors.exact import ExactStore
+from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.types import WINDOWS_PER_CHUNK, ModelSpec, SourceFile, Vector, Vectors, Window
+
+#: Each topic is an axis; a text lies in the direction of the topics whose words it holds.
+TOPICS: tuple[tuple[str, ...], ...] = (
+    ("deploy", "rollout", "release", "ship"),
+    ("scale", "replicas", "autoscaling", "capacity"),
+    ("secret", "password", "credential", "token"),
+    ("storage", "volume", "disk", "persist"),
+    ("log", "logging", "logs", "trace"),
+)
+
+
+class TopicEmbedder:
+    """One axis per topic and a small one of its own per text, so that no two texts are quite alike."""
+
+    spec = ModelSpec("topics", len(TOPICS) + 3, 256)
+    fingerprint = "topics"
+    backend = "test"
+    device = "cpu"
+
+    def windows(self, prefix: str, text: str) -> list[Window]:
+        whole = f"{prefix}\n{text}"
+        return [Window(whole, hashlib.sha256(whole.encode()).hexdigest()[:32], 0, len(text))]
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        return np.stack([self.embed_query(text) for text in texts])
+
+    def embed_query(self, text: str) -> Vector:
+        words = text.lower().replace(".", " ").replace("?", " ").split()
+        own = np.frombuffer(hashlib.sha256(text.encode()).digest()[:3], dtype=np.uint8).astype(np.float32) / 2550
+        topics = [float(sum(word.startswith(stem) for word in words for stem in topic)) for topic in TOPICS]
+        vector = np.concatenate([np.array(topics, dtype=np.float32), own + 0.01])
+        return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
+
+    def close(self) -> None: ...
+
+
+class Loaded:
+    """A `Loadable` that has its embedder, or fails with a reason."""
+
+    def __init__(self, embedder: TopicEmbedder | None, problem: str = "") -> None:
+        self._embedder, self._problem = embedder, problem
+
+    def get(self) -> TopicEmbedder:
+        if self._embedder is None:
+            raise Unavailable(self._problem)
+        return self._embedder
+
+    def peek(self) -> TopicEmbedder | None:
+        return self._embedder
+
+    def problem(self) -> str:
+        return self._problem
+
+    def reset(self) -> None: ...
+
+
+class Library:
+    """Files in, an engine out."""
+
+    def __init__(self, folder: Path, files: Mapping[str, str], *, embed: bool = True) -> None:
+        self.analyzer = StandardAnalyzer()
+        self.catalog = SqliteCatalog(folder / "catalog.sqlite")
+        self.lexical = TantivyIndex(None)
+        self.vectors = ExactStore(TopicEmbedder.spec.dimension)
+        self.embedder = TopicEmbedder()
+        self._engines: list[HybridSearchEngine] = []
+        reader = FileReader(self.analyzer, StructureChunker())
+        for file_path, text in files.items():
+            path = folder / "docs" / file_path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8")
+            product, component = (*file_path.split("/"), "general")[:2]
+            read = reader.read(SourceFile(str(path), file_path, product, component, path.stat().st_size, 1))
+            stored = self.catalog.put([read])[0]
+            self.lexical.put(
+                (chunk, stored.doc_id, read.document, entry)
+                for chunk, entry in zip(stored.chunk_ids, read.entries, strict=True)
+            )
+            if embed and stored.chunk_ids:
+                ids = np.array(stored.chunk_ids, dtype=np.int64) * WINDOWS_PER_CHUNK
+                texts = [f"{read.document.title}\n{chunk.text}" for chunk in read.chunks]
+                self.vectors.upsert(ids, self.embedder.embed_passages(texts))
+        self.lexical.commit(self.catalog.bump())
+
+    def engine(self, *, embedder: object = "topics", **given: object) -> HybridSearchEngine:
+        loadable = Loaded(self.embedder) if embedder == "topics" else embedder
+        engine = HybridSearchEngine(
+            self.catalog,
+            self.lexical,
+            self.analyzer,
+            vectors=lambda: self.vectors,
+            embedder=loadable,  # type: ignore[arg-type]
+            **given,  # type: ignore[arg-type]
+        )
+        self._engines.append(engine)
+        return engine
+
+    def close(self) -> None:
+        for engine in self._engines:
+            engine.close()
+        self.vectors.close()
+        self.lexical.close()
+        self.catalog.close()

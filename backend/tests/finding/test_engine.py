@@ -1,0 +1,261 @@
+"""The engine on real parts.
+
+* every mode answers, names the mode that ran and reports all four legs
+* weight 0 orders as keyword, weight 1 as semantic, and relevance is the plain formula between
+* a hit's score is the sum of its reasons, and relevance falls with rank
+* an identifier of the question is never ranked below a hit without it
+* filters hold in every leg; pages tile the whole and repeat; limits per document hold
+* without a model, with a failed one, with no vectors: words answer and the answer says so
+* nothing found is never without a suggestion
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from threading import Event
+
+import pytest
+
+from librarian.finding.options import SearchOptions
+from librarian.vocabulary.errors import CallerError
+from librarian.vocabulary.protocols import Budget
+from librarian.vocabulary.types import Filters, Fusion, Mode, Query, SearchOutcome
+
+from .library import Library, Loaded
+
+MODES: tuple[Mode, ...] = ("keyword", "semantic", "hybrid", "rerank", "hyde", "auto")
+FUSIONS: tuple[Fusion, ...] = ("learned", "rrf", "weighted")
+
+
+def paths(outcome: SearchOutcome) -> list[str]:
+    return [hit.document.document.file_path for hit in outcome.hits]
+
+
+def places(outcome: SearchOutcome) -> list[tuple[str, int]]:
+    return [(hit.document.document.file_path, hit.chunk.chunk.ordinal) for hit in outcome.hits]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_puts_the_page_first_that_speaks_of_the_question(manual: Library, mode: Mode) -> None:
+    outcome = manual.engine().search(Query("how to deploy and release the shop?", mode=mode))
+    assert paths(outcome)[0] == "shop/api/deploy.md"
+    assert outcome.mode in MODES
+    assert outcome.mode != "auto"
+    assert set(outcome.legs) == {"keyword", "semantic", "rerank", "hyde"}
+    assert (outcome.routing is not None) == (mode == "auto")
+
+
+@pytest.mark.parametrize("fusion", FUSIONS)
+@pytest.mark.parametrize("mode", MODES)
+def test_relevance_is_in_0_to_1_and_falls_with_rank(manual: Library, mode: Mode, fusion: Fusion) -> None:
+    engine = manual.engine(options=SearchOptions(fusion=fusion))
+    for text in ("deploy", "how do replicas change capacity?", "max_replicas", "logs of the till"):
+        relevance = [hit.relevance for hit in engine.search(Query(text, mode=mode)).hits]
+        assert relevance == sorted(relevance, reverse=True)
+        assert all(0 <= one <= 1 for one in relevance)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_order_is_the_sum_of_the_reasons(manual: Library, mode: Mode) -> None:
+    outcome = manual.engine().search(Query("deploy a release", mode=mode))
+    sums = [math.fsum(reason.points for reason in hit.candidate.why) for hit in outcome.hits]
+    assert sums == sorted(sums, reverse=True)
+    assert all(hit.candidate.why for hit in outcome.hits)
+
+
+@pytest.mark.parametrize(("weight", "mode"), [(0.0, "keyword"), (1.0, "semantic")])
+@pytest.mark.parametrize("text", ["deploy the till", "max_replicas", "rollout of a version", "disk size"])
+def test_a_weight_at_its_end_orders_as_the_mode_of_that_end(
+    manual: Library, text: str, weight: float, mode: Mode
+) -> None:
+    engine = manual.engine()
+    by_weight = engine.search(Query(text, mode="hybrid", semantic_weight=weight, max_per_document=0))
+    by_mode = engine.search(Query(text, mode=mode, max_per_document=0))
+    assert places(by_weight) == places(by_mode)
+    assert by_weight.total == by_mode.total
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.2, 0.5, 0.8, 1.0])
+def test_with_a_weight_relevance_is_the_plain_formula(manual: Library, weight: float) -> None:
+    outcome = manual.engine().search(Query("deploy the shop", mode="hybrid", semantic_weight=weight))
+    assert outcome.hits
+    for hit in outcome.hits:
+        keyword, semantic = hit.candidate.keyword_score or 0.0, hit.candidate.semantic_score or 0.0
+        assert hit.relevance == pytest.approx((1 - weight) * keyword + weight * semantic)
+
+
+@pytest.mark.parametrize("fusion", FUSIONS)
+@pytest.mark.parametrize("mode", ["keyword", "hybrid", "rerank", "auto"])
+def test_an_identifier_is_never_ranked_below_a_hit_without_it(manual: Library, mode: Mode, fusion: Fusion) -> None:
+    engine = manual.engine(options=SearchOptions(fusion=fusion))
+    outcome = engine.search(Query("capacity and replicas: log level TILL_LOG_LEVEL", mode=mode, max_per_document=0))
+    holds = ["till_log_level" in hit.chunk.chunk.text.lower() for hit in outcome.hits]
+    assert holds[0]
+    assert holds == sorted(holds, reverse=True)
+    assert any(reason.source == "identifier" for reason in outcome.hits[0].candidate.why)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("filters", "allowed"),
+    [
+        (Filters(product="till"), {"till/guide/logging.md", "till/guide/deploy.md"}),
+        (Filters(tags=("security",)), {"shop/ops/secrets.md"}),
+        (Filters(product="shop", component="api"), {"shop/api/deploy.md", "shop/api/scaling.md"}),
+    ],
+)
+def test_filters_hold_in_every_mode(manual: Library, mode: Mode, filters: Filters, allowed: set[str]) -> None:
+    outcome = manual.engine().search(Query("deploy logs and secrets to scale", mode=mode, filters=filters))
+    assert set(paths(outcome)) <= allowed
+    assert outcome.hits
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_pages_tile_the_whole_answer(manual: Library, mode: Mode) -> None:
+    engine = manual.engine()
+    whole = Query("deploy the till and scale storage", mode=mode, max_results=50, max_per_document=0)
+    all_places = places(engine.search(whole))
+    assert places(engine.search(whole)) == all_places
+    collected, offset = [], 0
+    while True:
+        page = engine.search(replace(whole, max_results=2, offset=offset))
+        assert page.total == len(all_places)
+        collected += places(page)
+        if page.next_offset is None:
+            break
+        offset = page.next_offset
+    assert collected == all_places
+
+
+def test_a_document_has_as_many_hits_as_allowed(manual: Library) -> None:
+    engine = manual.engine()
+    for limit in (1, 2):
+        found = paths(engine.search(Query("deploy release version rollout", mode="hybrid", max_per_document=limit)))
+        assert all(found.count(path) <= limit for path in found)
+
+
+def test_max_tokens_packs_whole_results_best_first(manual: Library) -> None:
+    engine = manual.engine()
+    whole = engine.search(Query("deploy the till", mode="hybrid"))
+    few = engine.search(Query("deploy the till", mode="hybrid", max_tokens=whole.tokens_used // 2))
+    assert 0 < len(few.hits) < len(whole.hits)
+    assert places(few) == places(whole)[: len(few.hits)]
+    assert few.next_offset == len(few.hits)
+    assert few.tokens_used <= whole.tokens_used // 2
+
+
+def test_equal_passages_are_one_hit_that_names_the_others(shelve: Callable[..., Library]) -> None:
+    page = "# Install\n\nRun the installer and restart the till.\n"
+    library = shelve({"a/v1/install.md": page, "a/v2/install.md": page, "b/x/other.md": "# Other\n\nNothing here.\n"})
+    outcome = library.engine().search(Query("run the installer", mode="keyword"))
+    assert len(outcome.hits) == 1
+    assert {paths(outcome)[0], *outcome.hits[0].also_in} == {"a/v1/install.md", "a/v2/install.md"}
+
+
+def test_quoted_words_must_occur_and_excluded_ones_must_not(manual: Library) -> None:
+    engine = manual.engine()
+    for mode in ("keyword", "hybrid"):
+        quoted = engine.search(Query('deploy "installer"', mode=mode))
+        assert set(paths(quoted)) == {"till/guide/deploy.md"}
+        without = engine.search(Query("deploy -till", mode=mode))
+        assert without.hits
+        assert not any("till" in hit.chunk.chunk.text.lower() for hit in without.hits)
+
+
+@pytest.mark.parametrize("mode", ["semantic", "hybrid", "rerank", "hyde"])
+@pytest.mark.parametrize(
+    ("embedder", "status", "word"),
+    [(None, "off", "switched off"), (Loaded(None, "The model can't be loaded."), "failed", "can't be loaded")],
+)
+def test_without_a_model_words_answer_and_the_answer_says_so(
+    manual: Library, mode: Mode, embedder: object, status: str, word: str
+) -> None:
+    outcome = manual.engine(embedder=embedder).search(Query("deploy the shop", mode=mode))
+    assert outcome.mode == "keyword"
+    assert outcome.hits
+    assert outcome.legs["semantic"].status == status
+    assert word in outcome.legs["semantic"].reason
+    assert any(word in item for item in outcome.degraded)
+
+
+def test_before_anything_is_embedded_words_answer(shelve: Callable[..., Library]) -> None:
+    outcome = shelve(embed=False).engine().search(Query("deploy the shop", mode="hybrid"))
+    assert outcome.mode == "keyword"
+    assert outcome.hits
+    assert "No passage is embedded" in outcome.legs["semantic"].reason
+
+
+def test_keyword_mode_without_a_model_is_not_degraded(manual: Library) -> None:
+    outcome = manual.engine(embedder=None).search(Query("deploy", mode="auto"))
+    assert outcome.mode == "keyword"
+    assert not outcome.degraded
+
+
+def test_hyde_takes_the_callers_answer_and_shows_it(manual: Library) -> None:
+    answer = "A secret is a password or credential."
+    outcome = manual.engine().search(Query("keeping things safe", mode="hyde", hypothetical_answer=answer))
+    assert outcome.mode == "hyde"
+    assert outcome.rewritten == {"search_terms": "", "hypothetical_answer": answer, "source": "caller"}
+    assert paths(outcome)[0] == "shop/ops/secrets.md"
+
+
+def test_hyde_is_skipped_for_identifiers_and_says_so(manual: Library) -> None:
+    outcome = manual.engine().search(Query("max_replicas", mode="hyde"))
+    assert outcome.mode == "hybrid"
+    assert outcome.legs["hyde"].status == "skipped"
+    assert "identifier" in outcome.legs["hyde"].reason
+
+
+def test_rerank_says_when_nothing_reaches_its_threshold(manual: Library) -> None:
+    outcome = manual.engine(options=SearchOptions(rerank_keyword_threshold=0.99)).search(
+        Query("deploy the shop", mode="rerank")
+    )
+    assert outcome.mode == "hybrid"
+    assert outcome.legs["rerank"].status == "skipped"
+    assert outcome.hits
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_nothing_found_comes_with_suggestions(manual: Library, mode: Mode) -> None:
+    engine = manual.engine(embedder=None)
+    for query in (
+        Query("zzyzx qwrtp", mode=mode),
+        Query("deploi", mode=mode),
+        Query("password", mode=mode, filters=Filters(product="till")),
+        Query("deploy", mode=mode, offset=60),
+    ):
+        outcome = engine.search(query)
+        assert not outcome.hits
+        assert outcome.suggestions
+        assert outcome.next_offset is None
+
+
+def test_a_misspelt_word_is_answered_with_the_nearest(manual: Library) -> None:
+    outcome = manual.engine(embedder=None).search(Query("autoscalling", mode="keyword"))
+    assert any(item["kind"] == "term" for item in outcome.suggestions)
+
+
+def test_an_empty_library_says_that_nothing_is_indexed(shelve: Callable[..., Library]) -> None:
+    outcome = shelve({}).engine().search(Query("anything", mode="hybrid"))
+    assert [item["kind"] for item in outcome.suggestions] == ["index"]
+
+
+def test_questions_of_stop_words_only_dont_fail(manual: Library) -> None:
+    engine = manual.engine()
+    for mode in MODES:
+        for text in ("how to", "?", "the", "--", '""', "-"):
+            engine.search(Query(text, mode=mode))
+
+
+def test_an_unknown_mode_and_a_spent_budget_are_the_callers_errors(manual: Library) -> None:
+    engine = manual.engine()
+    with pytest.raises(CallerError, match="Unknown mode 'fuzzy'"):
+        engine.search(Query("deploy", mode="fuzzy"))  # type: ignore[arg-type]
+    cancelled = Event()
+    cancelled.set()
+    with pytest.raises(CallerError, match="cancelled"):
+        engine.search(Query("deploy"), Budget(cancelled=cancelled))
+    with pytest.raises(CallerError, match="out of time"):
+        engine.search(Query("deploy"), Budget.of_ms(-1))
