@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Sets up what is missing: .venv, the pinned dependencies, the embedding model. Says nothing where all is there.
+#
+#   ./scripts/setup.sh              PYTHON=/path/to/python3 chooses another Python than the first one found
+set -eu
+cd "$(dirname "$0")/.."
+
+say() { printf '%s\n' "$*" >&2; }
+
+usable() { "$1" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; }
+
+find_python() {
+    for name in "${PYTHON:-}" python3.13 python3.12 python3.11 python3 python; do
+        if [ -n "$name" ] && command -v "$name" >/dev/null 2>&1 && usable "$name"; then
+            printf '%s\n' "$name"
+            return 0
+        fi
+    done
+    for name in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[1-9]*/bin/python3 /opt/homebrew/bin/python3 /usr/local/bin/python3; do
+        if [ -x "$name" ] && usable "$name"; then
+            printf '%s\n' "$name"
+            return 0
+        fi
+    done
+    say "Librarian needs Python 3.11 or newer, with its venv module. None was found."
+    say "  Debian, Ubuntu:  sudo apt install python3 python3-venv"
+    say "  macOS:           brew install python@3.13"
+    say "  or name one:     PYTHON=/path/to/python3 $0"
+    return 78
+}
+
+if ! .venv/bin/python -c '' >/dev/null 2>&1; then
+    python=$(find_python)
+    say "Creating .venv with $("$python" --version) ..."
+    rm -rf .venv
+    "$python" -m venv .venv
+fi
+
+stamp=$(cat requirements.txt pyproject.toml | cksum)
+if [ "$(cat .venv/installed 2>/dev/null)" != "$stamp" ]; then
+    say "Installing the pinned dependencies (about a minute) ..."
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+    printf '%s\n' "$stamp" >.venv/installed
+fi
+
+if ! .venv/bin/librarian models fetch --quiet; then
+    say "Warning: the embedding model could not be set up, so only keyword search works."
+    say "         Once the network is back: .venv/bin/librarian models fetch"
+fi
