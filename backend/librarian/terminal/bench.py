@@ -1,0 +1,66 @@
+"""How long searches take, as a caller sees it and inside the keeper."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from .place import Place
+
+USUAL_QUESTIONS = (
+    "installation",
+    "how do I change the configuration",
+    "error when starting the server",
+    "connect a client",
+    "authentication with a token",
+    "what is the default port",
+    "upgrade to a new version",
+    "environment variables",
+    "performance tuning",
+    "which formats are supported",
+)
+"""Asked where no questions are given: what people look for in any documentation."""
+
+
+def measure(
+    place: Place, *, modes: Sequence[str], rounds: int, questions: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """Median and 95th percentile in ms by mode: `inside` the keeper, and `outside` with the way there and back.
+
+    Answers from a cache aren't counted. The first question of each mode warms up and isn't counted either.
+    """
+    asked = [question.strip() for question in questions or USUAL_QUESTIONS if question.strip()]
+    found: dict[str, Any] = {}
+    for mode in modes:
+        place.ask("search", query=asked[0], mode=mode)
+        inside, outside = [], []
+        for _ in range(rounds):
+            place.ask("clear_cache")
+            for question in asked:
+                before = time.perf_counter()
+                answer = place.ask("search", query=question, mode=mode)
+                if answer.get("cache") is None:
+                    outside.append((time.perf_counter() - before) * 1000)
+                    inside.append(float(answer["took_ms"]))
+        found[mode] = {"searches": len(inside)} | {
+            f"{place_name} {name} ms": round(percentile(times, share), 2)
+            for place_name, times in (("inside", inside), ("outside", outside))
+            for name, share in (("p50", 0.5), ("p95", 0.95))
+        }
+    return {"modes": found, "notes": [f"{len(asked)} questions, {rounds} rounds each"]}
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value below which `share` of all values lie, interpolated (Hyndman and Fan's type 7); 0 for no values.
+
+    >>> percentile([1.0, 2.0, 3.0, 4.0], 0.5)
+    2.5
+    """
+    if not values:
+        return 0.0
+    ordered = sorted(values)
+    position = share * (len(ordered) - 1)
+    below = int(position)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (position - below) * (ordered[above] - ordered[below])

@@ -1,0 +1,109 @@
+"""What could keep Librarian from working here, looked at one by one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from librarian.config.settings import Settings
+
+Verdict = Literal["ok", "note", "wrong"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at; `remedy` says what to do where it isn't in order."""
+
+    what: str
+    verdict: Verdict
+    detail: str
+    remedy: str = ""
+
+
+def examine(settings: Settings, *, offline: bool = False) -> Iterator[Finding]:
+    """Everything that can be seen without starting anything. `offline`: nothing may need another machine."""
+    yield Finding("python", "ok", f"{sys.version.split()[0]} at {sys.executable}")
+    yield Finding("settings", "ok", str(settings.config_file or "no config.json: defaults"))
+    for notice in settings.notices:
+        yield Finding("settings", "note", notice)
+    yield _folder(settings.docs.root_path)
+    yield _index(settings.index.path)
+    yield _model(settings)
+    yield _port(settings)
+    if offline:
+        yield from _outside(settings)
+
+
+def _folder(root: Path) -> Finding:
+    if not root.is_dir():
+        return Finding("documents", "wrong", f"{root} isn't there", "Correct docs.root_path, or pass --root.")
+    if not os.access(root, os.R_OK | os.X_OK):
+        return Finding("documents", "wrong", f"{root} can't be read", "Let this user read it.")
+    if not any(root.iterdir()):
+        return Finding("documents", "note", f"{root} is empty", "Put documents into {product}/{component}/.")
+    return Finding("documents", "ok", str(root))
+
+
+def _index(index: Path) -> Finding:
+    nearest = next(folder for folder in (index, *index.parents) if folder.exists())
+    if not os.access(nearest, os.W_OK):
+        return Finding("index", "wrong", f"{nearest} can't be written", "Correct index.path, or pass --index.")
+    free = shutil.disk_usage(nearest).free / 1e9
+    if free < 1:
+        return Finding("index", "note", f"{index}, {free:.1f} GB free", "Make room: an index needs about 1 GB.")
+    return Finding("index", "ok", f"{index}, {free:.0f} GB free")
+
+
+def _model(settings: Settings) -> Finding:
+    name = settings.embeddings.model
+    if not settings.embeddings.enabled:
+        return Finding("model", "note", "embeddings are off: keyword search only", "Set embeddings.enabled to true.")
+    if settings.embeddings.provider != "local":
+        return Finding("model", "ok", f"{name} by {settings.embeddings.provider}")
+    folder = import_module("librarian.models.store").ModelStore().locate(name)
+    if folder is None:
+        return Finding("model", "wrong", f"{name} isn't installed", f"Run librarian models fetch {name}.")
+    return Finding("model", "ok", f"{name} in {folder}")
+
+
+def _port(settings: Settings) -> Finding:
+    host, port = settings.mcp.host, settings.mcp.port
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+        except OSError as error:
+            return Finding(
+                "port", "note", f"{host}:{port}: {error.strerror}", "Librarian may be serving there; else set MCP_PORT."
+            )
+    return Finding("port", "ok", f"{host}:{port} is free")
+
+
+def _outside(settings: Settings) -> Iterator[Finding]:
+    """What would open a connection to another machine."""
+    addresses = {
+        "embeddings": settings.embeddings.base_url or "https://" if settings.embeddings.provider != "local" else None,
+        "llm": settings.llm.address if settings.llm.enabled else None,
+        "storage.database_url": _secret(settings.storage.database_url)
+        if settings.storage.catalog == "postgres"
+        else None,
+        "storage.qdrant_url": _secret(settings.storage.qdrant_url) if settings.vector_db.store == "qdrant" else None,
+    }
+    reached = {what: urlsplit(url).hostname or "another machine" for what, url in addresses.items() if url}
+    far = {what: host for what, host in reached.items() if host not in ("localhost", "127.0.0.1", "::1")}
+    for what, host in far.items():
+        yield Finding("offline", "wrong", f"{what} needs {host}", "Choose a local provider.")
+    if not far:
+        yield Finding("offline", "ok", "no setting needs another machine")
+
+
+def _secret(value: object) -> str:
+    return str(value.get_secret_value()) if hasattr(value, "get_secret_value") else ""

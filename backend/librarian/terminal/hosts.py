@@ -1,0 +1,223 @@
+"""How each MCP host is told about Librarian, and the careful change of its configuration file.
+
+Other entries stay as they are, a file that changes is kept beside it as `.backup`, and doing it twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from librarian.vocabulary.errors import CallerError, SetupError
+
+NAME = "librarian"
+TOKEN = "MCP_AUTH_TOKEN"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What a host needs: the command that starts a relay, or the address of a running server."""
+
+    command: Sequence[str]
+    url: str | None = None
+    token: bool = False  #: the address asks for a bearer token
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A program that speaks MCP: where its configuration lies and what an entry looks like."""
+
+    name: str
+    title: str
+    path: Callable[[Path, Path], Path]  #: (home, working directory) → configuration file
+    section: str
+    entry: Callable[[Server], Mapping[str, Any]]
+    toml: bool = False
+    after: str = "Restart it to see the tools."
+
+
+def _desktop_path(home: Path, _: Path) -> Path:
+    folder = "Library/Application Support/Claude" if sys.platform == "darwin" else ".config/Claude"
+    return home / folder / "claude_desktop_config.json"
+
+
+def _command(server: Server) -> dict[str, Any]:
+    return {"command": server.command[0], "args": list(server.command[1:])}
+
+
+def _desktop_entry(server: Server) -> Mapping[str, Any]:
+    if server.url:
+        raise CallerError("Claude Desktop starts stdio servers only.", hint="Leave --http out.")
+    return _command(server)
+
+
+def _typed_entry(variable: str) -> Callable[[Server], Mapping[str, Any]]:
+    """An entry with its type spelt out; `variable` is how the host writes an environment variable."""
+
+    def entry(server: Server) -> Mapping[str, Any]:
+        if not server.url:
+            return {"type": "stdio", **_command(server)}
+        return {"type": "http", "url": server.url, **_headers(server, variable)}
+
+    return entry
+
+
+def _headers(server: Server, variable: str) -> dict[str, Any]:
+    return {"headers": {"Authorization": f"Bearer {variable}"}} if server.token else {}
+
+
+def _cursor_entry(server: Server) -> Mapping[str, Any]:
+    return {"url": server.url, **_headers(server, f"${{env:{TOKEN}}}")} if server.url else _command(server)
+
+
+def _gemini_entry(server: Server) -> Mapping[str, Any]:
+    return {"httpUrl": server.url, **_headers(server, f"${TOKEN}")} if server.url else _command(server)
+
+
+def _codex_entry(server: Server) -> Mapping[str, Any]:
+    token = {"bearer_token_env_var": TOKEN} if server.token else {}
+    return {"url": server.url, **token} if server.url else _command(server)
+
+
+HOSTS = {
+    host.name: host
+    for host in (
+        Host("claude-desktop", "Claude Desktop", _desktop_path, "mcpServers", _desktop_entry),
+        Host(
+            "claude-code",
+            "Claude Code",
+            lambda home, cwd: cwd / ".mcp.json",
+            "mcpServers",
+            _typed_entry(f"${{{TOKEN}}}"),
+            after="Start it in this folder; it asks once whether to use the server.",
+        ),
+        Host("cursor", "Cursor", lambda home, cwd: home / ".cursor" / "mcp.json", "mcpServers", _cursor_entry),
+        Host(
+            "vscode",
+            "VS Code",
+            lambda home, cwd: cwd / ".vscode" / "mcp.json",
+            "servers",
+            _typed_entry(f"${{env:{TOKEN}}}"),
+            after="Open this folder and start the server where VS Code offers it.",
+        ),
+        Host(
+            "codex", "Codex", lambda home, cwd: home / ".codex" / "config.toml", "mcp_servers", _codex_entry, toml=True
+        ),
+        Host("gemini", "Gemini CLI", lambda home, cwd: home / ".gemini" / "settings.json", "mcpServers", _gemini_entry),
+    )
+}
+"""All hosts by the name that `librarian connect` takes."""
+
+
+def relay_command(config: Path | None, root: Path | None, index: Path | None) -> list[str]:
+    """The command that starts a relay, with absolute paths, for a host that starts it from anywhere."""
+    script = Path(sys.executable).with_name("librarian")
+    command = [str(script)] if script.is_file() else [sys.executable, "-m", "librarian.cli"]
+    command.append("stdio")
+    for option, path in (("--config", config), ("--root", root), ("--index", index)):
+        if path is not None:
+            command += [option, os.path.abspath(path.expanduser())]
+    return command
+
+
+def snippet(host: Host, server: Server) -> str:
+    """What to paste into the host's configuration file."""
+    entry = host.entry(server)
+    if host.toml:
+        return _toml_table(host, entry)
+    return json.dumps({host.section: {NAME: entry}}, indent=2) + "\n"
+
+
+def changed(host: Host, server: Server, text: str) -> str:
+    """The configuration file with the entry in it. The same text where the entry is there already.
+
+    Raises SetupError for a file that can't be understood, or that holds comments, which would be lost.
+    """
+    return _changed_toml(host, server, text) if host.toml else _changed_json(host, server, text)
+
+
+def write(host: Host, server: Server, path: Path) -> Path | None:
+    """Puts the entry into the file. Returns the backup of what was there; None where there was nothing to keep."""
+    target = path.resolve()  # a linked file stays a link
+    before = target.read_text("utf-8") if target.is_file() else ""
+    after = changed(host, server, before)
+    if after == before:
+        return None
+    target.parent.mkdir(parents=True, exist_ok=True)
+    backup = None
+    if before:
+        backup = _free_name(target)
+        backup.write_text(before, "utf-8")
+    fresh = target.with_name(f"{target.name}.{os.getpid()}.new")
+    fresh.write_text(after, "utf-8")
+    if before:
+        fresh.chmod(target.stat().st_mode & 0o777)
+    fresh.replace(target)
+    return backup
+
+
+def _free_name(path: Path) -> Path:
+    names = (path.with_name(f"{path.name}.backup{number or ''}") for number in range(1000))
+    return next(name for name in names if not name.exists())
+
+
+def _changed_json(host: Host, server: Server, text: str) -> str:
+    try:
+        content = json.loads(text) if text.strip() else {}
+    except json.JSONDecodeError as error:
+        raise SetupError(
+            f"{host.title}'s configuration isn't plain JSON ({error}); writing it would lose its comments.",
+            hint="Paste what `librarian connect` prints without --write.",
+        ) from error
+    servers = content.setdefault(host.section, {}) if isinstance(content, dict) else None
+    if not isinstance(servers, dict):
+        raise SetupError(f"{host.title}'s configuration has no object {host.section!r}.", hint="Correct it by hand.")
+    entry = host.entry(server)
+    if servers.get(NAME) == entry:
+        return text
+    servers[NAME] = entry
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def _changed_toml(host: Host, server: Server, text: str) -> str:
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SetupError(f"{host.title}'s configuration isn't TOML: {error}.", hint="Correct it by hand.") from error
+    entry = host.entry(server)
+    others = dict(content.get(host.section, {}))
+    if others.pop(NAME, None) == entry:
+        return text
+    ours = re.compile(
+        rf"^[ \t]*\[{host.section}\.{NAME}(?:\.[^\]]*)?\][^\n]*\n?(?:(?![ \t]*\[)[^\n]*(?:\n|\Z))*?(?=^[ \t]*\[|\Z)",
+        re.M,
+    )
+    kept = ours.sub("", text).rstrip("\n")
+    after = (f"{kept}\n\n" if kept else "") + _toml_table(host, entry)
+    wanted = content | {host.section: others | {NAME: dict(entry)}}
+    if _toml_or_none(after) != wanted:
+        raise SetupError(
+            f"{host.title}'s configuration names {NAME!r} in a way that can't be replaced safely.",
+            hint=f"Replace the table [{host.section}.{NAME}] by hand with what `librarian connect` prints.",
+        )
+    return after
+
+
+def _toml_or_none(text: str) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None
+
+
+def _toml_table(host: Host, entry: Mapping[str, Any]) -> str:
+    # A JSON string, or a list of them, is also a TOML one.
+    lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in entry.items()]
+    return "\n".join([f"[{host.section}.{NAME}]", *lines]) + "\n"

@@ -1,0 +1,74 @@
+"""What a command writes: styled on a terminal, plain lines when piped.
+
+rich is imported only where a terminal is there to see it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, TextIO
+
+Span = tuple[int, int]
+
+
+class Page:
+    """Lines for people. On a terminal they are styled and wrapped by rich; in a pipe they are plain and uncut."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stdout
+        self._console: Any = None
+        if self._stream.isatty():
+            from rich.console import Console
+
+            self._console = Console(file=self._stream, highlight=False)
+
+    @property
+    def styled(self) -> bool:
+        """Whether a terminal is there."""
+        return self._console is not None
+
+    def line(self, *parts: str | tuple[str, str], indent: int = 0) -> None:
+        """One line of parts; a part may be (text, style)."""
+        pairs = [(part, "") if isinstance(part, str) else part for part in parts]
+        if self._console is None:
+            self._stream.write((" " * indent + "".join(text for text, _ in pairs)).rstrip() + "\n")
+            return
+        from rich.padding import Padding
+        from rich.text import Text
+
+        self._console.print(Padding(Text.assemble(*pairs), (0, 0, 0, indent)))
+
+    def passage(self, text: str, highlights: Sequence[Span] = (), *, indent: int = 3) -> None:
+        """A passage of a document, its matches marked."""
+        if self._console is None:
+            self._stream.writelines(f"{' ' * indent}{line}".rstrip() + "\n" for line in text.splitlines())
+            return
+        from rich.padding import Padding
+        from rich.text import Text
+
+        styled = Text(text)
+        for start, end in highlights:
+            styled.stylize("bold yellow", start, end)
+        self._console.print(Padding(styled, (0, 0, 0, indent)))
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        """Columns, padded to their widest cell; numbers to the right."""
+        cells = [[str(cell) for cell in row] for row in rows]
+        widths = [max(len(row[column]) for row in (list(header), *cells)) for column in range(len(header))]
+        right = [all(isinstance(row[column], int | float) for row in rows) for column in range(len(header))]
+
+        def laid(row: Sequence[str]) -> str:
+            pairs = zip(row, widths, right, strict=True)
+            return "  ".join(cell.rjust(width) if number else cell.ljust(width) for cell, width, number in pairs)
+
+        self.line((laid(header), "bold"))
+        for row in cells:
+            self.line(laid(row))
+
+
+def write_json(value: Mapping[str, object] | Sequence[object]) -> None:
+    """One JSON value on stdout, for programs."""
+    indent = 2 if sys.stdout.isatty() else None
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=indent, default=str) + "\n")

@@ -1,0 +1,47 @@
+"""Which library a command is about: `--root`, `--index` and `--config`, and how to ask its keeper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from librarian.config.settings import Settings
+
+OnProgress = Callable[[Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A library as the command line names it. What isn't named is found as `librarian.config` says."""
+
+    root: Path | None = None
+    index: Path | None = None
+    config: Path | None = None
+
+    def settings(self, **further: object) -> Settings:
+        """All settings, with the command line's on top. `further` are dotted keys, written with `__`."""
+        from librarian.config.settings import Settings
+
+        overrides = {"docs.root_path": self.root, "index.path": self.index}
+        dotted = {key.replace("__", "."): value for key, value in further.items()}
+        return Settings.load(self.config, overrides=overrides | dotted)
+
+    def ask(
+        self, verb: str, *, on_progress: OnProgress | None = None, timeout: float | None = None, **given: Any
+    ) -> Any:
+        """A verb's answer by the index's keeper, which is started where there is none. None isn't passed on."""
+        client = import_module("librarian.keeper.client")
+        arguments = {name: value for name, value in given.items() if value is not None}
+        return client.call(
+            self.index or self.settings().index.path,
+            verb,
+            arguments,
+            config=self.config,
+            root=self.root,
+            on_progress=on_progress,
+            timeout=timeout,
+        )

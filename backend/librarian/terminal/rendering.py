@@ -1,0 +1,194 @@
+"""How each verb's answer looks on a page. Answers come as the JSON objects of `librarian.vocabulary.wire`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .page import Page
+
+Answer = Mapping[str, Any]
+
+
+def search(page: Page, answer: Answer, *, why: bool = False) -> None:
+    """Hits, best first: breadcrumb and score, place, snippet with its matches; then what was odd about the search."""
+    for result in answer["results"]:
+        _heading(page, result)
+        page.passage(result["snippet"], [(start, end) for start, end in result.get("highlights") or ()])
+        for other in result.get("also_in") or ():
+            page.line(("also in ", "dim"), other, indent=3)
+        if why:
+            for reason in result.get("why") or ():
+                _why(page, reason)
+        page.line()
+    if not answer["results"]:
+        page.line(("Nothing found.", "bold"))
+        for suggestion in answer.get("suggestions") or ():
+            page.line(suggestion["text"], indent=3)
+    page.line((_search_summary(answer), "dim"))
+    degraded(page, answer)
+
+
+def _heading(page: Page, result: Answer) -> None:
+    crumbs = [result["title"], *(part for part in result.get("heading_path") or () if part != result["title"])]
+    parts: list[str | tuple[str, str]] = [f"{result['rank']}. "]
+    if "sender" in result:
+        crumbs = [result["subject"] or "(no subject)"]
+        parts = [*parts, (result["sender"], "cyan"), f"  {(result.get('date') or '')[:10]}  "]
+    parts += [(" › ".join(crumbs), "bold"), (f"  {result['relevance_score']:.2f}", "green")]
+    page.line(*parts)
+    place = f"{result['file_path']}:{result['line_start']}-{result['line_end']}"
+    page_number = f"  page {result['page']}" if result.get("page") else ""
+    page.line((place, "blue"), page_number, ("  stale: changed since", "red") if result.get("stale") else "", indent=3)
+
+
+def _why(page: Page, reason: Answer) -> None:
+    rank = f"rank {reason['rank']}" if reason.get("rank") is not None else ""
+    raw = f"raw {reason['raw']:.3f}" if reason.get("raw") is not None else ""
+    points = f"{reason['points']:+.4f}"
+    page.line((f"{reason['source']:<20} {rank:<9} {raw:<12} {points}", "dim"), indent=5)
+
+
+def _search_summary(answer: Answer) -> str:
+    shown, total, mode, asked = len(answer["results"]), answer["total"], answer["mode"], answer["requested_mode"]
+    how = mode if mode == asked else f"{mode} (asked: {asked})"
+    more = f" · more with --offset {answer['next_offset']}" if answer.get("next_offset") is not None else ""
+    doubt = " · the answer may not be here" if answer.get("answerable") == "unlikely" else ""
+    return f"{shown} of {total} · {how} · {answer['took_ms']:.0f} ms{more}{doubt}"
+
+
+def degraded(page: Page, answer: Answer) -> None:
+    """What was configured and doesn't work."""
+    for reason in answer.get("degraded") or ():
+        page.line(("degraded: ", "yellow"), str(reason))
+
+
+def document(page: Page, answer: Answer) -> None:
+    """A document or a part of it. In a pipe it is the text alone."""
+    if page.styled:
+        page.line((answer["title"], "bold"), ("  " + answer["file_path"], "blue"))
+        page.line((f"lines {answer['line_start']}-{answer['line_end']} · {answer['last_modified']}", "dim"))
+        page.line()
+    page.passage(answer["content"], indent=0)
+    if answer.get("truncated"):
+        page.line((f"… goes on at line {answer['next_line']}: --lines {answer['next_line']}-", "dim"))
+
+
+def thread(page: Page, answer: Answer) -> None:
+    """A conversation, oldest first."""
+    page.line((answer["subject"] or "(no subject)", "bold"), f"  {len(answer['emails'])} mails")
+    page.line((", ".join(answer["participants"]), "dim"))
+    for mail in answer["emails"]:
+        page.line()
+        page.line((mail["sender"], "cyan"), f"  {mail.get('date') or ''}  ", (mail["file_path"], "blue"))
+        page.passage(mail["body"])
+        for attachment in mail.get("attachments") or ():
+            page.line((f"attached: {attachment['filename']} ({attachment['size']} bytes)", "dim"), indent=3)
+
+
+def analysis(page: Page, answer: Answer) -> None:
+    """How a question is understood, and why a document isn't found for it."""
+    sure = f"{answer['confidence']:.0%} sure"
+    page.line((answer["query_type"], "bold"), f", best asked in mode {answer['recommended_mode']} ({sure})")
+    page.line(f"complexity {answer['complexity']:.2f} · {answer['word_count']} words", indent=3)
+    if answer.get("technical_terms"):
+        page.line("technical: " + ", ".join(answer["technical_terms"]), indent=3)
+    for reason in answer.get("reasons") or ():
+        page.line(f"- {reason}", indent=3)
+    missing = answer.get("why_not")
+    if missing:
+        page.line((f"{missing['file_path']}: {missing['stage']}. ", "bold"), missing["explanation"])
+        for leg in missing.get("legs") or ():
+            page.line(f"{leg['leg']}: rank {leg['rank'] or 'none'} {leg.get('reason') or ''}", indent=3)
+
+
+def products(page: Page, answer: Answer) -> None:
+    """Products, or the components of one."""
+    if "components" in answer:
+        rows = [[item["name"], item["document_count"]] for item in answer["components"]]
+        page.table([answer["product"], "documents"], rows)
+    else:
+        rows = [[item["name"], item["component_count"], item["document_count"]] for item in answer["products"]]
+        page.table(["product", "components", "documents"], rows)
+
+
+_STATE_STYLES = {"ready": "bold green", "indexing": "bold cyan", "degraded": "bold yellow"}
+
+
+def status(page: Page, answer: Answer) -> None:
+    """What the index holds and whether everything works."""
+    state = answer["status"]
+    page.line((state, _STATE_STYLES.get(state, "bold")), f"  generation {answer['generation']}")
+    for reason in answer.get("reasons") or ():
+        page.line(("- ", ""), reason, indent=3)
+    counts = f"{answer['documents']} documents ({answer['emails']} emails) in {answer['products']} products"
+    page.line(f"{counts}, {answer['embedded_chunks']} of {answer['chunks']} passages embedded")
+    progress = answer.get("progress") or {}
+    if progress.get("phase", "idle") != "idle":
+        page.line(progress_line(progress))
+    embeddings = answer["embeddings"]
+    by = f"{embeddings['model']}, {embeddings['dimension']} dimensions, {embeddings['backend']} {embeddings['device']}"
+    page.line("embeddings: ", by if embeddings["enabled"] else "off")
+    page.line(f"folder: {answer.get('root_path') or '?'}", "" if answer.get("watching") else "  (not watched)")
+    page.line(f"index: {answer['index_path']}  ({answer['storage']['disk_bytes'] / 1e6:.1f} MB)")
+    _left_out(page, "skipped", answer["skipped"]["total"], answer["skipped"]["examples"])
+    _left_out(page, "unreadable", answer["failures"]["total"], answer["failures"]["items"])
+    for note in answer.get("notes") or ():
+        page.line(("note: ", "dim"), note)
+
+
+def _left_out(page: Page, word: str, total: int, items: Sequence[Answer]) -> None:
+    if total:
+        page.line(f"{word}: {total}")
+        for item in items[:5]:
+            page.line((f"{item['path']}  {item['reason']}", "dim"), indent=3)
+
+
+def progress_line(progress: Answer) -> str:
+    """One line about how far an index run is."""
+    phase = progress.get("phase", "")
+    files = f"{progress.get('files_done', 0)}/{progress.get('files_total', 0)} files"
+    chunks = f"{progress.get('chunks_embedded', 0)}/{progress.get('chunks_total', 0)} passages embedded"
+    rate = progress.get("chunks_per_s" if phase == "embedding" else "files_per_s") or 0
+    left = f", {progress['eta_s']:.0f} s left" if progress.get("eta_s") else ""
+    return f"{phase}: {chunks if phase == 'embedding' else files}, {rate:.0f}/s{left}"
+
+
+def refresh(page: Page, answer: Answer) -> None:
+    """What an index run did."""
+    words = ("added", "changed", "removed", "moved", "unchanged")
+    page.line(", ".join(f"{answer[word]} {word}" for word in words))
+    took = f"{answer['took_ms'] / 1000:.1f} s"
+    page.line(f"{answer['documents']} documents, {answer['embedded']} of {answer['chunks']} passages embedded, {took}")
+    _left_out(page, "skipped", answer["skipped"]["total"], answer["skipped"]["examples"])
+    for item in answer.get("failed") or ():
+        page.line(("unreadable: ", "red"), f"{item['path']}  {item['reason']}")
+    for note in answer.get("notes") or ():
+        page.line(("note: ", "dim"), note)
+
+
+def check(page: Page, answer: Answer) -> None:
+    """Whether catalog, keyword index, vectors and folder agree."""
+    page.line(("in order" if answer["ok"] else "not in order", "bold green" if answer["ok"] else "bold red"))
+    for word in ("problems", "repaired"):
+        for item in answer.get(word) or ():
+            page.line(f"{word.removesuffix('s')}: {item}", indent=3)
+    page.line(f"{answer['documents']} documents, {answer['chunks']} passages, {answer['vectors']} vectors")
+
+
+def evaluation(page: Page, answer: Answer) -> None:
+    """Measures by mode. Each mode is a mapping from a measure to a number or to [low, value, high]."""
+    modes: Mapping[str, Answer] = answer.get("modes") or {}
+    measures = list(dict.fromkeys(name for found in modes.values() for name in found))
+    page.table(
+        ["mode", *measures],
+        [[mode, *(_measure(found.get(name)) for name in measures)] for mode, found in modes.items()],
+    )
+    for note in answer.get("notes") or ():
+        page.line(("note: ", "dim"), str(note))
+
+
+def _measure(value: object) -> str:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return " ".join(_measure(item) for item in value)
+    return f"{value:.3f}" if isinstance(value, float) else "" if value is None else str(value)

@@ -1,0 +1,351 @@
+"""The commands that look after a library: serve, index, check, evaluate, bench, doctor, models, connect, config …"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from librarian.vocabulary.errors import CallerError, LibrarianError
+
+from . import rendering
+from .options import Config, Index, Json, Root
+from .page import Page, write_json
+from .place import OnProgress, Place
+
+UNREADABLE, SETUP = 3, 78
+
+models_app = typer.Typer(no_args_is_help=True, help="Fetch, list and choose embedding models.")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds this module's commands to the application."""
+    app.command(epilog="Example: librarian serve --root ~/notes --index ~/notes-index --port 3002")(serve)
+    app.command(epilog="Example (as a host starts it): librarian stdio --config /path/to/config.json")(stdio)
+    app.command(epilog="Example: librarian index --rebuild")(index)
+    app.command(epilog="Example: librarian check --repair")(check)
+    app.command(epilog="Example: librarian evaluate --queries queries.jsonl --qrels qrels.tsv")(evaluate)
+    app.command(epilog="Example: librarian bench --rounds 10")(bench)
+    app.command(epilog="Example: librarian doctor --offline")(doctor)
+    app.command(epilog="Example: librarian connect claude-desktop --write")(connect)
+    app.command(epilog="Example: librarian config search.mode")(config_command)
+    app.add_typer(models_app, name="models")
+    app.registered_commands[-1].name = "config"
+
+
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
+    as_json: Json = False,
+    root: Root = None,
+    index: Index = None,
+    config: Config = None,
+) -> None:
+    """Index the documents and serve them over HTTP: MCP, REST and a page."""
+    settings = Place(root, index, config).settings(mcp__host=host, mcp__port=port)
+    settings.check_listening()
+    for notice in settings.notices:
+        sys.stderr.write(f"Note: {notice}\n")
+    url = f"http://{settings.mcp.host}:{settings.mcp.port}"
+    places = {"page": f"{url}/", "mcp": f"{url}{settings.mcp.endpoint}", "rest": f"{url}/api/search"}
+    if settings.mcp.transport == "stdio":
+        pass  # stdout belongs to the protocol
+    elif as_json:
+        write_json(places)
+    else:
+        sys.stdout.write(f"Documents:  {settings.docs.root_path}\nBrowser:    {places['page']}\n")
+        sys.stdout.write(f"MCP client: {places['mcp']}  (or: librarian connect claude-desktop, cursor, vscode ...)\n")
+    sys.stdout.flush()
+    raise typer.Exit(import_module("librarian.serve").serve(settings))
+
+
+def stdio(root: Root = None, index: Index = None, config: Config = None) -> None:
+    """Connect an MCP host's stdin and stdout to the library. For hosts; see `librarian connect`."""
+    options = (("--root", root), ("--index", index), ("--config", config))
+    arguments = [text for option, path in options if path is not None for text in (option, str(path))]
+    raise typer.Exit(import_module("librarian.keeper.relay").main(arguments))
+
+
+def index(
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Read every file again.")] = False,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Drop what vanished, even where much vanished at once.")
+    ] = False,
+    as_json: Json = False,
+    root: Root = None,
+    index: Index = None,
+    config: Config = None,
+) -> None:
+    """Bring the index up to date, vectors included. Exit code 3 where files can't be read."""
+    with _Progress(quiet=as_json) as progress:
+        answer = Place(root, index, config).ask("refresh", rebuild=rebuild, prune=prune, on_progress=progress.show)
+    _show(answer, as_json, rendering.refresh)
+    raise typer.Exit(UNREADABLE if answer["failed"] else 0)
+
+
+def check(
+    repair: Annotated[bool, typer.Option("--repair", help="Mend what differs.")] = False,
+    as_json: Json = False,
+    root: Root = None,
+    index: Index = None,
+    config: Config = None,
+) -> None:
+    """Hold catalog, keyword index, vectors and folder against each other. Exit code 78 where they differ."""
+    answer = Place(root, index, config).ask("check", repair=repair)
+    _show(answer, as_json, rendering.check)
+    raise typer.Exit(0 if answer["ok"] else SETUP)
+
+
+def evaluate(
+    queries: Annotated[Path | None, typer.Option(help='Lines of {"_id": "1", "text": "question"}.')] = None,
+    qrels: Annotated[Path | None, typer.Option(help="Lines of query<TAB>file_path<TAB>grade.")] = None,
+    modes: Annotated[
+        str, typer.Option(help="Separated by commas; the first is compared with.")
+    ] = "keyword,semantic,hybrid",
+    self_judged: Annotated[bool, typer.Option("--self", help="Judge by the library's own links instead.")] = False,
+    as_json: Json = False,
+    root: Root = None,
+    index: Index = None,
+    config: Config = None,
+) -> None:
+    """Measure how good the answers are: nDCG@10, P@10, recall@10, MRR@10 and times, by mode."""
+    if self_judged == bool(queries or qrels) or bool(queries) != bool(qrels):
+        raise CallerError("Judged questions are missing.", hint="Give --queries and --qrels, or --self.")
+    with _Progress(quiet=as_json) as progress:
+        answer = Place(root, index, config).ask(
+            "evaluate",
+            queries=str(queries.resolve()) if queries else None,
+            qrels=str(qrels.resolve()) if qrels else None,
+            modes=[mode.strip() for mode in modes.split(",") if mode.strip()],
+            self_judged=self_judged,
+            on_progress=progress.show,
+        )
+    _show(answer, as_json, rendering.evaluation)
+
+
+def bench(
+    rounds: Annotated[int, typer.Option(min=1, help="How often each question is asked.")] = 5,
+    modes: Annotated[str, typer.Option(help="Separated by commas.")] = "keyword,semantic,hybrid",
+    queries: Annotated[Path | None, typer.Option(help="Questions, one a line; else some usual ones.")] = None,
+    as_json: Json = False,
+    root: Root = None,
+    index: Index = None,
+    config: Config = None,
+) -> None:
+    """Measure how long searches take on this machine, in the keeper and all in all."""
+    from .bench import measure
+
+    questions = queries.read_text("utf-8").splitlines() if queries else None
+    wanted = [mode.strip() for mode in modes.split(",") if mode.strip()]
+    answer = measure(Place(root, index, config), modes=wanted, rounds=rounds, questions=questions)
+    _show(answer, as_json, rendering.evaluation)
+
+
+def doctor(
+    offline: Annotated[bool, typer.Option("--offline", help="Also say what needs another machine.")] = False,
+    as_json: Json = False,
+    root: Root = None,
+    index: Index = None,
+    config: Config = None,
+) -> None:
+    """Look for what could keep Librarian from working. Exit code 78 where something is wrong."""
+    from dataclasses import asdict
+
+    from .doctor import Finding, examine
+
+    place = Place(root, index, config)
+    findings = list(examine(place.settings(), offline=offline))
+    try:
+        state = place.ask("health", timeout=30.0)
+        told = ", ".join([state["status"], *state.get("reasons", [])])
+        findings.append(Finding("keeper", "note" if state["status"] == "degraded" else "ok", told))
+    except LibrarianError as error:
+        findings.append(Finding("keeper", "wrong", error.message, error.hint))
+    if as_json:
+        write_json({"findings": [asdict(finding) for finding in findings]})
+    else:
+        page = Page()
+        for finding in findings:
+            style = {"ok": "green", "note": "yellow", "wrong": "bold red"}[finding.verdict]
+            page.line((f"{finding.verdict:<6}", style), f"{finding.what:<10} {finding.detail}")
+            if finding.remedy and finding.verdict != "ok":
+                page.line(finding.remedy, indent=17)
+    raise typer.Exit(SETUP if any(finding.verdict == "wrong" for finding in findings) else 0)
+
+
+@models_app.command(epilog="Example: librarian models fetch all-MiniLM-L6-v2")
+def fetch(
+    name: Annotated[str | None, typer.Argument(help="Else the one of embeddings.model.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing where it is there already.")] = False,
+    as_json: Json = False,
+    root: Root = None,
+    index: Index = None,
+    config: Config = None,
+) -> None:
+    """Fetch a model and prepare it; nothing is done where it is there already."""
+    settings = Place(root, index, config).settings()
+    if name is None and (settings.embeddings.provider != "local" or not settings.embeddings.enabled):
+        return
+    wanted = name or settings.embeddings.model
+    store = import_module("librarian.models.store").ModelStore()
+    folder = store.locate(wanted)
+    if folder is None:
+        sys.stderr.write(f"Fetching {wanted} ...\n")
+        folder = store.ensure(wanted)
+    elif quiet:
+        return
+    if as_json:
+        write_json({"name": wanted, "folder": str(folder)})
+    else:
+        sys.stdout.write(f"{wanted} is in {folder}\n")
+
+
+@models_app.command("list", epilog="Example: librarian models list")
+def list_models(as_json: Json = False, root: Root = None, index: Index = None, config: Config = None) -> None:
+    """List the installed models; the one in use has a star."""
+    used = Place(root, index, config).settings().embeddings.model
+    installed = import_module("librarian.models.store").ModelStore().installed()
+    if as_json:
+        write_json({"models": [{"name": name, "used": name == used} for name in installed]})
+        return
+    for name in installed:
+        sys.stdout.write(f"{'*' if name == used else ' '} {name}\n")
+    if used not in installed:
+        sys.stdout.write(f"* {used}  (not installed: librarian models fetch)\n")
+
+
+@models_app.command(epilog="Example: librarian models use all-MiniLM-L6-v2")
+def use(
+    name: Annotated[str, typer.Argument(help="The model that embeds from now on.")],
+    as_json: Json = False,
+    root: Root = None,
+    index: Index = None,
+    config: Config = None,
+) -> None:
+    """Fetch a model and name it in the configuration file. Old vectors answer until the new ones are there."""
+    from librarian.config.editing import set_text
+
+    settings = Place(root, index, config).settings()
+    path = settings.config_file
+    if path is None:
+        raise CallerError(
+            "There is no configuration file to write to.", hint="Set EMBEDDING_MODEL, or add a config.json."
+        )
+    import_module("librarian.models.store").ModelStore().ensure(name)
+    path.write_text(set_text(path.read_text("utf-8"), "embeddings", "model", name), "utf-8")
+    if as_json:
+        write_json({"name": name, "config": str(path)})
+    else:
+        sys.stdout.write(f"{path}: embeddings.model is {name}\n")
+
+
+def connect(
+    host: Annotated[str, typer.Argument(help="claude-desktop, claude-code, cursor, vscode, codex or gemini.")],
+    write: Annotated[bool, typer.Option("--write", help="Write it there, with a backup of what was there.")] = False,
+    http: Annotated[bool, typer.Option("--http", help="By the address of a running server, not by a command.")] = False,
+    as_json: Json = False,
+    root: Root = None,
+    index: Index = None,
+    config: Config = None,
+) -> None:
+    """Print or write what an MCP host needs to know."""
+    from difflib import get_close_matches
+
+    from . import hosts
+
+    if host not in hosts.HOSTS:
+        near = get_close_matches(host, hosts.HOSTS, 1)
+        hint = f"Nearest: {near[0]!r}." if near else f"Known: {', '.join(hosts.HOSTS)}."
+        raise CallerError(f"No host {host!r}.", hint=hint)
+    chosen = hosts.HOSTS[host]
+    settings = Place(root, index, config).settings()
+    url = f"http://{settings.mcp.host}:{settings.mcp.port}{settings.mcp.endpoint}" if http else None
+    command = hosts.relay_command(settings.config_file, root, index)
+    server = hosts.Server(command, url, token=settings.security.token is not None)
+    path = chosen.path(Path.home(), Path.cwd())
+    text = hosts.snippet(chosen, server)
+    backup = hosts.write(chosen, server, path) if write else None
+    if as_json:
+        answer = {"host": host, "path": str(path), "snippet": text, "written": write}
+        write_json(answer | {"backup": str(backup) if backup else None})
+    elif write:
+        kept = f" (what was there: {backup})" if backup else ""
+        sys.stdout.write(f"{path} names Librarian now{kept}. {chosen.after}\n")
+    else:
+        sys.stdout.write(text)
+        sys.stderr.write(f"\nThis belongs into {path}; --write puts it there. {chosen.after}\n")
+
+
+def config_command(
+    key: Annotated[str | None, typer.Argument(help="One setting, such as search.mode.")] = None,
+    as_json: Json = False,
+    root: Root = None,
+    index: Index = None,
+    config: Config = None,
+) -> None:
+    """Show settings: the value in force, where it comes from, and what it means."""
+    from librarian.config.settings import knobs
+
+    settings = Place(root, index, config).settings()
+    found = [settings.provenance(name) for name in ([key] if key else [knob.key for knob in knobs()])]
+    if as_json:
+        rows = [{"key": f.key, "value": f.value, "source": f.source, "sentence": f.knob.sentence} for f in found]
+        write_json({"settings": rows, "notices": list(settings.notices), "file": settings.config_file})
+        return
+    page = Page()
+    for each in found:
+        given = each.source != "default"
+        unit = f" {each.knob.unit}" if each.knob.unit else ""
+        page.line((each.key, "bold"), f" = {each.value}{unit}", (f"  ({each.source})", "cyan" if given else "dim"))
+        if key or page.styled:
+            page.line((each.knob.sentence, "dim"), indent=3)
+    for notice in settings.notices if not key else ():
+        page.line(("note: ", "yellow"), notice)
+
+
+def _show(answer: Mapping[str, Any], as_json: bool, render: Any) -> None:
+    if as_json:
+        write_json(answer)
+    else:
+        render(Page(), answer)
+
+
+class _Progress:
+    """A line on stderr that says how far the work is: rewritten on a terminal, one per phase and tenth elsewhere."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._live = sys.stderr.isatty()
+        self._last: tuple[object, ...] = ()
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live and self._last:
+            sys.stderr.write("\r\x1b[K")
+
+    @property
+    def show(self) -> OnProgress | None:
+        """What to call with each progress; None where nothing is shown."""
+        return None if self._quiet else self._show
+
+    def _show(self, progress: Mapping[str, Any]) -> None:
+        if progress.get("phase", "idle") == "idle":
+            return
+        line = rendering.progress_line(progress)
+        if self._live:
+            sys.stderr.write(f"\r\x1b[K{line}")
+            sys.stderr.flush()
+            self._last = (line,)
+            return
+        embedding = progress["phase"] == "embedding"
+        done, total = ("chunks_embedded", "chunks_total") if embedding else ("files_done", "files_total")
+        tenth = 10 * int(progress.get(done) or 0) // max(1, int(progress.get(total) or 0))
+        if self._last != (progress["phase"], tenth):
+            self._last = (progress["phase"], tenth)
+            sys.stderr.write(line + "\n")

@@ -1,0 +1,522 @@
+"""The command line: what is proved here.
+
+* Each command asks its verb with exactly the arguments given, and prints the answer's own fields with --json.
+* Exit codes mean what they say; errors come as one line with the next step, without a traceback.
+* On a terminal matches are marked; in a pipe there are plain lines.
+
+The keeper is stood in for by a recorder that answers with real wire models.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import typer.main
+
+from librarian import cli
+from librarian.terminal import rendering
+from librarian.terminal.commands import app
+from librarian.terminal.page import Page
+from librarian.vocabulary import wire
+from librarian.vocabulary.errors import (
+    Busy,
+    CallerError,
+    LibrarianError,
+    NotFound,
+    SetupError,
+    SourceError,
+    Unavailable,
+)
+
+
+def result(**changes: Any) -> dict[str, Any]:
+    return {
+        "rank": 1,
+        "id": "books/guide/a.md#chunk-1@12345678",
+        "file_path": "books/guide/a.md",
+        "file_name": "a.md",
+        "file_type": ".md",
+        "product": "books",
+        "component": "guide",
+        "title": "Lending",
+        "heading_path": ["Lending", "How long"],
+        "line_start": 3,
+        "line_end": 5,
+        "snippet": "Books are lent\nfor four weeks.",
+        "highlights": [(0, 5)],
+        "uri": "librarian://docs/books/guide/a.md#how-long",
+        "relevance_score": 0.81,
+        "match_type": "both",
+        "doc_type": "guide",
+        "last_modified": "2026-01-02T00:00:00Z",
+        "stale": True,
+        "page": 7,
+        "also_in": ["books/old/a.md"],
+        "why": [{"source": "keyword", "rank": 1, "raw": 7.25, "points": 0.5}, {"source": "identifier", "points": 1.0}],
+    } | changes
+
+
+def answer(results: list[dict[str, Any]], **changes: Any) -> dict[str, Any]:
+    leg = {"status": "ok"}
+    return {
+        "query": "lent",
+        "mode": "hybrid",
+        "requested_mode": "auto",
+        "total": len(results),
+        "results": results,
+        "answerable": "unlikely",
+        "legs": {"keyword": leg, "semantic": leg, "rerank": leg, "hyde": leg},
+        "coverage": {"documents": 1, "chunks": 1, "embedded_chunks": 0},
+        "took_ms": 4.2,
+        "tokens_used": 9,
+        "generation": 1,
+    } | changes
+
+
+MAIL = {
+    "subject": "Overdue",
+    "sender": "ann@example.org",
+    "date": "2026-01-02T10:00:00Z",
+    "thread_id": "t1",
+    "message_id": "m1",
+}
+FAILURE = {"path": "books/guide/b.md", "reason": "unreadable"}
+ANSWERS: dict[str, wire.Wire] = {
+    "search": wire.SearchAnswer.model_validate(answer([result()], next_offset=1, degraded=["embeddings: no model"])),
+    "search_emails": wire.EmailSearchAnswer.model_validate(answer([result(**MAIL)], mode="auto")),
+    "get_document": wire.DocumentAnswer(
+        file_path="books/guide/a.md",
+        title="Lending",
+        product="books",
+        component="guide",
+        doc_type="guide",
+        encoding="utf-8",
+        content="Books are lent\nfor four weeks.",
+        line_start=3,
+        line_end=4,
+        truncated=True,
+        next_line=5,
+        last_modified="2026-01-02",
+        indexed_at="2026-01-03",
+    ),
+    "get_thread": wire.ThreadAnswer.model_validate(
+        {
+            "thread_id": "t1",
+            "subject": "Overdue",
+            "participants": ["ann@example.org"],
+            "emails": [
+                {
+                    "subject": "Overdue",
+                    "sender": "ann@example.org",
+                    "message_id": "m1",
+                    "body": "Please return it.",
+                    "file_path": "books/mail/1.eml",
+                    "attachments": [{"filename": "list.txt", "content_type": "text/plain", "size": 3}],
+                }
+            ],
+        }
+    ),
+    "analyze": wire.AnalyzeAnswer.model_validate(
+        {
+            "query": "lent",
+            "query_type": "factual",
+            "complexity": 0.1,
+            "word_count": 1,
+            "technical_terms": ["ISBN"],
+            "recommended_mode": "keyword",
+            "confidence": 0.8,
+            "reasons": ["one word"],
+            "why_not": {
+                "file_path": "books/guide/a.md",
+                "stage": "below_cut",
+                "explanation": "It has rank 12.",
+                "legs": [{"leg": "keyword", "rank": 12, "reason": "few words"}],
+            },
+        }
+    ),
+    "list_products": wire.ProductsAnswer.model_validate(
+        {"products": [{"name": "books", "component_count": 1, "document_count": 12}], "total": 1}
+    ),
+    "list_components": wire.ComponentsAnswer.model_validate(
+        {"product": "books", "components": [{"name": "guide", "document_count": 12}], "total": 1}
+    ),
+    "status": wire.StatusAnswer.model_validate(
+        {
+            "status": "degraded",
+            "reasons": ["the folder is gone"],
+            "documents": 1,
+            "chunks": 2,
+            "embedded_chunks": 1,
+            "emails": 0,
+            "products": 1,
+            "generation": 3,
+            "embeddings": {"enabled": True, "model": "all-MiniLM-L6-v2", "dimension": 384},
+            "index_path": "/i",
+            "storage": {"catalog": "sqlite", "keyword": "tantivy", "vectors": "exact"},
+            "progress": {"phase": "embedding", "chunks_embedded": 1, "chunks_total": 2, "eta_s": 3.0},
+            "skipped": {"total": 1, "examples": [FAILURE]},
+            "failures": {"total": 1, "items": [FAILURE]},
+            "notes": ["SSE is old."],
+        }
+    ),
+    "refresh": wire.RefreshAnswer.model_validate(
+        {"added": 2, "documents": 2, "chunks": 3, "embedded": 3, "took_ms": 1500.0, "notes": ["rebuilt"]}
+    ),
+    "check": wire.CheckAnswer(ok=False, problems=["2 orphans"], repaired=["2 orphans"], documents=1),
+    "health": wire.HealthAnswer(status="ok", version="1", documents=1, chunks=1, embedded_chunks=1, uptime_s=1.0),
+    "clear_cache": wire.ClearedAnswer(cleared=0),
+}
+
+
+class Keeper:
+    """Records what is asked; answers from `ANSWERS`, or raises `error`."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Path, str, dict[str, Any]]] = []
+        self.changes: dict[str, dict[str, Any]] = {}
+        self.error: BaseException | None = None
+        self.progress: list[dict[str, Any]] = []
+
+    def call(
+        self, index: Path, verb: str, arguments: dict[str, Any], *, on_progress: Any = None, **_: Any
+    ) -> dict[str, Any]:
+        self.calls.append((index, verb, arguments))
+        if self.error:
+            raise self.error
+        for item in self.progress:
+            if on_progress:
+                on_progress(item)
+        if verb == "evaluate":
+            return {"modes": {"keyword": {"nDCG@10": [0.4, 0.5, 0.6], "queries": 3}}, "notes": ["3 questions"]}
+        return ANSWERS[verb].model_dump(mode="json") | self.changes.get(verb, {})
+
+
+@pytest.fixture
+def keeper(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Keeper:
+    recorder = Keeper()
+    module = ModuleType("librarian.keeper.client")
+    module.call = recorder.call  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "librarian.keeper.client", module)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CONFIG_FILE", str(tmp_path / "config.json"))
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "config.json").write_text('{"index": {"path": "cards"}}')
+    return recorder
+
+
+def run(*arguments: str) -> int:
+    return cli.run(arguments)
+
+
+@pytest.mark.parametrize(
+    ("line", "verb", "arguments", "printed"),
+    [
+        (
+            "search lent --mode keyword --product books -n 3 --offset 1 --semantic-weight 0.5 --max-tokens 90 "
+            "--file-type .md --file-type txt --doc-type guide --tag a --language en --after 2026-01-01 "
+            "--before 2026-02-01 --max-per-document 0 --hypothetical-answer x --context --component guide",
+            "search",
+            {
+                "query": "lent",
+                "mode": "keyword",
+                "product": "books",
+                "component": "guide",
+                "max_results": 3,
+                "offset": 1,
+                "semantic_weight": 0.5,
+                "max_tokens": 90,
+                "file_types": [".md", "txt"],
+                "doc_type": "guide",
+                "tags": ["a"],
+                "language": "en",
+                "modified_after": "2026-01-01",
+                "modified_before": "2026-02-01",
+                "max_per_document": 0,
+                "hypothetical_answer": "x",
+                "include_parent_context": True,
+            },
+            [
+                "1. Lending › How long  0.81",
+                "books/guide/a.md:3-5  page 7  stale",
+                "   Books are lent\n   for four weeks.",
+            ],
+        ),
+        (
+            "search lent --emails --sender ann --subject over --thread t1 --no-attachments --after 2026-01-01 "
+            "--max-per-thread 2",
+            "search_emails",
+            {
+                "query": "lent",
+                "sender": "ann",
+                "subject_contains": "over",
+                "thread_id": "t1",
+                "has_attachments": False,
+                "date_after": "2026-01-01",
+                "max_per_thread": 2,
+            },
+            ["ann@example.org  2026-01-02  Overdue"],
+        ),
+        ("search lent --why", "search", {"query": "lent"}, ["keyword              rank 1    raw 7.250    +0.5000"]),
+        ("search lent", "search", {"query": "lent"}, ["1 of 1 · hybrid (asked: auto) · 4 ms", "--offset 1", "also in"]),
+        ("search lent", "search", {"query": "lent"}, ["degraded: embeddings: no model", "may not be here"]),
+        (
+            "show books/guide/a.md --section Lending --lines 3-4",
+            "get_document",
+            {"path": "books/guide/a.md", "section": "Lending", "line_start": 3, "line_end": 4, "max_chars": 0},
+            ["Books are lent\nfor four weeks.\n", "--lines 5-"],
+        ),
+        ("show a.md --lines 3-", "get_document", {"path": "a.md", "line_start": 3, "max_chars": 0}, []),
+        (
+            "show a.md --lines 3",
+            "get_document",
+            {"path": "a.md", "line_start": 3, "line_end": 3, "max_chars": 0},
+            [],
+        ),
+        ("thread t1", "get_thread", {"thread_id": "t1"}, ["Overdue", "Please return it.", "attached: list.txt"]),
+        (
+            "analyze lent --path books/guide/a.md",
+            "analyze",
+            {"query": "lent", "path": "books/guide/a.md"},
+            ["factual, best asked in mode keyword (80% sure)", "below_cut. It has rank 12.", "technical: ISBN"],
+        ),
+        ("products", "list_products", {}, ["product  components  documents", "books             1         12"]),
+        ("products books", "list_components", {"product": "books"}, ["guide         12"]),
+        (
+            "status",
+            "status",
+            {},
+            ["degraded", "the folder is gone", "embedding: 1/2", "3 s left", "skipped: 1", "note:"],
+        ),
+        ("index --rebuild", "refresh", {"rebuild": True, "prune": False}, ["2 added", "3 of 3 passages", "1.5 s"]),
+    ],
+)
+def test_a_command_asks_its_verb_and_shows_the_answer(
+    line: str,
+    verb: str,
+    arguments: dict[str, Any],
+    printed: list[str],
+    keeper: Keeper,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(*line.split()) == 0
+    assert keeper.calls == [(tmp_path / "cards", verb, arguments)]
+    out = capsys.readouterr().out
+    for piece in printed:
+        assert piece in out
+    assert "\x1b" not in out
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["search lent", "search --emails", "show a.md", "thread t1", "analyze a", "products", "products books", "status"],
+)
+def test_json_is_the_verbs_own_answer(line: str, keeper: Keeper, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*line.split(), "--json") == 0
+    verb = keeper.calls[0][1]
+    assert json.loads(capsys.readouterr().out) == ANSWERS[verb].model_dump(mode="json")
+
+
+def test_every_command_takes_root_index_config_and_json_and_shows_an_example() -> None:
+    group: Any = typer.main.get_command(app)
+    commands = dict(group.commands)
+    commands |= commands.pop("models").commands
+    assert len(commands) == 18
+    for name, command in commands.items():
+        options = {option for parameter in command.params for option in parameter.opts}
+        assert {"--root", "--index", "--config"} <= options, name
+        assert "--json" in options or name == "stdio"
+        assert "Example" in command.epilog, name
+        assert "librarian" in command.epilog, name
+
+
+def test_options_name_the_index_without_a_configuration(keeper: Keeper, tmp_path: Path) -> None:
+    run("status", "--index", str(tmp_path / "other"))
+    assert keeper.calls[0][0] == tmp_path / "other"
+
+
+# -- exit codes ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (NotFound("No document 'x'.", hint="Nearest: 'y'."), 1),
+        (CallerError("mode is 'x'.", hint="Choose keyword."), 2),
+        (Busy("Too much at once."), 2),
+        (SourceError("x.md can't be read."), 3),
+        (SetupError("The index is in use.", hint="Stop the other one."), 78),
+        (Unavailable("The model doesn't work."), 78),
+    ],
+)
+def test_each_family_of_errors_has_its_exit_code(
+    error: LibrarianError, code: int, keeper: Keeper, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keeper.error = error
+    assert run("status") == code
+    assert capsys.readouterr() == ("", f"{error}\n")
+    assert run("status", "--json") == code
+    assert json.loads(capsys.readouterr().out)["error"] == {
+        "code": error.code,
+        "message": error.message,
+        "hint": error.hint,
+    }
+
+
+def test_a_bug_shows_its_traceback_and_ends_with_70(keeper: Keeper, capsys: pytest.CaptureFixture[str]) -> None:
+    keeper.error = ZeroDivisionError()
+    assert run("status") == 70
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_interrupting_and_a_reader_who_left_are_no_errors(keeper: Keeper) -> None:
+    keeper.error = KeyboardInterrupt()
+    assert run("status") == 130
+
+
+def test_a_reader_who_had_enough_is_no_error(tmp_path: Path) -> None:
+    line = f"{sys.executable} -m librarian.cli config | head -1"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, cwd=Path(cli.__file__).parents[1])
+    assert done.stderr == ""
+    assert done.stdout.count("\n") == 1
+
+
+def test_nothing_found_ends_with_1_and_shows_suggestions(keeper: Keeper, capsys: pytest.CaptureFixture[str]) -> None:
+    suggestion = {"kind": "term", "value": "lend", "text": "Search for 'lend'."}
+    keeper.changes["search"] = {"results": [], "suggestions": [suggestion]}
+    assert run("search", "lnet") == 1
+    assert "Search for 'lend'." in capsys.readouterr().out
+
+
+def test_unreadable_files_end_with_3(keeper: Keeper, capsys: pytest.CaptureFixture[str]) -> None:
+    keeper.changes["refresh"] = {"failed": [FAILURE]}
+    assert run("index") == 3
+    assert "unreadable: books/guide/b.md" in capsys.readouterr().out
+
+
+def test_an_index_that_is_not_in_order_ends_with_78(keeper: Keeper, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("check") == 78
+    assert "problem: 2 orphans" in capsys.readouterr().out
+    keeper.changes["check"] = {"ok": True}
+    assert run("check", "--repair") == 0
+    assert keeper.calls[-1][2] == {"repair": True}
+
+
+@pytest.mark.parametrize(
+    ("line", "piece"),
+    [
+        ("search a --sender ann", "Add --emails."),
+        ("search a --emails --tag x", "--tag is for documents"),
+        ("show a.md --lines x", "10-20"),
+        ("evaluate", "--self"),
+        ("evaluate --queries a.jsonl", "--qrels"),
+        ("connect clade", "Nearest: 'claude-code'"),
+        ("connect zzz", "Known: claude-desktop"),
+        ("connect claude-desktop --http", "Leave --http out"),
+        ("nope", "nope"),
+        ("search a --nope", "--nope"),
+        ("search a -n many", "max-results"),
+    ],
+)
+def test_the_callers_mistakes_end_with_2_and_the_next_step(
+    line: str, piece: str, keeper: Keeper, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*line.split()) == 2
+    captured = capsys.readouterr()
+    assert piece in captured.err
+    assert "Traceback" not in captured.err
+    assert keeper.calls == []
+
+
+def test_a_broken_configuration_ends_with_78(
+    keeper: Keeper, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "config.json").write_text('{"serch": {}, "search": {"mod": 1}}')
+    assert run("status") == 78
+    assert "Nearest" in capsys.readouterr().err
+
+
+# -- long work, and the look on a terminal -------------------------------------------------------------------------
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_on_a_terminal_matches_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    screen = Terminal()
+    rendering.search(Page(screen), ANSWERS["search"].model_dump(mode="json"), why=True)
+    rendering.document(Page(screen), ANSWERS["get_document"].model_dump(mode="json"))
+    assert "\x1b[1;33mBooks\x1b[0m are lent" in screen.getvalue()
+    assert "goes on at line 5" in screen.getvalue()
+
+
+PROGRESS = [
+    {"phase": "idle"},
+    {"phase": "reading", "files_done": 1, "files_total": 4, "files_per_s": 9.0},
+    {"phase": "reading", "files_done": 1, "files_total": 4, "files_per_s": 9.0},
+    {"phase": "embedding", "chunks_embedded": 5, "chunks_total": 10, "chunks_per_s": 50.0},
+]
+
+
+def test_progress_is_plain_lines_in_a_pipe_and_one_line_on_a_terminal(
+    keeper: Keeper, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeper.progress = PROGRESS
+    run("index")
+    assert capsys.readouterr().err == "reading: 1/4 files, 9/s\nembedding: 5/10 passages embedded, 50/s\n"
+    run("index", "--json")
+    assert capsys.readouterr().err == ""
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    run("index")
+    assert screen.getvalue().endswith("\r\x1b[K")
+    assert "\n" not in screen.getvalue()
+
+
+def test_evaluate_asks_for_files_by_absolute_path(
+    keeper: Keeper, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("evaluate", "--queries", "q.jsonl", "--qrels", "q.tsv", "--modes", "keyword, semantic") == 0
+    assert keeper.calls[0][2] == {
+        "queries": str(tmp_path / "q.jsonl"),
+        "qrels": str(tmp_path / "q.tsv"),
+        "modes": ["keyword", "semantic"],
+        "self_judged": False,
+    }
+    assert "0.400 0.500 0.600" in capsys.readouterr().out
+
+
+def test_bench_counts_every_search_that_no_cache_answered(
+    keeper: Keeper, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "q.txt").write_text("one\n\ntwo\n")
+    assert run("bench", "--rounds", "2", "--modes", "keyword", "--queries", "q.txt", "--json") == 0
+    found = json.loads(capsys.readouterr().out)["modes"]["keyword"]
+    assert (found["searches"], found["inside p50 ms"]) == (4, 4.2)
+    keeper.changes["search"] = {"cache": "exact"}
+    assert run("bench", "--rounds", "1", "--modes", "keyword") == 0
+    assert "keyword  0  " in capsys.readouterr().out
+
+
+def test_a_relay_costs_only_the_standard_library(tmp_path: Path) -> None:
+    code = (
+        "import sys, types; from librarian import cli; m = types.ModuleType('librarian.keeper.relay');"
+        "m.main = lambda a: print(a) or 0; sys.modules['librarian.keeper.relay'] = m;"
+        "code = cli.run(['stdio', '--config', 'x']);"
+        "assert not {'typer', 'rich', 'pydantic', 'numpy'} & set(sys.modules); sys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(cli.__file__).parents[1]
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "['--config', 'x']\n", "")

@@ -1,0 +1,240 @@
+"""Looking after a library from the command line: what is proved here.
+
+* `config` shows value, origin and sentence; `models` fetches once and edits one value of the file alone.
+* `doctor` finds what is wrong and says what to do; `serve` says where to point a browser, and refuses to be exposed.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from librarian import cli
+from librarian.config import jsonc
+from librarian.config.editing import set_text
+from librarian.terminal import bench
+from librarian.vocabulary.errors import SetupError
+
+
+class Store:
+    """A model store in a folder, whose models are empty folders."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.fetched: list[str] = []
+
+    def locate(self, name: str) -> Path | None:
+        return self.folder / name if (self.folder / name).is_dir() else None
+
+    def ensure(self, name: str) -> Path:
+        self.fetched.append(name)
+        (self.folder / name).mkdir(parents=True, exist_ok=True)
+        return self.folder / name
+
+    def installed(self) -> list[str]:
+        return sorted(path.name for path in self.folder.iterdir())
+
+
+@pytest.fixture
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "docs" / "books").mkdir(parents=True)
+    found = SimpleNamespace(folder=tmp_path, store=Store(tmp_path / "models"), served=[], health={"status": "ok"})
+    modules: dict[str, dict[str, Any]] = {
+        "librarian.models.store": {"ModelStore": lambda: found.store},
+        "librarian.serve": {"serve": lambda settings: found.served.append(settings) or 0},
+        "librarian.keeper.client": {"call": lambda *a, **k: found.health},
+    }
+    for name, content in modules.items():
+        module = ModuleType(name)
+        vars(module).update(content)
+        monkeypatch.setitem(sys.modules, name, module)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    found.config = tmp_path / "config.json"
+    found.config.write_text(f'{{\n  // where\n  "mcp": {{"port": {port}}}\n}}\n')
+    found.url = f"http://127.0.0.1:{port}"
+    monkeypatch.chdir(tmp_path)
+    for name in ("CONFIG_FILE", "MCP_AUTH_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    return found
+
+
+def test_config_shows_value_origin_and_sentence(house: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["config", "mcp.port"]) == 0
+    out = capsys.readouterr().out
+    assert str(house.config) in out
+    assert "Port of MCP" in out
+    house.config.write_text('{"embeddings": {"max_text_length": 512}}')
+    assert cli.run(["config"]) == 0
+    out = capsys.readouterr().out
+    assert "search.mode = auto  (default)" in out
+    assert "note: embeddings.max_text_length has no effect" in out
+    assert cli.run(["config", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["file"] == str(house.config)
+    assert {"key", "value", "source", "sentence"} == set(answer["settings"][0])
+
+
+def test_models_are_fetched_once_and_listed(house: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["models", "list"]) == 0
+    assert "not installed" in capsys.readouterr().out
+    assert cli.run(["models", "fetch", "--quiet"]) == 0
+    assert "Fetching all-MiniLM-L6-v2" in capsys.readouterr().err
+    assert cli.run(["models", "fetch", "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert cli.run(["models", "fetch", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["name"] == "all-MiniLM-L6-v2"
+    assert house.store.fetched == ["all-MiniLM-L6-v2"]
+    assert cli.run(["models", "list"]) == 0
+    assert capsys.readouterr().out == "* all-MiniLM-L6-v2\n"
+    assert cli.run(["models", "list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"models": [{"name": "all-MiniLM-L6-v2", "used": True}]}
+
+
+def test_no_model_is_fetched_where_none_is_used(house: SimpleNamespace) -> None:
+    house.config.write_text('{"embeddings": {"enabled": false}}')
+    assert cli.run(["models", "fetch"]) == 0
+    assert house.store.fetched == []
+
+
+def test_using_a_model_changes_one_value_of_the_file(
+    house: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = house.config.read_text()
+    assert cli.run(["models", "use", "other"]) == 0
+    after = house.config.read_text()
+    assert "// where" in after
+    assert jsonc.parse(after) == jsonc.parse(before) | {"embeddings": {"model": "other"}}
+    assert cli.run(["models", "use", "third", "--json"]) == 0
+    assert jsonc.parse(house.config.read_text())["embeddings"] == {"model": "third"}
+    house.config.unlink()
+
+
+@given(
+    section=st.dictionaries(st.sampled_from(["model", "enabled", "base_url"]), st.sampled_from(["x", None])),
+    others=st.dictionaries(st.sampled_from(["docs", "search"]), st.just({"model": "y"})),
+    name=st.text(min_size=1),
+    indent=st.sampled_from([None, 2]),
+)
+def test_setting_one_value_changes_no_other(
+    section: dict[str, object], others: dict[str, object], name: str, indent: int | None
+) -> None:
+    content = {**others, "embeddings": section}
+    for whole in (content, others):
+        found = jsonc.parse(set_text(json.dumps(whole, indent=indent), "embeddings", "model", name))
+        assert found == whole | {"embeddings": {**whole.get("embeddings", {}), "model": name}}  # type: ignore[dict-item]
+
+
+def test_a_file_that_cannot_be_changed_safely_is_left_alone() -> None:
+    with pytest.raises(SetupError, match="by hand"):
+        set_text('{"embeddings": {"model": 3}}', "embeddings", "model", "c")
+
+
+def findings(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    return {item["what"]: item["verdict"] for item in json.loads(capsys.readouterr().out)["findings"]}
+
+
+def test_doctor_finds_nothing_wrong_where_all_is_well(
+    house: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    house.store.ensure("all-MiniLM-L6-v2")
+    assert cli.run(["doctor", "--offline"]) == 0
+    assert "wrong" not in capsys.readouterr().out
+    assert cli.run(["doctor", "--json"]) == 0
+    assert set(findings(capsys).values()) == {"ok"}
+
+
+def test_doctor_says_what_is_wrong_and_what_to_do(house: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:
+    house.health = {"status": "degraded", "reasons": ["root"]}
+    assert cli.run(["doctor", "--root", "gone"]) == 78
+    out = capsys.readouterr().out
+    for piece in ("isn't there", "Correct docs.root_path", "isn't installed", "models fetch", "note  keeper"):
+        assert piece in out
+
+
+def test_doctor_names_what_needs_another_machine(
+    house: SimpleNamespace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = {
+        "embeddings": {"provider": "openai", "base_url": "https://embed.example/v1"},
+        "llm": {"enabled": True, "provider": "ollama"},
+        "vector_db": {"store": "qdrant"},
+    }
+    house.config.write_text(json.dumps(config))
+    monkeypatch.setenv("QDRANT_URL", "http://qdrant.example:6333")
+    assert cli.run(["doctor", "--offline"]) == 78
+    out = capsys.readouterr().out
+    assert "embeddings needs embed.example" in out
+    assert "storage.qdrant_url needs qdrant.example" in out
+    assert "llm needs" not in out
+
+
+def test_doctor_survives_a_keeper_that_does_not(
+    house: SimpleNamespace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise SetupError("The index is in use.", hint="Stop the other one.")
+
+    monkeypatch.setattr(sys.modules["librarian.keeper.client"], "call", fail)
+    house.config.write_text('{"embeddings": {"enabled": false, "max_text_length": 5}}')
+    assert cli.run(["doctor", "--json"]) == 78
+    found = findings(capsys)
+    assert (found["keeper"], found["model"], found["settings"]) == ("wrong", "note", "note")
+
+
+def test_doctor_notes_a_port_in_use_and_an_empty_folder(
+    house: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (house.folder / "docs" / "books").rmdir()
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", int(house.url.rpartition(":")[2])))
+        other.listen()
+        cli.run(["doctor", "--json"])
+    found = findings(capsys)
+    assert (found["port"], found["documents"]) == ("note", "note")
+
+
+def test_serve_says_where_to_point_browser_and_client(
+    house: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["serve"]) == 0
+    out = capsys.readouterr().out
+    assert f"Browser:    {house.url}/\n" in out
+    assert f"MCP client: {house.url}/mcp" in out
+    assert cli.run(["serve", "--json", "--port", "3999"]) == 0
+    assert json.loads(capsys.readouterr().out)["mcp"] == "http://127.0.0.1:3999/mcp"
+    assert [settings.mcp.port for settings in house.served][1] == 3999
+
+
+def test_serve_over_stdio_keeps_stdout_for_the_protocol(
+    house: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    house.config.write_text('{"mcp": {"transport": "stdio"}, "embeddings": {"max_text_length": 512}}')
+    assert cli.run(["serve"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "max_text_length" in captured.err
+
+
+def test_serve_refuses_to_be_reached_without_a_token(
+    house: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["serve", "--host", "0.0.0.0"]) == 78
+    assert "MCP_AUTH_TOKEN" in capsys.readouterr().err
+    assert house.served == []
+
+
+def test_percentiles_are_interpolated() -> None:
+    assert bench.percentile([], 0.5) == 0
+    assert bench.percentile([3.0, 1.0, 2.0, 4.0], 0.5) == 2.5
+    assert bench.percentile([5.0], 0.95) == 5.0
