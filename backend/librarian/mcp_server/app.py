@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
@@ -168,13 +169,12 @@ class McpDoor:
             async with in_send:
                 async for line in lines(reader):
                     try:
-                        message: SessionMessage | Exception = SessionMessage(
-                            types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-                        )
-                    except ValueError as error:
-                        message = error
+                        message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+                    except ValueError:
+                        writer.write(json.dumps(refusal(line)).encode() + b"\n")
+                        continue
                     with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-                        await in_send.send(message)
+                        await in_send.send(SessionMessage(message))
 
         async def outgoing() -> None:
             async with out_receive:
@@ -227,6 +227,20 @@ async def lines(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
             return
     if line := bytes(rest).strip():
         yield line
+
+
+def refusal(line: bytes) -> dict[str, object]:
+    """The JSON-RPC error for a line that is no message: the SDK would drop it, and its sender wait for ever."""
+    code, text, identity = -32700, "Parse error: the line is not JSON.", None
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        pass
+    else:
+        code, text = -32600, "Invalid request: not a JSON-RPC 2.0 message. Send one object on each line."
+        if isinstance(value, dict) and isinstance(value.get("id"), str | int):
+            identity = value["id"]
+    return {"jsonrpc": "2.0", "id": identity, "error": {"code": code, "message": text}}
 
 
 class _SseEndpoint:

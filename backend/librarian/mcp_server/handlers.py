@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, TypeVar, cast
 
+import anyio
 from mcp import types
 from mcp.server import CacheHint, Server
 from mcp.server.context import ServerRequestContext
@@ -130,16 +131,15 @@ class Handlers:
     @contextlib.asynccontextmanager
     async def _progress(self, ctx: Ctx, title: str) -> AsyncIterator[None]:
         """While the body runs, tell a caller that asked for progress every so often that work goes on."""
-        if not ctx.meta or "progress_token" not in ctx.meta:
-            yield
-            return
 
         async def beat() -> None:
             start = time.monotonic()
-            while True:
-                await asyncio.sleep(self._heartbeat_s)
-                seconds = time.monotonic() - start
-                await ctx.session.report_progress(seconds, None, f"{title}: {seconds:.0f} s")
+            with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+                while True:
+                    await asyncio.sleep(self._heartbeat_s)
+                    seconds = time.monotonic() - start
+                    # Does nothing where no progress was asked for.
+                    await ctx.session.report_progress(seconds, None, f"{title}: {seconds:.0f} s")
 
         task = asyncio.create_task(beat())
         try:

@@ -114,7 +114,7 @@ def _result_head(item: Result) -> str:
         " · ".join(_facts(item)),
     ]
     if item.also_in:
-        lines.append(f"Also in: {_cut(', '.join(item.also_in), 120)}")
+        lines.append(f"Also in: {_cut(', '.join(item.also_in), 100)}")
     if item.parent_context is not None:
         lines += _context(item.parent_context)
     return "\n".join(lines)
@@ -253,5 +253,8 @@ def _analysis(answer: AnalyzeAnswer) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
+    """`text` on one line, in at most `limit` UTF-8 bytes."""
     text = " ".join(text.split())
-    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+    if len(text.encode()) <= limit:
+        return text
+    return text.encode()[: limit - 3].decode(errors="ignore").rstrip() + "…"

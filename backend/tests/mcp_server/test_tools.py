@@ -1,0 +1,254 @@
+"""What a model pays for and gets:
+
+* names, descriptions and schemas are the golden ones and fit their budgets;
+* output schemas accept whatever the wire models serialize, and hold no titles and no null-unions;
+* five results, however long, are under 4 KB of text, with fences closed and cuts marked;
+* toolsets that don't exist are refused by name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from librarian.mcp_server import tools as tools_module
+from librarian.mcp_server.excerpts import MARK, excerpt
+from librarian.mcp_server.rendering import render
+from librarian.mcp_server.schemas import compact_schema
+from librarian.mcp_server.tools import build_tools, links_of
+from librarian.vocabulary import wire
+from librarian.vocabulary.errors import SetupError
+from librarian.vocabulary.protocols import Budget
+from librarian.vocabulary.verbs import VERBS
+from tests.doors.fake_desk import FakeDesk, result, search_answer
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "mcp_tools.json"
+
+
+def listed() -> list[dict[str, Any]]:
+    return [
+        {
+            "name": tool.name,
+            "title": tool.title,
+            "description": tool.description,
+            "inputSchema": tool.input_schema,
+            "outputSchema": tool.output_schema,
+            "readOnly": tool.read_only,
+        }
+        for tool in build_tools(FakeDesk())
+    ]
+
+
+def size(value: object) -> int:
+    return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
+
+
+def test_the_tools_are_the_golden_ones() -> None:
+    """Run with UPDATE_GOLDEN=1 to accept a change; then read the difference as a host's user would."""
+    text = json.dumps(listed(), indent=1, ensure_ascii=False) + "\n"
+    if os.environ.get("UPDATE_GOLDEN"):
+        GOLDEN.write_text(text, encoding="utf-8")
+    assert text == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_the_tools_fit_their_budgets() -> None:
+    inputs = [{key: tool[key] for key in ("name", "title", "description", "inputSchema")} for tool in listed()]
+    assert size(inputs) < 8_000
+    assert size(listed()) < 20_000
+
+
+def _nodes(node: object) -> list[dict[str, Any]]:
+    if isinstance(node, dict):
+        return [node, *(found for value in node.values() for found in _nodes(value))]
+    return [found for value in node for found in _nodes(value)] if isinstance(node, list) else []
+
+
+def test_schemas_hold_no_titles_and_no_null_unions() -> None:
+    for tool in listed():
+        for schema in (tool["inputSchema"], tool["outputSchema"]):
+            jsonschema.Draft202012Validator.check_schema(schema)
+            for node in _nodes(schema):
+                assert not isinstance(node.get("title"), str)
+                assert {"type": "null"} not in node.get("anyOf", [])
+        assert tool["inputSchema"]["additionalProperties"] is False
+        assert tool["outputSchema"]["type"] == "object"
+
+
+def _answers() -> list[wire.Wire]:
+    desk = FakeDesk()
+    neighbour = wire.ContextNeighbour(id="a", text="before")
+    context = wire.ParentContext(title="T", summary="S", headings=["H"], breadcrumb="a > b", previous=neighbour)
+    full = result(1, page=3, parent_context=context, also_in=["other.md"], tags=["x"], stale=True)
+    return [
+        desk.search("nothing"),
+        search_answer(
+            [full],
+            semantic_weight=0.5,
+            next_offset=10,
+            cache="exact",
+            rewritten=wire.Rewritten(search_terms="token key"),
+            routing=wire.Routing(query_type="factual", recommended_mode="hybrid", confidence=0.5),
+            degraded=["model failed"],
+            coverage=wire.Coverage(documents=1, chunks=2, embedded_chunks=1),
+            legs=wire.Legs(
+                keyword=wire.Leg(status="ok"),
+                semantic=wire.Leg(status="failed", reason="no model"),
+                rerank=wire.Leg(status="off"),
+                hyde=wire.Leg(status="off"),
+            ),
+        ),
+        desk.search_emails(),
+        desk.get_thread("t1"),
+        desk.get_document("ray/core/config.md", max_chars=10),
+        desk.list_products(),
+        desk.list_components("ray"),
+        desk.status(),
+        desk.analyze("a", path="b"),
+        desk.analyze("a"),
+        desk.clear_cache(),
+    ]
+
+
+@pytest.mark.parametrize("answer", _answers(), ids=lambda answer: type(answer).__name__)
+def test_what_the_models_serialize_fits_the_compact_schemas(answer: wire.Wire) -> None:
+    jsonschema.validate(answer.model_dump(mode="json"), compact_schema(type(answer)))
+
+
+def test_a_wrong_answer_does_not_fit_the_compact_schema() -> None:
+    fields = search_answer([result()]).model_dump(mode="json")
+    for change in ({"total": "many"}, {"mode": "best"}, {"cache": "warm"}, {"results": [{"rank": None}]}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({**fields, **change}, compact_schema(wire.SearchAnswer))
+
+
+def test_the_text_half_tells_what_to_cite_and_what_went_wrong() -> None:
+    text = render(_answers()[1])
+    for part in (
+        "ray/core/config.md#chunk-1@0a1b2c3d lines 5–7, page 3 (stale)",
+        "score 0.83 (keyword 0.71)",
+        "More: offset=10",
+        "Also in: other.md",
+        "Before: before",
+        "Degraded: model failed",
+        "The semantic leg failed: no model",
+        "Embedded so far: 1 of 2",
+        "Also searched for: token key",
+    ):
+        assert part in text
+
+
+def test_a_truncated_document_says_where_to_go_on() -> None:
+    assert "line_start=2" in render(FakeDesk().get_document("ray/core/config.md", max_chars=10))
+
+
+long_text = st.text(st.sampled_from("aä語 \n`|~"), max_size=1500)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(long_text, min_size=5, max_size=5), st.text(max_size=400), st.lists(st.text(max_size=80), max_size=9))
+def test_five_results_are_under_four_kilobytes(snippets: list[str], title: str, headings: list[str]) -> None:
+    hits = [
+        result(rank, snippet=text, title=title, heading_path=headings, tags=headings, also_in=headings, highlights=[])
+        for rank, text in enumerate(snippets, 1)
+    ]
+    assert len(render(search_answer(hits)).encode()) < 4096
+
+
+def test_five_results_of_the_widest_letters_are_under_four_kilobytes() -> None:
+    wide = "語" * 600
+    hits = [
+        result(
+            rank,
+            "produkt/komponente/" + "語" * 30 + ".md",
+            snippet=wide,
+            title=wide,
+            heading_path=[wide],
+            tags=[wide],
+            also_in=[wide],
+            keyword_score=0.5,
+            semantic_score=0.5,
+            rerank_score=0.5,
+        )
+        for rank in range(1, 6)
+    ]
+    assert len(render(search_answer(hits, next_offset=5, degraded=["embeddings: no model"])).encode()) < 4096
+
+
+def _fences(text: str) -> int:
+    return sum(line.strip().startswith("```") for line in text.split("\n"))
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.sampled_from(["word word", "| a | b |", "x" * 60, "", "語 語"]), min_size=1, max_size=30),
+    st.integers(0, 29),
+    st.integers(20, 400),
+)
+def test_an_excerpt_keeps_whole_lines_around_the_match(lines: list[str], at: int, limit: int) -> None:
+    at %= len(lines)
+    lines[at] = f"match{at}"
+    text = "\n".join(lines)
+    start = len("\n".join([*lines[:at], ""]))
+    shown = excerpt(text, [(start, start + 5)], limit).split("\n")
+    assert lines[at] in shown
+    assert len("\n".join(line for line in shown if line != MARK).encode()) <= limit
+    assert all(line in lines for line in shown if line != MARK)
+    assert (shown == lines) == (MARK not in shown)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(1, 30), st.integers(1, 30), st.integers(0, 29), st.integers(30, 300))
+def test_an_excerpt_of_code_is_a_whole_fence(before: int, inside: int, at: int, limit: int) -> None:
+    lines = [*["prose line"] * before, "```python", *[f"code{number}()" for number in range(inside)], "```", "end"]
+    text = "\n".join(lines)
+    start = text.index(f"code{at % inside}()")
+    shown = excerpt(text, [(start, start + 4)], limit)
+    assert f"code{at % inside}()" in shown
+    assert _fences(shown) % 2 == 0
+
+
+def test_a_single_long_line_is_cut_between_words_around_the_match() -> None:
+    text = "alpha " * 100 + "needle " + "omega " * 100
+    start = text.index("needle")
+    shown = excerpt(text, [(start, start + 6)], 120)
+    assert "needle" in shown
+    assert len(shown.encode()) <= 130
+    assert shown.startswith("…")
+    assert shown.endswith("…")
+    assert set(shown.strip("…").split()) <= {"alpha", "needle", "omega"}
+
+
+def test_links_are_one_for_each_place_and_at_most_ten() -> None:
+    hits = [result(rank, f"ray/core/{rank}.md", relevance_score=1.2) for rank in range(1, 15)]
+    links = links_of(search_answer([*hits, hits[0]]))
+    assert len(links) == 10
+    assert [link.name for link in links] == [f"ray/core/{rank}.md" for rank in range(1, 11)]
+    assert {link.priority for link in links} == {1.0}
+    assert links_of(FakeDesk().list_products()) == ()
+
+
+def test_a_toolset_comes_after_the_nine_and_an_unknown_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    extra = tools_module.Tool("extra", "Extra", "More", {"type": "object"}, None, lambda given, budget: _nothing())
+    monkeypatch.setitem(tools_module.TOOLSETS, "more", lambda desk: [extra])
+    for chosen in (["more"], ["all"], ["more", "more"]):
+        assert [tool.name for tool in build_tools(FakeDesk(), chosen)] == [*(verb.name for verb in VERBS), "extra"]
+    with pytest.raises(SetupError, match=r"No toolset 'moar'.*MCP_TOOLSETS.*more"):
+        build_tools(FakeDesk(), ["moar"])
+
+
+def _nothing() -> tools_module.ToolAnswer:
+    return tools_module.ToolAnswer("", {})
+
+
+def test_every_tool_gives_its_models_fields() -> None:
+    tool = build_tools(FakeDesk())[4]
+    answer = tool.call({}, Budget())
+    assert answer.structured == FakeDesk().list_products().model_dump(mode="json")
+    assert "ray: 2 documents" in answer.text

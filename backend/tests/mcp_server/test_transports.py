@@ -1,0 +1,321 @@
+"""One body of tests over every transport and both protocol eras:
+
+* all nine tools are listed in their order and each gives two complete halves, fields that fit the schema and text;
+* mistakes are results that the model reads, with the argument, the value and what would be right;
+* resources, completions and prompts work, and what isn't there is error -32602;
+* a cancelled call stops working; progress comes for whoever asked;
+* whoever watches is told of changes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Iterator
+
+import anyio
+import httpx
+import pytest
+from mcp import Client, types
+from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
+
+from librarian.mcp_server.app import McpDoor, refusal
+from librarian.web.app import build_app
+from tests.doors.clients import ERAS, WAYS, connected, line_pair, run
+from tests.doors.fake_desk import DOCUMENTS, FakeDesk
+from tests.doors.serving import served
+
+CONFIG = "librarian://docs/ray/core/config.md"
+
+
+@pytest.fixture(params=[(way, era) for way in WAYS for era in ERAS], ids=lambda pair: "-".join(pair))
+def place(request: pytest.FixtureRequest) -> tuple[str, str]:
+    return request.param  # type: ignore[no-any-return]
+
+
+@contextlib.asynccontextmanager
+async def asking(place: tuple[str, str], desk: FakeDesk, **options: object) -> AsyncIterator[Client]:
+    way, era = place
+    door = McpDoor(desk, version="1.2.3", heartbeat_s=0.02)
+    with contextlib.ExitStack() as stack:
+        if way in {"http", "sse"}:
+            url = await asyncio.to_thread(stack.enter_context, served(build_app(desk, door=door)))
+            async with connected(way, door, url, era=era, **options) as client:
+                yield client
+            await asyncio.to_thread(stack.close)
+        else:
+            async with door.run(), connected(way, door, era=era, **options) as client:
+                yield client
+
+
+ARGUMENTS: dict[str, dict[str, object]] = {
+    "search_documentation": {"query": "tokens", "max_results": "2"},
+    "search_emails": {"sender": "ann"},
+    "get_email_thread": {"thread_id": "t1"},
+    "get_document": {"path": "ray/core/config.md", "section": "Tokens"},
+    "list_products": {},
+    "list_components": {"product": "ray"},
+    "get_index_status": {},
+    "analyze_query": {"query": "tokens", "path": "ray/core/install.md"},
+    "clear_search_cache": {},
+}
+
+
+def text_of(result: types.CallToolResult) -> str:
+    block = result.content[0]
+    assert isinstance(block, types.TextContent)
+    return block.text
+
+
+def test_every_tool_answers_in_both_halves(place: tuple[str, str]) -> None:
+    async def body() -> None:
+        async with asking(place, FakeDesk()) as client:
+            tools = (await client.list_tools()).tools
+            assert [tool.name for tool in tools] == list(ARGUMENTS)
+            for tool in tools:
+                assert tool.annotations is not None
+                assert tool.annotations.read_only_hint is (tool.name != "clear_search_cache")
+                result = await client.call_tool(tool.name, ARGUMENTS[tool.name])  # validates against the schema
+                assert not result.is_error, text_of(result)
+                assert result.structured_content
+                assert text_of(result)
+
+    run(body())
+
+
+def test_hits_are_linked_and_mistakes_are_explained(place: tuple[str, str]) -> None:
+    async def body() -> None:
+        async with asking(place, FakeDesk()) as client:
+            found = await client.call_tool("search_documentation", {"query": "tokens", "search_mode": "keyword"})
+            links = [block for block in found.content if isinstance(block, types.ResourceLink)]
+            assert [str(link.uri) for link in links] == [CONFIG + "#tokens"]
+            assert CONFIG.removeprefix("librarian://docs/") in text_of(found)
+            for arguments, words in (
+                ({"query": "a", "querry": "b"}, ["'querry'", "'b'", "Did you mean 'query'?"]),
+                ({"query": ["a"]}, ["query must be a string", "['a']"]),
+                ({}, ["query"]),
+                ({"query": " "}, ["query is empty", "at least one word"]),
+                ({"query": "a", "product": "rey"}, ["'rey'", "Did you mean 'ray'?"]),
+                ({"query": "bug"}, ["internal error"]),
+            ):
+                wrong = await client.call_tool("search_documentation", arguments)
+                assert wrong.is_error
+                assert all(word in text_of(wrong) for word in words), text_of(wrong)
+            with pytest.raises(MCPError, match="search_documentation") as error:
+                await client.call_tool("search_documentatoin", {"query": "a"})
+            assert error.value.code == types.INVALID_PARAMS
+
+    run(body())
+
+
+def test_resources_are_paged_read_and_not_found(place: tuple[str, str]) -> None:
+    async def body() -> None:
+        async with asking(place, FakeDesk()) as client:
+            first = await client.list_resources()
+            second = await client.list_resources(cursor=first.next_cursor)
+            assert second.next_cursor is None
+            listed = [*first.resources, *second.resources]
+            assert [item.name for item in listed] == sorted(DOCUMENTS)
+            for item in listed:
+                contents = (await client.read_resource(str(item.uri))).contents[0]
+                assert isinstance(contents, types.TextResourceContents)
+                assert contents.text == DOCUMENTS[item.name]
+            templates = (await client.list_resource_templates()).resource_templates
+            assert [item.uri_template for item in templates] == ["librarian://docs/{+path}"]
+            for uri in ("librarian://docs/nope.md", "file:///etc/passwd", "librarian://other/x"):
+                with pytest.raises(MCPError) as error:
+                    await client.read_resource(uri)
+                assert error.value.code == types.INVALID_PARAMS
+                assert error.value.data == {"uri": uri}
+
+    run(body())
+
+
+def test_prompts_bring_their_passages_and_names_are_completed(place: tuple[str, str]) -> None:
+    async def body() -> None:
+        async with asking(place, FakeDesk()) as client:
+            prompts = {prompt.name for prompt in (await client.list_prompts()).prompts}
+            assert prompts == {"answer_from_docs", "compare_versions", "summarize_thread"}
+            for name, given, words in (
+                ("answer_from_docs", {"question": "tokens?", "product": "ray"}, "ray token rotate"),
+                ("compare_versions", {"topic": "tokens", "first": "ray", "second": "prom"}, 'product="prom"'),
+                ("summarize_thread", {"thread": "t1"}, "Shall we release on Friday?"),
+                ("summarize_thread", {"thread": "Release"}, "Shall we release on Friday?"),
+            ):
+                message = (await client.get_prompt(name, given)).messages[0]
+                assert isinstance(message.content, types.TextContent)
+                assert words in message.content.text
+            for name, given in (("nope", {}), ("answer_from_docs", {}), ("summarize_thread", {"thread": "x"})):
+                with pytest.raises(MCPError) as error:
+                    await client.get_prompt(name, given)
+                assert error.value.code == types.INVALID_PARAMS
+            path = types.ResourceTemplateReference(uri="librarian://docs/{+path}")
+            found = await client.complete(path, {"name": "path", "value": "ray"})
+            assert found.completion.values == ["ray/core/config.md", "ray/core/install.md"]
+            product = types.PromptReference(name="answer_from_docs")
+            assert (await client.complete(product, {"name": "product", "value": "p"})).completion.values == ["prom"]
+            many = (await client.complete(product, {"name": "product", "value": "many"})).completion
+            assert (len(many.values), many.total, many.has_more) == (100, 150, True)
+            none = (await client.complete(product, {"name": "question", "value": "x"})).completion
+            assert none.values == []
+            for wrong in (types.PromptReference(name="nope"), types.ResourceTemplateReference(uri="doc://{x}")):
+                with pytest.raises(MCPError):
+                    await client.complete(wrong, {"name": "product", "value": ""})
+
+    run(body())
+
+
+def test_whoever_asked_sees_progress_and_a_call_given_up_is_cancelled(place: tuple[str, str]) -> None:
+    async def body() -> None:
+        desk = FakeDesk()
+        seen = asyncio.Event()
+
+        async def progress(done: float, total: float | None, message: str | None) -> None:
+            assert message
+            assert "Search the documentation" in message
+            seen.set()
+
+        async with asking(place, desk) as client:
+            with anyio.CancelScope() as scope:
+                async with anyio.create_task_group() as tasks:
+
+                    async def block() -> None:
+                        await client.call_tool("search_documentation", {"query": "block"}, progress_callback=progress)
+
+                    tasks.start_soon(block)
+                    await seen.wait()
+                    scope.cancel()
+            if place == ("http", "legacy"):
+                desk.release.set()  # without a session a notice of cancellation can't be told whose it is
+            else:
+                assert await asyncio.to_thread(desk.cancelled.wait, 10)
+            assert not (await client.call_tool("list_products", {})).is_error
+
+    run(body())
+
+
+def test_instructions_come_with_the_connection(place: tuple[str, str]) -> None:
+    async def body() -> None:
+        async with asking(place, FakeDesk()) as client:
+            assert client.instructions == "Ask about ray and prom. Indexed 2026-01-01T00:00:00Z."
+            assert client.server_info.name == "librarian"
+
+    run(body())
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_listener_hears_of_changed_resources(way: str) -> None:
+    async def body() -> None:
+        desk = FakeDesk()
+        async with (
+            asking((way, "auto"), desk) as client,
+            client.listen(resources_list_changed=True, resource_subscriptions=[CONFIG]) as events,
+        ):
+            desk.refreshed("2026-03-03T00:00:00Z")
+            heard = [await anext(events), await anext(events)]
+            assert {type(event) for event in heard} == {ResourcesListChanged, ResourceUpdated}
+
+    run(body())
+
+
+@pytest.mark.parametrize("way", ["lines", "sse"])
+@pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
+def test_a_client_with_handshake_hears_of_changed_resources(way: str) -> None:
+    async def body() -> None:
+        desk = FakeDesk()
+        heard: asyncio.Queue[object] = asyncio.Queue()
+
+        async def hear(message: object) -> None:
+            await heard.put(message)
+
+        async with asking((way, "legacy"), desk, message_handler=hear) as client:
+            assert client.server_capabilities.resources is not None
+            assert client.server_capabilities.resources.list_changed
+            await client.subscribe_resource(CONFIG)
+            desk.refreshed("2026-03-03T00:00:00Z")
+            kinds = {type(await heard.get()), type(await heard.get())}
+            assert kinds == {types.ResourceListChangedNotification, types.ResourceUpdatedNotification}
+            await client.unsubscribe_resource(CONFIG)
+            desk.refreshed("2026-04-04T00:00:00Z")
+            assert isinstance(await heard.get(), types.ResourceListChangedNotification)
+            assert (await client.list_tools()).tools
+            assert heard.empty()
+
+    run(body())
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with served(build_app(FakeDesk(), door=McpDoor(FakeDesk(), most_streams=1))) as url:
+        yield url
+
+
+def test_a_get_of_the_endpoint_is_pointed_to_the_older_transport(url: str) -> None:
+    for method in ("GET", "DELETE", "PUT"):
+        answer = httpx.request(method, f"{url}/mcp", headers={"accept": "text/event-stream"})
+        assert answer.status_code == 405
+        assert answer.headers["allow"] == "POST"
+        assert "/sse" in answer.json()["error"]["hint"]
+
+
+def test_one_stream_too_many_is_refused(url: str) -> None:
+    with httpx.stream("GET", f"{url}/sse") as stream:
+        events = stream.iter_lines()
+        assert next(events) == "event: endpoint"
+        refused = httpx.get(f"{url}/sse")
+        assert refused.status_code == 503
+        assert "Streamable HTTP" in refused.json()["error"]["hint"]
+
+
+def test_a_line_that_is_no_message_gets_an_error_and_the_next_one_its_answer() -> None:
+    async def body() -> None:
+        door = McpDoor(FakeDesk())
+        async with door.run(), line_pair(door) as (reader, writer):
+            writer.write(b'{"oops"\n\n{"jsonrpc": "2.0", "id": 7}\n{"jsonrpc":"2.0","id":8,"method":"ping"}\n')
+            answers = [json.loads(await reader.readline()) for _ in range(3)]
+            assert answers[0]["error"]["code"] == -32700
+            assert (answers[1]["error"]["code"], answers[1]["id"]) == (-32600, 7)
+            assert answers[2] == {"jsonrpc": "2.0", "id": 8, "result": {}}
+
+    run(body())
+
+
+def test_a_client_that_vanishes_in_mid_request_cancels_it() -> None:
+    async def body() -> None:
+        desk = FakeDesk()
+        door = McpDoor(desk)
+        call = {"name": "search_documentation", "arguments": {"query": "block"}}
+        opening = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+        messages = [
+            {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening},
+            {"jsonrpc": "2.0", "method": "notifications/initialized"},
+            {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
+        ]
+        async with door.run():
+            async with line_pair(door) as (_, writer):
+                writer.write(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
+                await writer.drain()
+                assert await asyncio.to_thread(desk.blocking.wait, 10)
+            assert await asyncio.to_thread(desk.cancelled.wait, 10)
+
+    run(body())
+
+
+def test_a_line_without_end_closes_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("librarian.mcp_server.app.LONGEST_LINE", 100_000)
+
+    async def body() -> None:
+        door = McpDoor(FakeDesk())
+        async with door.run(), line_pair(door) as (reader, writer):
+            writer.write(b"x" * 200_000)
+            assert await reader.read() == b""
+
+    run(body())
+
+
+def test_what_is_refused_keeps_its_id() -> None:
+    assert refusal(b'{"id": "a"}')["id"] == "a"
+    assert refusal(b"[1]")["id"] is None
+    assert refusal(b"[" * 100_000)["error"] == {"code": -32700, "message": "Parse error: the line is not JSON."}
