@@ -1,0 +1,92 @@
+"""What differs between a folder and what is known of it: by size, then time, then content.
+
+Pure comparison: nothing is read but the bytes of files whose time alone changed, and nothing is written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from librarian.vocabulary.types import Failure, SourceFile
+
+Known = Mapping[str, tuple[int, int, str]]  #: file_path → (size, mtime_ns, content_hash); the hash of a failed file is ""
+
+_BLOCK = 1 << 20
+
+
+@dataclass(slots=True)
+class FolderDiff:
+    """What a look at the folder, or at a part of it, found."""
+
+    to_read: list[SourceFile] = field(default_factory=list)  #: new, changed, or to be read again
+    touched: list[SourceFile] = field(default_factory=list)  #: another time, the same content
+    gone: list[str] = field(default_factory=list)  #: documents (file paths) that the folder no longer holds
+    skipped: list[Failure] = field(default_factory=list)
+    still_failed: set[str] = field(default_factory=set)  #: failed before and not changed since
+    unchanged: int = 0
+
+
+def compare(
+    found: Iterable[SourceFile | Failure],
+    known: Known,
+    *,
+    scope: Collection[str] | None = None,
+    again: Collection[str] = frozenset(),
+    doubted: Collection[str] = frozenset(),
+) -> FolderDiff:
+    """Compare what was `found` with what is `known`.
+
+    `scope` are the file paths that were looked at (None: all). `again` are file paths to be read whatever they look
+    like. `doubted` are those whose content is compared even where size and time agree: an event says that they
+    changed, and a clock tick can hold two writes.
+    """
+    diff = FolderDiff()
+    seen: set[str] = set()
+    for item in found:
+        if isinstance(item, Failure):
+            diff.skipped.append(item)
+            continue
+        seen.add(item.file_path)
+        before = known.get(item.file_path)
+        if before is None or item.file_path in again:
+            diff.to_read.append(item)
+            continue
+        size, mtime_ns, content_hash = before
+        same_times = (size, mtime_ns) == (item.size, item.mtime_ns)
+        if same_times and (item.file_path not in doubted or not content_hash):
+            diff.unchanged += 1
+            if not content_hash:
+                diff.still_failed.add(item.file_path)
+        elif size == item.size and content_hash and hash_of(item.path) == content_hash:
+            diff.unchanged += 1
+            if not same_times:
+                diff.touched.append(item)
+        else:
+            diff.to_read.append(item)
+    looked_at = known if scope is None else scope
+    diff.gone = [path for path in looked_at if path in known and known[path][2] and path not in seen]
+    return diff
+
+
+def hash_of(path: str) -> str:
+    """SHA-256 of a file's bytes, hex; empty where it can't be read."""
+    digest = hashlib.sha256()
+    try:
+        with open(path, "rb") as file:
+            while block := file.read(_BLOCK):
+                digest.update(block)
+    except OSError:
+        return ""
+    return digest.hexdigest()
+
+
+def is_as_it_was(source: SourceFile) -> bool:
+    """Whether the file on disk still has the size and time that it was found with."""
+    try:
+        now = os.stat(source.path)
+    except OSError:
+        return False
+    return (now.st_size, now.st_mtime_ns) == (source.size, source.mtime_ns)

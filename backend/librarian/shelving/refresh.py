@@ -1,0 +1,243 @@
+"""One look at the folder, or at a part of it, until the index equals what is there.
+
+Compares, reads what changed in child processes, and writes it batch by batch, so that the first files are found while
+the rest is still being read. A file that can't be read is listed with its reason and never stops the others.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+import unicodedata
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from librarian.vocabulary.errors import SourceError
+from librarian.vocabulary.protocols import Catalog, Scanner
+from librarian.vocabulary.types import Failure, IndexReport, Progress, ReadResult, SourceFile
+
+from .folder_diff import FolderDiff, compare, is_as_it_was
+from .text_writer import Batch, TextWriter, as_read
+from .workers import WorkerDied, WorkerPool
+
+logger = logging.getLogger(__name__)
+
+ReaderPool = WorkerPool[SourceFile, ReadResult]
+
+_TRIES = 3  # how often a file that changes while it is read is read again
+_FEW = 20  # decision: fewer documents than this may all vanish at once
+_FIRST_BATCH = 64  # small, so that something can be found at once
+_BATCH = 256
+_BATCH_CHARACTERS = 8_000_000  # of text held in memory before it is written
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What to look at: everything, or files and folders by their file path (relative to the root)."""
+
+    everything: bool = True
+    paths: frozenset[str] = frozenset()  #: absolute
+    again: frozenset[str] = frozenset()  #: file paths to be read whatever they look like
+    refill: frozenset[str] = frozenset()  #: file paths whose keyword entries are missing
+
+
+@dataclass(slots=True)
+class Refresh:
+    """One refresh; `run` is called once."""
+
+    root: str
+    scanner: Scanner
+    catalog: Catalog
+    writer: TextWriter
+    pool: Callable[[], ReaderPool]
+    keep_missing: Callable[[int, int], bool]  #: (documents gone, documents known) → whether to keep them all
+    progress: Callable[[Progress], None]
+    written: Callable[[int], None]  #: called with each new generation
+    stopping: Callable[[], bool]
+    _report: IndexReport = field(default_factory=IndexReport)
+    _failures: list[Failure] = field(default_factory=list)
+    _batch: Batch = field(default_factory=Batch)
+    _characters: int = 0
+    _batches: int = 0
+
+    def run(self, scope: Scope) -> IndexReport:
+        """Make the index equal to what `scope` names. Raises `SourceError(reason="root")` where the root is gone."""
+        started = time.monotonic()
+        self.progress(Progress("scanning"))
+        known = self.catalog.known()
+        with self.catalog.read() as reader:
+            before = {failure.file_path: failure for failure in reader.failures()}
+            generation = reader.generation
+        self._report = replace(self._report, generation=generation)
+        diff, looked_at = self._look(scope, known)
+        for source in diff.touched:
+            self.catalog.touch(source.file_path, source.size, source.mtime_ns)
+        gone = self._read(diff, known, scope)
+        if gone and self.keep_missing(self._missing(gone), sum(1 for row in known.values() if row[2])):
+            gone = []
+        self._batch.removed += gone
+        self._flush()
+        self._list_failures(before, looked_at, diff)
+        took = (time.monotonic() - started) * 1000
+        report = replace(
+            self._report,
+            removed=self._report.removed + len(gone),
+            unchanged=diff.unchanged,
+            failed=tuple(self._failures),
+            skipped=tuple(diff.skipped),
+            took_ms=took,
+        )
+        self.progress(Progress("idle"))
+        return report
+
+    # -- looking ---------------------------------------------------------------------------------------------------
+
+    def _look(self, scope: Scope, known: dict[str, tuple[int, int, str]]) -> tuple[FolderDiff, Collection[str] | None]:
+        again = scope.again | scope.refill
+        if scope.everything:
+            return compare(self.scanner.scan(), known, again=again), None
+        found: list[SourceFile | Failure] = []
+        looked_at: set[str] = set()
+        doubted: set[str] = set()
+        folders: list[str] = []
+        for path in sorted(scope.paths):
+            file_path = self._file_path(path)
+            looked_at.add(file_path)
+            looked_at.update(name for name in known if name.startswith(file_path + "/"))
+            if os.path.isdir(path):
+                folders.append(file_path + "/")
+            elif (item := self.scanner.look(path)) is not None:
+                found.append(item)
+                doubted.add(item.file_path)
+        if folders:
+            below = tuple(folders)
+            have = {item.file_path for item in found}
+            found += [
+                item for item in self.scanner.scan() if item.file_path.startswith(below) and item.file_path not in have
+            ]
+        looked_at.update(item.file_path for item in found)
+        return compare(found, known, scope=looked_at, again=again, doubted=doubted), looked_at
+
+    def _file_path(self, path: str) -> str:
+        relative = os.path.relpath(path, self.root).replace(os.sep, "/")
+        return unicodedata.normalize("NFC", relative)
+
+    def _missing(self, gone: Iterable[str]) -> int:
+        """How many aren't there at all; the others are left out by a setting, on purpose."""
+        return sum(1 for path in gone if not os.path.lexists(os.path.join(self.root, *path.split("/"))))
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def _read(self, diff: FolderDiff, known: dict[str, tuple[int, int, str]], scope: Scope) -> list[str]:
+        """Read and write what changed; returns what is gone after all that moved is accounted for."""
+        gone = dict.fromkeys(diff.gone)
+        places: dict[str, list[str]] = {}
+        for path in sorted(gone, reverse=True):
+            places.setdefault(known[path][2], []).append(path)
+        total = len(diff.to_read)
+        started = time.monotonic()
+        done = 0
+        for source, outcome in self._outcomes(diff.to_read):
+            done += 1
+            rate = done / max(time.monotonic() - started, 1e-3)
+            self.progress(Progress("reading", done, total, files_per_s=rate, eta_s=(total - done) / rate))
+            old = known.get(source.file_path)
+            if isinstance(outcome, ReadResult):
+                result = as_read(source, outcome)
+                origins = places.get(result.document.content_hash, [])
+                if source.file_path in scope.refill and source.file_path not in scope.again:
+                    self._batch.refilled.append(result)
+                elif origins and (old is None or not old[2]):
+                    origin = origins.pop()
+                    del gone[origin]
+                    self._batch.moved.append((origin, source, result))
+                    self._count(moved=1)
+                else:
+                    self._batch.put.append(result)
+                    changed = old is not None and bool(old[2])
+                    self._count(added=not changed, changed=changed, chunks=len(result.chunks))
+                self._characters += len(result.document.text)
+            else:
+                self._failures.append(failure_of(source, outcome))
+                if old is not None and old[2]:  # what it said before, it says no more
+                    self._batch.removed.append(source.file_path)
+                    self._count(removed=1)
+            if self.stopping():
+                break
+            if len(self._batch) >= (_BATCH if self._batches else _FIRST_BATCH) or self._characters > _BATCH_CHARACTERS:
+                self._flush()
+        else:
+            return list(gone)
+        return []  # stopped early: what moved can't be told from what is gone
+
+    def _outcomes(self, sources: list[SourceFile]) -> Iterator[tuple[SourceFile, ReadResult | BaseException]]:
+        """Each file with what came of reading it. One that changed meanwhile is looked at and read again."""
+        if not sources:
+            return
+        pool = self.pool()
+        tries: dict[str, int] = {}
+        queue = deque(sources)
+        while queue:
+            turn, queue = list(queue), deque()
+            for source, outcome in pool.map(turn):
+                tries[source.file_path] = tries.get(source.file_path, 0) + 1
+                if tries[source.file_path] >= _TRIES or (
+                    is_as_it_was(source) and not isinstance(outcome, WorkerDied)
+                ):
+                    yield source, outcome
+                    continue
+                now = self.scanner.look(source.path)
+                if isinstance(now, SourceFile):
+                    queue.append(now)
+                else:
+                    yield source, SourceError(f"{source.file_path} went away while it was read.", reason="vanished")
+
+    def _count(self, **more: int) -> None:
+        counts = {name: getattr(self._report, name) + int(number) for name, number in more.items()}
+        self._report = replace(self._report, **counts)  # type: ignore[arg-type]
+
+    def _flush(self) -> None:
+        if not len(self._batch):
+            return
+        generation = self.writer.write(self._batch)
+        self._batch = Batch()
+        self._characters = 0
+        self._batches += 1
+        self._report = replace(self._report, generation=generation)
+        self.written(generation)
+
+    # -- failures --------------------------------------------------------------------------------------------------
+
+    def _list_failures(self, before: dict[str, Failure], looked_at: Collection[str] | None, diff: FolderDiff) -> None:
+        """Keep what wasn't looked at and what failed before and is unchanged; the rest is as just found."""
+        kept = [
+            failure
+            for path, failure in before.items()
+            if (looked_at is not None and path not in looked_at)
+            or (failure.kind == "failed" and path in diff.still_failed)
+        ]
+        now = {failure.file_path: failure for failure in (*kept, *diff.skipped, *self._failures)}
+        now = {path: failure for path, failure in now.items() if failure.reason != "vanished"}
+        self._failures = [failure for failure in now.values() if failure.kind == "failed"]
+        if now != before and not self.stopping():
+            self.catalog.set_failures(now.values(), replace=True)
+
+
+def failure_of(source: SourceFile, error: BaseException) -> Failure:
+    """What is listed of a file that couldn't be read."""
+    match error:
+        case SourceError():
+            reason = error.reason
+        case TimeoutError():
+            reason = "timeout"
+        case MemoryError():
+            reason = "memory"
+        case WorkerDied():
+            reason = "crash"
+        case _:
+            reason = "error"
+            logger.warning("reading %s failed", source.file_path, exc_info=error)
+    detail = str(error) or type(error).__name__
+    return Failure(source.file_path, "failed", reason, detail, source.size, source.mtime_ns)

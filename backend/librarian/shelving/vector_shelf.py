@@ -1,0 +1,206 @@
+"""The vector stores of the models in use, kept equal to what the catalog says is embedded.
+
+Stores are projections: what they miss comes from the archive, what they hold too much is deleted. Nothing is embedded
+here.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from librarian.vocabulary.protocols import Catalog, VectorArchive, VectorStore
+from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Document, Ids, Vector
+
+logger = logging.getLogger(__name__)
+
+_BATCH = 2_000  # vectors moved at once: 3 MB at 384 dimensions
+
+
+class VectorShelf:
+    """Writes to all stores of the models in use; the first model is the one that is being filled."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        archive: VectorArchive,
+        stores_for: Callable[[str], Sequence[VectorStore]],
+        fault: Callable[[str], None],
+    ) -> None:
+        self._catalog = catalog
+        self._archive = archive
+        self._stores_for = stores_for
+        self._fault = fault
+        self._window_count: dict[str, dict[int, int]] = {}  # model → chunk id → windows, where not one
+
+    @property
+    def models(self) -> list[str]:
+        """Fingerprints in use."""
+        return list(self._window_count)
+
+    def use(self, models: Iterable[str]) -> None:
+        """Name the models whose stores are written to."""
+        self._window_count = {model: self._counts(model) for model in models if model}
+
+    def stores(self, model: str) -> Sequence[VectorStore]:
+        """The stores of a model."""
+        return self._stores_for(model)
+
+    def put(
+        self,
+        model: str,
+        windows: Mapping[int, Sequence[str]],
+        vectors: Mapping[str, Vector],
+        documents: Mapping[int, Document],
+    ) -> None:
+        """Store the windows' vectors of chunks and mark them embedded. `documents` by chunk id."""
+        flat = [
+            (window_id(chunk_id, ordinal), digest, chunk_id)
+            for chunk_id, hashes in windows.items()
+            for ordinal, digest in enumerate(hashes)
+        ]
+        payloads = [payload(documents[chunk_id]) for _, _, chunk_id in flat]
+        self._upsert(model, [(number, digest) for number, digest, _ in flat], vectors, payloads)
+        self._fault("store upsert")
+        self._catalog.mark_embedded(model, windows)
+        counts = self._window_count.setdefault(model, {})
+        counts.update({chunk_id: len(hashes) for chunk_id, hashes in windows.items() if len(hashes) != 1})
+        self._fault("mark")
+
+    def delete(self, chunk_ids: Iterable[int]) -> None:
+        """Drop the vectors of chunks that are gone."""
+        chunks = list(chunk_ids)
+        if not chunks:
+            return
+        for model, counts in self._window_count.items():
+            ids = np.array(
+                sorted(window_id(chunk, n) for chunk in chunks for n in range(counts.pop(chunk, 1))), dtype=np.int64
+            )
+            for store in self._stores_for(model):
+                store.delete(ids)
+        self._fault("stores delete")
+
+    def relabel(self, documents: Mapping[int, Document]) -> None:
+        """Chunks (by id) whose document moved: what stores filter by may have changed."""
+        for model in self.models:
+            rows = [(number, digest) for number, digest in self._catalog.windows(model) if _chunk(number) in documents]
+            for start in range(0, len(rows), _BATCH):
+                batch = rows[start : start + _BATCH]
+                vectors = self._archive.get(model, [digest for _, digest in batch])
+                kept = [row for row in batch if row[1] in vectors]
+                self._upsert(model, kept, vectors, [payload(documents[_chunk(number)]) for number, _ in kept])
+
+    def examine(self, model: str) -> list[str]:
+        """What stores lack or hold too much, in sentences; empty where all is well. Changes nothing."""
+        expected = self._expected(model)
+        found = []
+        for store in self._stores_for(model):
+            missing, orphans = _differences(expected, store.ids())
+            if missing.size:
+                found.append(f"The vector store {store.name} lacks {missing.size:,} vectors.")
+            if orphans.size:
+                found.append(f"The vector store {store.name} holds {orphans.size:,} vectors of deleted passages.")
+        return found
+
+    def repair(self, model: str) -> list[str]:
+        """Make the stores of a model equal to the catalog; returns what was done, in sentences."""
+        expected = self._expected(model)
+        done: list[str] = []
+        lost = False
+        for store in self._stores_for(model):
+            missing, orphans = _differences(expected, store.ids())
+            if orphans.size:
+                store.delete(orphans)
+                done.append(f"Deleted {orphans.size:,} vectors of deleted passages from the vector store {store.name}.")
+            refilled = 0
+            for start in range(0, missing.size, _BATCH):
+                batch = [(int(number), expected[int(number)]) for number in missing[start : start + _BATCH]]
+                vectors = self._archive.get(model, [digest for _, digest in batch])
+                kept = [row for row in batch if row[1] in vectors]
+                lost = lost or len(kept) < len(batch)
+                refilled += len(kept)
+                self._upsert(model, kept, vectors, self._payloads(kept), only=store)
+            if refilled:
+                done.append(f"Refilled {refilled:,} vectors of the vector store {store.name} from the archive.")
+        if lost:
+            # The catalog can only forget a model as a whole; what the archive has is found there again.
+            self._catalog.forget(model)
+            self._window_count[model] = {}
+            done.append("Some vectors are lost; their passages are embedded again.")
+        return done
+
+    def clear(self, model: str) -> None:
+        """Empty the stores of a model and forget what was embedded with it."""
+        for store in self._stores_for(model):
+            store.clear()
+        self._catalog.forget(model)
+        self._window_count.pop(model, None)
+
+    def hashes(self, model: str) -> set[str]:
+        """Hashes of all windows embedded with a model."""
+        return {digest for _, digest in self._catalog.windows(model)}
+
+    def _expected(self, model: str) -> dict[int, str]:
+        return dict(self._catalog.windows(model))
+
+    def _counts(self, model: str) -> dict[int, int]:
+        counts: dict[int, int] = {}
+        for number, _ in self._catalog.windows(model):
+            ordinal = number % WINDOWS_PER_CHUNK
+            if ordinal:
+                chunk = _chunk(number)
+                counts[chunk] = max(counts.get(chunk, 1), ordinal + 1)
+        return counts
+
+    def _payloads(self, rows: Sequence[tuple[int, str]]) -> list[Mapping[str, object]]:
+        chunk_ids = sorted({_chunk(number) for number, _ in rows})
+        with self._catalog.read() as reader:
+            doc_of = {chunk_id: chunk.doc_id for chunk_id, chunk in reader.chunks(chunk_ids).items()}
+            documents = reader.documents(sorted(set(doc_of.values())))
+        return [payload(documents[doc_of[_chunk(number)]].document) for number, _ in rows]
+
+    def _upsert(
+        self,
+        model: str,
+        rows: Sequence[tuple[int, str]],
+        vectors: Mapping[str, Vector],
+        payloads: Sequence[Mapping[str, object]],
+        *,
+        only: VectorStore | None = None,
+    ) -> None:
+        if not rows:
+            return
+        ids = np.array([number for number, _ in rows], dtype=np.int64)
+        matrix = np.stack([np.asarray(vectors[digest], dtype=np.float32) for _, digest in rows])
+        for store in [only] if only is not None else self._stores_for(model):
+            store.upsert(ids, matrix, payloads)
+
+
+def window_id(chunk_id: int, ordinal: int) -> int:
+    """The id under which stores keep a chunk's window."""
+    return chunk_id * WINDOWS_PER_CHUNK + ordinal
+
+
+def payload(document: Document) -> dict[str, object]:
+    """What stores may filter by: the names of `Selection.allowed`."""
+    return {
+        "product": document.product,
+        "component": document.component,
+        "file_type": document.file_type,
+        "doc_type": document.doc_type,
+        "language": document.language,
+        "kind": document.kind,
+        "tags": list(document.tags),
+    }
+
+
+def _chunk(number: int) -> int:
+    return number // WINDOWS_PER_CHUNK
+
+
+def _differences(expected: Mapping[int, str], held: Ids) -> tuple[Ids, Ids]:
+    """(ids that are missing, ids too many), both ascending."""
+    wanted = np.fromiter(expected, dtype=np.int64, count=len(expected))
+    return np.setdiff1d(wanted, held), np.setdiff1d(held, wanted)
