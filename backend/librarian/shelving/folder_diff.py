@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from librarian.vocabulary.types import Failure, SourceFile
 
-Known = Mapping[str, tuple[int, int, str]]  #: file_path → (size, mtime_ns, content_hash); the hash of a failed file is ""
+Known = Mapping[str, tuple[int, int, str]]  #: file_path → (size, mtime_ns, content_hash or "" if failed)
 
 _BLOCK = 1 << 20
 

@@ -19,7 +19,7 @@ from librarian.vocabulary.protocols import Catalog, Scanner
 from librarian.vocabulary.types import Failure, IndexReport, Progress, ReadResult, SourceFile
 
 from .folder_diff import FolderDiff, compare, is_as_it_was
-from .text_writer import Batch, TextWriter, as_read
+from .text_writer import Batch, as_read
 from .workers import WorkerDied, WorkerPool
 
 logger = logging.getLogger(__name__)
@@ -27,7 +27,6 @@ logger = logging.getLogger(__name__)
 ReaderPool = WorkerPool[SourceFile, ReadResult]
 
 _TRIES = 3  # how often a file that changes while it is read is read again
-_FEW = 20  # decision: fewer documents than this may all vanish at once
 _FIRST_BATCH = 64  # small, so that something can be found at once
 _BATCH = 256
 _BATCH_CHARACTERS = 8_000_000  # of text held in memory before it is written
@@ -50,11 +49,10 @@ class Refresh:
     root: str
     scanner: Scanner
     catalog: Catalog
-    writer: TextWriter
+    write: Callable[[Batch], int]  #: makes a batch true and returns the new generation
     pool: Callable[[], ReaderPool]
-    keep_missing: Callable[[int, int], bool]  #: (documents gone, documents known) → whether to keep them all
+    keep_missing: Callable[[int, int, bool], bool]  #: (documents gone, documents known, all looked at) → keep them
     progress: Callable[[Progress], None]
-    written: Callable[[int], None]  #: called with each new generation
     stopping: Callable[[], bool]
     _report: IndexReport = field(default_factory=IndexReport)
     _failures: list[Failure] = field(default_factory=list)
@@ -71,12 +69,16 @@ class Refresh:
             before = {failure.file_path: failure for failure in reader.failures()}
             generation = reader.generation
         self._report = replace(self._report, generation=generation)
-        diff, looked_at = self._look(scope, known)
+        diff, looked_at = self._look(scope, known, before)
         for source in diff.touched:
             self.catalog.touch(source.file_path, source.size, source.mtime_ns)
         gone = self._read(diff, known, scope)
-        if gone and self.keep_missing(self._missing(gone), sum(1 for row in known.values() if row[2])):
-            gone = []
+        if self.stopping():
+            gone = []  # what moved can't be told from what is gone
+        elif scope.everything or gone:
+            documents = sum(1 for row in known.values() if row[2])
+            if self.keep_missing(self._missing(gone), documents, scope.everything):
+                gone = []
         self._batch.removed += gone
         self._flush()
         self._list_failures(before, looked_at, diff)
@@ -94,7 +96,9 @@ class Refresh:
 
     # -- looking ---------------------------------------------------------------------------------------------------
 
-    def _look(self, scope: Scope, known: dict[str, tuple[int, int, str]]) -> tuple[FolderDiff, Collection[str] | None]:
+    def _look(
+        self, scope: Scope, known: dict[str, tuple[int, int, str]], listed: Collection[str]
+    ) -> tuple[FolderDiff, Collection[str] | None]:
         again = scope.again | scope.refill
         if scope.everything:
             return compare(self.scanner.scan(), known, again=again), None
@@ -105,17 +109,20 @@ class Refresh:
         for path in sorted(scope.paths):
             file_path = self._file_path(path)
             looked_at.add(file_path)
-            looked_at.update(name for name in known if name.startswith(file_path + "/"))
+            below = file_path + "/"
+            looked_at.update(name for names in (known, listed) for name in names if name.startswith(below))
             if os.path.isdir(path):
                 folders.append(file_path + "/")
             elif (item := self.scanner.look(path)) is not None:
                 found.append(item)
                 doubted.add(item.file_path)
         if folders:
-            below = tuple(folders)
+            prefixes = tuple(folders)
             have = {item.file_path for item in found}
             found += [
-                item for item in self.scanner.scan() if item.file_path.startswith(below) and item.file_path not in have
+                item
+                for item in self.scanner.scan()
+                if item.file_path.startswith(prefixes) and item.file_path not in have
             ]
         looked_at.update(item.file_path for item in found)
         return compare(found, known, scope=looked_at, again=again, doubted=doubted), looked_at
@@ -138,9 +145,7 @@ class Refresh:
             places.setdefault(known[path][2], []).append(path)
         total = len(diff.to_read)
         started = time.monotonic()
-        done = 0
-        for source, outcome in self._outcomes(diff.to_read):
-            done += 1
+        for done, (source, outcome) in enumerate(self._outcomes(diff.to_read), start=1):
             rate = done / max(time.monotonic() - started, 1e-3)
             self.progress(Progress("reading", done, total, files_per_s=rate, eta_s=(total - done) / rate))
             old = known.get(source.file_path)
@@ -168,9 +173,7 @@ class Refresh:
                 break
             if len(self._batch) >= (_BATCH if self._batches else _FIRST_BATCH) or self._characters > _BATCH_CHARACTERS:
                 self._flush()
-        else:
-            return list(gone)
-        return []  # stopped early: what moved can't be told from what is gone
+        return list(gone)
 
     def _outcomes(self, sources: list[SourceFile]) -> Iterator[tuple[SourceFile, ReadResult | BaseException]]:
         """Each file with what came of reading it. One that changed meanwhile is looked at and read again."""
@@ -183,9 +186,7 @@ class Refresh:
             turn, queue = list(queue), deque()
             for source, outcome in pool.map(turn):
                 tries[source.file_path] = tries.get(source.file_path, 0) + 1
-                if tries[source.file_path] >= _TRIES or (
-                    is_as_it_was(source) and not isinstance(outcome, WorkerDied)
-                ):
+                if tries[source.file_path] >= _TRIES or (is_as_it_was(source) and not isinstance(outcome, WorkerDied)):
                     yield source, outcome
                     continue
                 now = self.scanner.look(source.path)
@@ -196,17 +197,16 @@ class Refresh:
 
     def _count(self, **more: int) -> None:
         counts = {name: getattr(self._report, name) + int(number) for name, number in more.items()}
-        self._report = replace(self._report, **counts)  # type: ignore[arg-type]
+        self._report = replace(self._report, **counts)
 
     def _flush(self) -> None:
         if not len(self._batch):
             return
-        generation = self.writer.write(self._batch)
+        generation = self.write(self._batch)
         self._batch = Batch()
         self._characters = 0
         self._batches += 1
         self._report = replace(self._report, generation=generation)
-        self.written(generation)
 
     # -- failures --------------------------------------------------------------------------------------------------
 

@@ -120,7 +120,17 @@ class TextWriter:
         return self._catalog.move(old, source, title=title) is not None
 
 
-_NOT_FROM_PATH = ("kind", "file_type", "doc_type", "tags", "language", "summary", "last_modified", "title_in_text", "email")
+_NOT_FROM_PATH = (
+    "kind",
+    "file_type",
+    "doc_type",
+    "tags",
+    "language",
+    "summary",
+    "last_modified",
+    "title_in_text",
+    "email",
+)
 
 
 def as_read(source: SourceFile, result: ReadResult) -> ReadResult:

@@ -112,10 +112,13 @@ class WorkerPool(Generic[T, R]):
     def _map_inline(self, items: Iterable[T]) -> Iterator[tuple[T, R | BaseException]]:
         if self._inline is None:
             self._inline = self._factory()
+        work = self._inline
         for item in items:
+            if self._closed:
+                raise WorkerDied("the worker pool was closed")
             outcome: R | BaseException
             try:
-                outcome = self._inline(item)
+                outcome = work(item)
             except Exception as error:
                 outcome = error
             yield item, outcome

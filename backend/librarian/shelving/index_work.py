@@ -1,0 +1,425 @@
+"""The work of indexing, step by step, for whoever calls it: look, read, write, embed, compare, repair.
+
+No threads here (`FileIndexer` has them), but locks, so that one thread may refresh while another embeds.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from librarian.vocabulary.errors import SetupError, SourceError
+from librarian.vocabulary.protocols import (
+    Catalog,
+    Embedder,
+    LexicalIndex,
+    Observer,
+    Reader,
+    Scanner,
+    VectorArchive,
+    VectorStore,
+)
+from librarian.vocabulary.types import Failure, IndexReport, Progress, ReadResult, SourceFile
+
+from .embedding import EmbedderPool, Filling, Rate, embedder_pool
+from .missing_files import MissingFiles
+from .models_in_use import ModelsInUse
+from .reconcile import examine_lexical, repair_lexical
+from .refresh import ReaderPool, Refresh, Scope
+from .text_writer import Batch, TextWriter
+from .vector_shelf import VectorShelf
+from .workers import WorkerPool
+
+logger = logging.getLogger(__name__)
+
+_IGNORE_FILES = frozenset({".gitignore", ".ignore"})  # a change of one may concern any file
+
+
+@dataclass(frozen=True, slots=True)
+class IndexerOptions:
+    """How the indexer works. Times in seconds, memory in MiB."""
+
+    processes: int = 2  #: children that read files; 0 reads in this process, without limits
+    file_timeout_s: float = 60.0
+    file_memory_mb: int | None = 1024
+    embedding_processes: int = 1  #: 0 embeds in this process
+    embedding_timeout_s: float = 120.0
+    embedding_memory_mb: int | None = 4096
+    reconcile_s: float = 600.0  #: everything is looked at that often, because watchers miss things
+    idle_s: float = 60.0  #: children without work end after that
+    nice: int = 10
+
+
+class IndexWork:
+    """Reads what changed below `root` into catalog, keyword index and vector stores.
+
+    `stores_for` gives the vector stores of a model's fingerprint; `embedder` builds the model inside a child (so it
+    must be importable there), None leaves embedding out. `model_key` names what `embedder` would load (model, backend,
+    server): while it stays the same, the last fingerprint is taken as known and no child is started to ask. `fault` is
+    called with the name of each step, so that tests can end the process there.
+    """
+
+    def __init__(
+        self,
+        root: Path | str,
+        scanner: Scanner,
+        reader: Reader,
+        catalog: Catalog,
+        lexical: LexicalIndex,
+        archive: VectorArchive,
+        *,
+        stores_for: Callable[[str], Sequence[VectorStore]] = lambda model: (),
+        embedder: Callable[[], Embedder] | None = None,
+        model_key: str = "",
+        options: IndexerOptions = IndexerOptions(),
+        observer: Observer | None = None,
+        on_generation: Iterable[Callable[[int], None]] = (),
+        fault: Callable[[str], None] = lambda step: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._root = os.path.abspath(root)
+        self._scanner = scanner
+        self._reader = reader
+        self._catalog = catalog
+        self._lexical = lexical
+        self._archive = archive
+        self._embedder = embedder
+        self._options = options
+        self._observer = observer
+        self._on_generation = list(on_generation)
+        self._fault = fault
+        self._clock = clock
+        self._shelf = VectorShelf(catalog, archive, stores_for, fault)
+        self._writer = TextWriter(catalog, lexical, self._shelf, fault)
+        self._refreshing = threading.RLock()  # one refresh at a time
+        self._filling = threading.Lock()  # one filling at a time
+        self._writing = threading.RLock()  # one writer of text or vectors at a time
+        self._state = threading.Condition()  # guards what follows
+        self._busy = 0  # refreshes wanted or under way: embedding gives way
+        self._lacking = embedder is not None  # passages may lack vectors
+        self._embedding = False
+        self._stop = threading.Event()
+        self._prepared = False
+        self._forced = Scope()
+        self._readers: ReaderPool | None = None
+        self._embedders: EmbedderPool | None = None
+        self._problems: dict[str, str] = {}
+        self._text_progress = Progress("idle")
+        self._rate = Rate()
+        self._missing = MissingFiles(self._root, catalog, self._problems, clock)
+        self._models = ModelsInUse(catalog, self._shelf, model_key)
+        self._unfit: dict[int, str] = {}
+        self._report = IndexReport()
+        self._last_indexed_at: float | None = None
+
+    # -- called directly -------------------------------------------------------------------------------------------
+
+    def refresh(self, paths: Iterable[str] | None = None) -> IndexReport:
+        """Make the text equal to the folder; with `paths` (absolute), look only there.
+
+        Raises `SetupError` where this index belongs to another root.
+        """
+        with self._urgent(), self._refreshing:
+            notes = self._prepare()
+            return self._refresh(Scope() if paths is None else self._scope(map(os.path.abspath, paths)), notes)
+
+    def embed(self, stop: threading.Event | None = None) -> int:
+        """Embed what is pending; returns the number of passages done. Raises `Unavailable` where that fails."""
+        if self._embedder is None:
+            return 0
+        with self._refreshing:
+            self._prepare()
+        with self._filling:
+            with self._state:
+                self._lacking, self._embedding = False, True
+            finished = False
+            try:
+                done, finished = self._fill(stop or threading.Event())
+                return done
+            finally:
+                with self._state:
+                    self._embedding = False
+                    self._lacking = self._lacking or not finished
+                    self._rate = Rate()
+                    self._state.notify_all()
+
+    def check(self, *, repair: bool = False) -> list[str]:
+        """What keyword index and stores lack or hold too much, in sentences; with `repair`, put right."""
+        with self._urgent(), self._refreshing:
+            if not repair:
+                found = examine_lexical(self._catalog, self._lexical).sentences()
+                return found + [line for model in self._models.fingerprints() for line in self._shelf.examine(model)]
+            found = self._prepare() or self._reconcile()
+            if self._forced.refill:
+                self._refresh(Scope(), [])
+            return found
+
+    def rebuild(self) -> IndexReport:
+        """Read every file again and fill the stores anew; what was found before is found meanwhile.
+
+        Vectors come from the archive: nothing is embedded again but what changed.
+        """
+        with self._urgent(), self._refreshing:
+            self._prepare()
+            self._force_all()
+            report = self._refresh(Scope(), ["Every file was read again."])
+            with self._writing:
+                for model in self._models.fingerprints():
+                    self._shelf.clear(model)
+                self._shelf.use(self._models.fingerprints())
+            self._wake_embedding()
+            return report
+
+    def prune(self) -> IndexReport:
+        """Drop what is missing however much it is, and vectors that nothing has used for long."""
+        with self._urgent(), self._refreshing:
+            notes = self._prepare()
+            with self._missing.pruning():
+                report = self._refresh(Scope(), notes)
+            for model in self._models.fingerprints():
+                self._archive.prune(model, self._shelf.hashes(model))
+            return report
+
+    def close(self) -> None:
+        """End the children."""
+        pools: tuple[WorkerPool[SourceFile, ReadResult] | EmbedderPool | None, ...] = (self._readers, self._embedders)
+        self._readers = self._embedders = None
+        for pool in pools:
+            if pool is not None:
+                pool.close()
+
+    # -- getting ready ---------------------------------------------------------------------------------------------
+
+    def _prepare(self) -> list[str]:
+        """Before the first work: is it the same library, was it made by the same rules, do its parts agree?"""
+        if self._prepared:
+            return []
+        self._check_root()
+        rules = self._meta("reader")
+        notes: list[str] = []
+        if rules and rules != self._reader.fingerprint:
+            number = self._force_all()
+            notes.append(f"The rules of reading have changed: {number:,} files are read again.")
+        if self._embedder is not None and self._models.changed():
+            notes.append(
+                "The embedding model has changed: passages are embedded again; the old vectors answer meanwhile."
+            )
+        with self._writing:
+            self._shelf.use(self._models.fingerprints())
+        notes += self._reconcile()
+        self._prepared = True
+        return notes
+
+    def _check_root(self) -> None:
+        held = self._meta("root")
+        if held and held != self._root:
+            raise SetupError(
+                f"This index belongs to the library in {held}, not to {self._root}.",
+                hint="Choose another index folder with --index or `index.path`, or set docs.root_path back.",
+            )
+        if not held:
+            self._catalog.set_meta("root", self._root)
+
+    def _reconcile(self) -> list[str]:
+        """Repair what can be repaired without reading files, and note which files the next full look must read."""
+        with self._writing:
+            findings = examine_lexical(self._catalog, self._lexical)
+            with self._catalog.read() as reader:
+                repair_lexical(self._lexical, findings, reader.generation)
+            self._forced = replace(self._forced, refill=self._forced.refill | frozenset(findings.missing))
+            done = findings.sentences()
+            for model in self._models.fingerprints():
+                done += self._shelf.repair(model)
+        for sentence in done:
+            logger.warning("%s", sentence)
+        self._wake_embedding()
+        return done
+
+    def _force_all(self) -> int:
+        known = frozenset(self._catalog.known())
+        self._forced = replace(self._forced, again=known)
+        return len(known)
+
+    # -- text ------------------------------------------------------------------------------------------------------
+
+    def _scope(self, paths: Iterable[str]) -> Scope:
+        given = frozenset(paths)
+        whole = any(
+            path == self._root
+            or self._root.startswith(path.rstrip(os.sep) + os.sep)
+            or os.path.basename(path) in _IGNORE_FILES
+            for path in given
+        )
+        return Scope() if whole else Scope(everything=False, paths=given)
+
+    def _refresh(self, scope: Scope, notes: Sequence[str]) -> IndexReport:
+        if scope.everything:
+            scope = replace(self._forced, everything=True)
+        try:
+            report = self._looking(self._scanner).run(scope)
+        except SourceError as error:
+            if error.reason != "root":
+                raise
+            if self._missing.keep(str(error)):
+                with self._catalog.read() as reader:
+                    return IndexReport(generation=reader.generation, notes=(*notes, str(error)))
+            report = self._looking(_Nothing()).run(scope)
+        finally:
+            self._text_progress = Progress("idle")
+        report = replace(report, notes=(*notes, *report.notes))
+        if self._stop.is_set():
+            return report
+        if scope.everything:
+            self._report = report
+            self._forced = Scope()
+            if self._meta("reader") != self._reader.fingerprint:
+                self._catalog.set_meta("reader", self._reader.fingerprint)
+        self._last_indexed_at = self._clock()
+        self._observe("refreshed", added=report.added, changed=report.changed, removed=report.removed,
+                      moved=report.moved, failed=len(report.failed), ms=report.took_ms)  # fmt: skip
+        return report
+
+    def _looking(self, scanner: Scanner) -> Refresh:
+        return Refresh(
+            self._root,
+            scanner,
+            self._catalog,
+            write=self._write,
+            pool=self._reader_pool,
+            keep_missing=self._missing.judge,
+            progress=self._set_text_progress,
+            stopping=self._stop.is_set,
+        )
+
+    def _write(self, batch: Batch) -> int:
+        with self._writing:
+            try:
+                generation = self._writer.write(batch)
+            except BaseException:
+                self._prepared = False  # something is half done: compare before going on
+                raise
+        self._tell(generation)
+        self._wake_embedding()
+        return generation
+
+    # -- vectors ---------------------------------------------------------------------------------------------------
+
+    def _fill(self, stop: threading.Event) -> tuple[int, bool]:
+        """(passages done, whether all that can be embedded is)."""
+        filling = Filling(
+            self._catalog,
+            self._archive,
+            self._shelf,
+            self._embedder_pool,
+            writing=self._writing,
+            fault=self._fault,
+            wait=partial(self._give_way, stop),
+            progress=self._set_rate,
+            unfit=self._unfit,
+        )
+        with self._writing:
+            model = self._models.current(filling.identify)
+        done = filling.run(model)
+        if stop.is_set() or self._stop.is_set():
+            return done, False
+        with self._writing:
+            self._models.retire_previous()
+        if self._unfit:
+            self._problems["embeddings"] = (
+                f"{len(self._unfit):,} passages can't be embedded ({next(iter(self._unfit.values()))});"
+                " keyword search finds them."
+            )
+        else:
+            self._problems.pop("embeddings", None)
+        if done:
+            self._observe("embedded", chunks=done, windows=filling.embedded)
+            self._tell(self._catalog.bump())
+        return done, True
+
+    def _give_way(self, stop: threading.Event) -> bool:
+        """Wait while files are looked at; False where embedding is to end."""
+        with self._state:
+            while self._busy and not (stop.is_set() or self._stop.is_set()):
+                self._state.wait(0.2)
+        return not (stop.is_set() or self._stop.is_set())
+
+    # -- small things ----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _urgent(self) -> Iterator[None]:
+        """While this lasts, embedding gives way."""
+        with self._state:
+            self._busy += 1
+        try:
+            yield
+        finally:
+            with self._state:
+                self._busy -= 1
+                self._state.notify_all()
+
+    def _reader_pool(self) -> ReaderPool:
+        if self._readers is None:
+            self._readers = WorkerPool(
+                partial(_reading, self._reader),
+                self._options.processes,
+                timeout_s=self._options.file_timeout_s,
+                memory_mb=self._options.file_memory_mb,
+                nice=self._options.nice,
+            )
+        return self._readers
+
+    def _embedder_pool(self) -> EmbedderPool:
+        if self._embedders is None:
+            assert self._embedder is not None
+            self._embedders = embedder_pool(
+                self._embedder,
+                self._options.embedding_processes,
+                timeout_s=self._options.embedding_timeout_s,
+                memory_mb=self._options.embedding_memory_mb,
+                nice=self._options.nice,
+            )
+        return self._embedders
+
+    def _meta(self, key: str) -> str:
+        with self._catalog.read() as reader:
+            return reader.meta(key)
+
+    def _tell(self, generation: int) -> None:
+        for listener in self._on_generation:
+            listener(generation)
+
+    def _observe(self, event: str, **fields: object) -> None:
+        if self._observer is not None:
+            self._observer(event, **fields)
+
+    def _wake_embedding(self) -> None:
+        with self._state:
+            self._lacking = self._embedder is not None
+            self._state.notify_all()
+
+    def _set_rate(self, rate: Rate) -> None:
+        self._rate = rate
+
+    def _set_text_progress(self, progress: Progress) -> None:
+        self._text_progress = progress
+
+
+class _Nothing:
+    """The scanner of a root that is given up."""
+
+    def scan(self) -> Iterator[SourceFile | Failure]:
+        return iter(())
+
+    def look(self, path: str) -> SourceFile | Failure | None:
+        return None
+
+
+def _reading(reader: Reader) -> Callable[[SourceFile], ReadResult]:
+    return reader.read

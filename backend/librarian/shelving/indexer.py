@@ -1,0 +1,238 @@
+"""Keeps the index equal to the folder: at start, whenever the watcher tells of changes, and from time to time anyway.
+
+Two threads: one looks at files and writes text, one embeds behind it and gives way to the first.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import replace
+from typing import Literal
+
+from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.types import IndexReport, Progress
+
+from .index_work import IndexerOptions, IndexWork
+
+__all__ = ["FileIndexer", "IndexerOptions"]
+
+logger = logging.getLogger(__name__)
+
+_BACKOFF_S = (60.0, 3600.0)  # what failed is tried again after the first, doubling up to the second
+_ROOT_RETRY_S = 30.0  # a root that is missing is looked for that often
+
+
+class FileIndexer(IndexWork):
+    """`IndexWork` in the background: `start`, tell it what `changed`, `stop`.
+
+    All methods may be called from any thread; `refresh` and the others of `IndexWork` block until done.
+    """
+
+    _threads: tuple[threading.Thread, ...] = ()
+    _inbox: frozenset[str] = frozenset()
+    _look_at: float = 0.0  # when everything is to be looked at next, by the monotonic clock; 0 means now
+    _retry_at: float = 0.0  # when embedding may be tried again
+    _backoff_s: float = 0.0
+    _idle_since: float = 0.0
+
+    # -- state -----------------------------------------------------------------------------------------------------
+
+    @property
+    def last_report(self) -> IndexReport:
+        """What the last look at everything found."""
+        return self._report
+
+    @property
+    def last_indexed_at(self) -> float | None:
+        """When the last refresh ended, in seconds since the epoch; None where none did yet."""
+        return self._last_indexed_at
+
+    def state(self) -> Literal["ready", "indexing", "degraded"]:
+        """In a word; something that doesn't work wins over work going on."""
+        if self._problems:
+            return "degraded"
+        with self._state:
+            return "indexing" if self._work_left() else "ready"
+
+    def problem(self) -> str:
+        """What doesn't work, in sentences; empty where all does."""
+        return " ".join(self.problems().values())
+
+    def problems(self) -> dict[str, str]:
+        """What doesn't work, by part: root, index, embeddings."""
+        return dict(self._problems)
+
+    def progress(self) -> Progress:
+        """How far the work is."""
+        text, rate = self._text_progress, self._rate
+        if not self._embedding:
+            return text
+        left = (rate.total - rate.done) / rate.per_s if rate.per_s else None
+        return replace(
+            text,
+            phase="embedding" if text.phase == "idle" else text.phase,
+            chunks_embedded=rate.done,
+            chunks_total=rate.total,
+            chunks_per_s=rate.per_s,
+            eta_s=left if text.phase == "idle" else text.eta_s,
+        )
+
+    def model(self) -> str:
+        """Fingerprint of the model whose vectors answer; empty where there is none yet.
+
+        While a changed model fills its stores, this is the one before.
+        """
+        return next(reversed(self._models.fingerprints()), "")
+
+    # -- running ---------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin: look at everything, then embed, then do as the watcher says.
+
+        Raises `SetupError` where this index belongs to another root.
+        """
+        if self._threads:
+            return
+        self._check_root()
+        self._look_at = self._retry_at = 0.0
+        self._threads = (
+            threading.Thread(target=self._run_text, name="indexer", daemon=True),
+            threading.Thread(target=self._run_embedding, name="embedding", daemon=True),
+        )
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """End the threads and the children; idempotent. What is under way is taken up at the next start."""
+        self._stop.set()
+        with self._state:
+            self._state.notify_all()
+        self.close()
+        for thread in self._threads:
+            thread.join()
+        self.close()  # a thread may have started a child just then
+        self._threads = ()
+        self._stop.clear()
+
+    def __enter__(self) -> FileIndexer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def changed(self, paths: frozenset[str]) -> None:
+        """The watcher's news: look there soon."""
+        with self._state:
+            self._inbox |= paths
+            self._state.notify_all()
+
+    def look_at_everything(self) -> None:
+        """Look at the whole folder soon and compare all parts: news may have been missed."""
+        with self._state:
+            self._look_at = 0.0
+            self._state.notify_all()
+
+    def retry(self) -> None:
+        """Try a failed model again now."""
+        with self._state:
+            self._retry_at = self._backoff_s = 0.0
+            self._state.notify_all()
+
+    def wait_until_ready(self, timeout_s: float | None = None) -> bool:
+        """Block until nothing is left to do but what has failed; False where time is up first."""
+        with self._state:
+            return self._state.wait_for(lambda: not self._work_left(), timeout_s)
+
+    # -- in the threads --------------------------------------------------------------------------------------------
+
+    def _work_left(self) -> bool:
+        if self._busy or self._inbox or self._embedding:
+            return True
+        return bool(self._threads) and (self._look_at == 0.0 or (self._lacking and self._retry_at == 0.0))
+
+    def _has_text_work(self) -> bool:
+        return self._stop.is_set() or bool(self._inbox) or self._look_at == 0.0
+
+    def _run_text(self) -> None:
+        first = True
+        while True:
+            with self._state:
+                self._state.wait_for(
+                    lambda: self._stop.is_set() or self._inbox or self._look_at == 0.0, self._patience()
+                )
+                if self._stop.is_set():
+                    return
+                everything = self._look_at <= time.monotonic()
+                paths, self._inbox = self._inbox, frozenset()
+                if everything or paths:
+                    self._look_at = self._look_at or time.monotonic()
+                    self._busy += 1
+            if not (everything or paths):
+                self._rest()
+                continue
+            try:
+                if everything and not first:
+                    with self._refreshing:
+                        self._reconcile()
+                self.refresh(None if everything else paths)
+                first = False
+                self._problems.pop("index", None)
+            except Exception as error:
+                if not self._stop.is_set():
+                    logger.exception("indexing failed")
+                    self._problems["index"] = f"Indexing failed and is tried again: {error}"
+            finally:
+                with self._state:
+                    self._busy -= 1
+                    if everything or "index" in self._problems:
+                        self._look_at = time.monotonic() + self._pause()
+                    self._state.notify_all()
+
+    def _pause(self) -> float:
+        """Seconds until everything is looked at again."""
+        soon = {"root": _ROOT_RETRY_S, "index": _BACKOFF_S[0]}
+        return min([self._options.reconcile_s, *(soon[part] for part in self._problems if part in soon)])
+
+    def _patience(self) -> float:
+        return max(0.0, min(self._look_at - time.monotonic(), self._options.idle_s))
+
+    def _rest(self) -> None:
+        """End children that have had nothing to do for a while."""
+        with self._state:
+            idle = not (self._busy or self._embedding)
+        if idle and self._filling.acquire(blocking=False):
+            try:
+                with self._refreshing:
+                    self.close()
+            finally:
+                self._filling.release()
+
+    def _run_embedding(self) -> None:
+        while True:
+            with self._state:
+                now = time.monotonic()
+                self._state.wait_for(self._may_embed, max(0.0, self._retry_at - now) if self._retry_at > now else None)
+                if self._stop.is_set():
+                    return
+                if not self._may_embed() and self._retry_at > time.monotonic():
+                    continue
+            try:
+                self.embed(self._stop)
+                self._retry_at = self._backoff_s = 0.0
+            except Exception as error:
+                if self._stop.is_set():
+                    return
+                if not isinstance(error, Unavailable):
+                    logger.exception("embedding failed")
+                with self._state:
+                    self._backoff_s = min(self._backoff_s * 2, _BACKOFF_S[1]) or _BACKOFF_S[0]
+                    self._retry_at = time.monotonic() + self._backoff_s
+                    self._problems["embeddings"] = str(error)
+                    self._state.notify_all()
+
+    def _may_embed(self) -> bool:
+        if self._stop.is_set():
+            return True
+        return self._lacking and not self._busy and self._look_at != 0.0 and self._retry_at <= time.monotonic()

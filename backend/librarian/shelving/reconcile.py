@@ -1,0 +1,62 @@
+"""Compares the keyword index with the catalog after a kill, a restored copy or a deleted folder.
+
+The catalog is the truth. What the keyword index lacks is read again from the files; what it holds too much is deleted.
+Vector stores are compared by `VectorShelf`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from librarian.vocabulary.protocols import Catalog, LexicalIndex
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalFindings:
+    """`missing` are file paths of documents without entries, `orphans` ids of documents that are no more."""
+
+    missing: tuple[str, ...] = ()
+    orphans: tuple[int, ...] = ()
+    foreign: bool = False  #: made for another catalog, or damaged: none of its ids can be trusted
+
+    def sentences(self) -> list[str]:
+        """What was found, for people."""
+        found = []
+        if self.foreign:
+            found.append("The keyword index doesn't belong to this catalog and is made again.")
+        if self.orphans:
+            found.append(f"The keyword index holds {len(self.orphans):,} documents that are no more.")
+        if self.missing and not self.foreign:
+            found.append(f"The keyword index lacks {len(self.missing):,} documents.")
+        return found
+
+
+def examine_lexical(catalog: Catalog, lexical: LexicalIndex) -> LexicalFindings:
+    """Compare; changes nothing."""
+    with catalog.read() as reader:
+        generation = reader.generation
+        passages = {
+            stored.doc_id: (stored.document.file_path, stored.chunk_count) for stored in reader.iter_documents()
+        }
+    held = lexical.doc_ids()
+    orphans = held - passages.keys()
+    with_entries = {doc_id for doc_id, (_, chunks) in passages.items() if chunks}
+    missing = with_entries - held
+    # A commit carries the generation that the catalog reaches right after it, so at most one ahead is a mere kill.
+    foreign = lexical.generation > generation + 1
+    if not foreign and not orphans and not missing:
+        foreign = lexical.count() != sum(chunks for _, chunks in passages.values())
+    if foreign:
+        missing = with_entries
+    return LexicalFindings(tuple(sorted(passages[doc_id][0] for doc_id in missing)), tuple(sorted(orphans)), foreign)
+
+
+def repair_lexical(lexical: LexicalIndex, findings: LexicalFindings, generation: int) -> None:
+    """Delete what is too much; what is missing is left to a refresh that reads those files."""
+    if findings.foreign:
+        lexical.clear()
+    elif findings.orphans:
+        lexical.delete(findings.orphans)
+    else:
+        return
+    lexical.commit(generation)
