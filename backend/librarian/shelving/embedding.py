@@ -132,8 +132,11 @@ class Filling:
         progress: Callable[[Rate], None],
         unfit: dict[int, str],
     ) -> None:
-        """`unfit` collects chunk id → why it can't be embedded; those are left alone. `writing` is held while the catalog and the stores are written; `wait` blocks while something more urgent
-        goes on, and says whether to go on at all."""
+        """`unfit` collects chunk id → why it can't be embedded; those are left alone.
+
+        `writing` is held while the catalog and the stores are written. `wait` blocks while something more urgent goes
+        on, and says whether to go on at all.
+        """
         self._catalog = catalog
         self._archive = archive
         self._shelf = shelf
@@ -278,14 +281,20 @@ class Filling:
                 failed += tasks[task]
             else:
                 yield tasks[task], answer
-        hopeless = 0
-        for task, answer in self._pool().map(tasks := {task_of([row]): [row] for row in failed}):
+        alone = {task_of([row]): [row] for row in failed}
+        in_a_row: list[tuple[list[Row], BaseException]] = []
+        for task, answer in self._pool().map(alone):
             if isinstance(answer, Unavailable):
                 raise answer
-            hopeless = hopeless + 1 if isinstance(answer, BaseException) else 0
-            if hopeless >= _HOPELESS and isinstance(answer, BaseException):
-                raise _explained(answer)
-            yield tasks[task], answer
+            if isinstance(answer, BaseException):
+                in_a_row.append((alone[task], answer))
+                if len(in_a_row) >= _HOPELESS:
+                    raise _explained(answer)
+                continue
+            yield from in_a_row
+            in_a_row.clear()
+            yield alone[task], answer
+        yield from in_a_row
 
 
 def _cut(passages: Sequence[tuple[int, tuple[str, str]]]) -> Cut:

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -26,13 +26,14 @@ from librarian.vocabulary.protocols import (
     VectorArchive,
     VectorStore,
 )
-from librarian.vocabulary.types import Failure, IndexReport, Progress, ReadResult, SourceFile
+from librarian.vocabulary.types import IndexReport, Progress, ReadResult, SourceFile
 
 from .embedding import EmbedderPool, Filling, Rate, embedder_pool
+from .indexer_options import IndexerOptions
 from .missing_files import MissingFiles
 from .models_in_use import ModelsInUse
 from .reconcile import examine_lexical, repair_lexical
-from .refresh import ReaderPool, Refresh, Scope
+from .refresh import NothingThere, ReaderPool, Refresh, Scope, reader_pool
 from .text_writer import Batch, TextWriter
 from .vector_shelf import VectorShelf
 from .workers import WorkerPool
@@ -40,21 +41,6 @@ from .workers import WorkerPool
 logger = logging.getLogger(__name__)
 
 _IGNORE_FILES = frozenset({".gitignore", ".ignore"})  # a change of one may concern any file
-
-
-@dataclass(frozen=True, slots=True)
-class IndexerOptions:
-    """How the indexer works. Times in seconds, memory in MiB."""
-
-    processes: int = 2  #: children that read files; 0 reads in this process, without limits
-    file_timeout_s: float = 60.0
-    file_memory_mb: int | None = 1024
-    embedding_processes: int = 1  #: 0 embeds in this process
-    embedding_timeout_s: float = 120.0
-    embedding_memory_mb: int | None = 4096
-    reconcile_s: float = 600.0  #: everything is looked at that often, because watchers miss things
-    idle_s: float = 60.0  #: children without work end after that
-    nice: int = 10
 
 
 class IndexWork:
@@ -263,14 +249,14 @@ class IndexWork:
         if scope.everything:
             scope = replace(self._forced, everything=True)
         try:
-            report = self._looking(self._scanner).run(scope)
+            report = self._looking(self._scanner, self._missing.judge).run(scope)
         except SourceError as error:
             if error.reason != "root":
                 raise
             if self._missing.keep(str(error)):
                 with self._catalog.read() as reader:
                     return IndexReport(generation=reader.generation, notes=(*notes, str(error)))
-            report = self._looking(_Nothing()).run(scope)
+            report = self._looking(NothingThere(), lambda *_: False).run(scope)
         finally:
             self._text_progress = Progress("idle")
         report = replace(report, notes=(*notes, *report.notes))
@@ -286,14 +272,14 @@ class IndexWork:
                       moved=report.moved, failed=len(report.failed), ms=report.took_ms)  # fmt: skip
         return report
 
-    def _looking(self, scanner: Scanner) -> Refresh:
+    def _looking(self, scanner: Scanner, keep_missing: Callable[[int, int, bool], bool]) -> Refresh:
         return Refresh(
             self._root,
             scanner,
             self._catalog,
             write=self._write,
             pool=self._reader_pool,
-            keep_missing=self._missing.judge,
+            keep_missing=keep_missing,
             progress=self._set_text_progress,
             stopping=self._stop.is_set,
         )
@@ -324,8 +310,7 @@ class IndexWork:
             progress=self._set_rate,
             unfit=self._unfit,
         )
-        with self._writing:
-            model = self._models.current(filling.identify)
+        model = self._models.current(filling.identify, self._writing)
         done = filling.run(model)
         if stop.is_set() or self._stop.is_set():
             return done, False
@@ -366,8 +351,8 @@ class IndexWork:
 
     def _reader_pool(self) -> ReaderPool:
         if self._readers is None:
-            self._readers = WorkerPool(
-                partial(_reading, self._reader),
+            self._readers = reader_pool(
+                self._reader,
                 self._options.processes,
                 timeout_s=self._options.file_timeout_s,
                 memory_mb=self._options.file_memory_mb,
@@ -409,17 +394,3 @@ class IndexWork:
 
     def _set_text_progress(self, progress: Progress) -> None:
         self._text_progress = progress
-
-
-class _Nothing:
-    """The scanner of a root that is given up."""
-
-    def scan(self) -> Iterator[SourceFile | Failure]:
-        return iter(())
-
-    def look(self, path: str) -> SourceFile | Failure | None:
-        return None
-
-
-def _reading(reader: Reader) -> Callable[[SourceFile], ReadResult]:
-    return reader.read

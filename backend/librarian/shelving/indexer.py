@@ -14,7 +14,8 @@ from typing import Literal
 from librarian.vocabulary.errors import Unavailable
 from librarian.vocabulary.types import IndexReport, Progress
 
-from .index_work import IndexerOptions, IndexWork
+from .index_work import IndexWork
+from .indexer_options import IndexerOptions
 
 __all__ = ["FileIndexer", "IndexerOptions"]
 
@@ -135,8 +136,10 @@ class FileIndexer(IndexWork):
             self._state.notify_all()
 
     def retry(self) -> None:
-        """Try a failed model again now."""
+        """Try a failed model, and passages that couldn't be embedded, again now."""
         with self._state:
+            self._unfit.clear()
+            self._lacking = self._embedder is not None
             self._retry_at = self._backoff_s = 0.0
             self._state.notify_all()
 

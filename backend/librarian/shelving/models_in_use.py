@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 from librarian.vocabulary.protocols import Catalog
 
@@ -36,11 +37,11 @@ class ModelsInUse:
         """Whether another model is wanted than was last filled."""
         return bool(self._meta(_MODEL)) and self._meta(_KEY) != self._key
 
-    def current(self, identify: Callable[[], Identity]) -> str:
+    def current(self, identify: Callable[[], Identity], writing: AbstractContextManager[object]) -> str:
         """The model to fill.
 
         `identify` starts a child, so it is only asked where the model may be another one, or where there is work for
-        the child anyway.
+        the child anyway. `writing` is held while stores change their role.
         """
         stored = self._meta(_MODEL)
         known = bool(stored and self._key) and self._meta(_KEY) == self._key
@@ -49,7 +50,8 @@ class ModelsInUse:
         model = identify().fingerprint
         self._identified = True
         if model != stored:
-            self._change(stored, model)
+            with writing:
+                self._change(stored, model)
         if self._meta(_KEY) != self._key:
             self._catalog.set_meta(_KEY, self._key)
         return model

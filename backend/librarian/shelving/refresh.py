@@ -13,9 +13,10 @@ import unicodedata
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from librarian.vocabulary.errors import SourceError
-from librarian.vocabulary.protocols import Catalog, Scanner
+from librarian.vocabulary.protocols import Catalog, Reader, Scanner
 from librarian.vocabulary.types import Failure, IndexReport, Progress, ReadResult, SourceFile
 
 from .folder_diff import FolderDiff, compare, is_as_it_was
@@ -241,3 +242,26 @@ def failure_of(source: SourceFile, error: BaseException) -> Failure:
             logger.warning("reading %s failed", source.file_path, exc_info=error)
     detail = str(error) or type(error).__name__
     return Failure(source.file_path, "failed", reason, detail, source.size, source.mtime_ns)
+
+
+class NothingThere:
+    """The scanner of a root that is given up."""
+
+    def scan(self) -> Iterator[SourceFile | Failure]:
+        """No file."""
+        return iter(())
+
+    def look(self, path: str) -> SourceFile | Failure | None:
+        """No file."""
+        return None
+
+
+def reader_pool(
+    reader: Reader, processes: int, *, timeout_s: float, memory_mb: int | None = None, nice: int = 10
+) -> ReaderPool:
+    """A pool of children that read files with (a copy of) `reader`."""
+    return WorkerPool(partial(_reading, reader), processes, timeout_s=timeout_s, memory_mb=memory_mb, nice=nice)
+
+
+def _reading(reader: Reader) -> Callable[[SourceFile], ReadResult]:
+    return reader.read

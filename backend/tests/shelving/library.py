@@ -1,0 +1,157 @@
+"""A library in a folder with all its real parts, for the tests of the indexer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from librarian.language.analyzer import StandardAnalyzer
+from librarian.reading.chunking import StructureChunker
+from librarian.reading.parsers import PARSERS
+from librarian.reading.reader import FileReader
+from librarian.reading.scanner import FolderScanner
+from librarian.shelving.catalog import SqliteCatalog
+from librarian.shelving.indexer import FileIndexer, IndexerOptions
+from librarian.shelving.lexical_index import TantivyIndex
+from librarian.shelving.vectors.archive import SqliteVectorArchive
+from librarian.shelving.vectors.exact import ExactStore
+from librarian.vocabulary.protocols import Embedder, Reader
+from librarian.vocabulary.types import Filters, IndexReport
+from tests.models.fakes import FakeEmbedder
+
+INLINE = IndexerOptions(processes=0, embedding_processes=0)
+
+
+class Killed(BaseException):
+    """Raised at a fault point: the process ends here."""
+
+
+class Library:
+    """`open` builds the parts over what lies in `index`; `kill` drops them as a kill would."""
+
+    def __init__(self, folder: Path, *, options: IndexerOptions = INLINE) -> None:
+        self.root = folder / "library"
+        self.index = folder / "index"
+        self.root.mkdir(exist_ok=True)
+        self.index.mkdir(exist_ok=True)
+        self.options = options
+        self.embedder = FakeEmbedder()
+        self.make: Callable[[], Embedder] | None = lambda: self.embedder
+        self.model_key = "fake"
+        self.reader: Reader = FileReader(StandardAnalyzer(), StructureChunker(target_tokens=40, ceiling_tokens=80))
+        self.store_kept: dict[str, ExactStore] = {}
+        self.fault_at = ""
+        self.now = 1_000_000.0
+        self.generations: list[int] = []
+        self.reads: list[str] = []
+        self.open()
+
+    def open(self) -> FileIndexer:
+        self.catalog = SqliteCatalog(self.index / "catalog.sqlite")
+        self.lexical = TantivyIndex(self.index / "words", identity=self.catalog.identity)
+        self.archive = SqliteVectorArchive(self.index / "vectors.sqlite")
+        self.indexer = FileIndexer(
+            self.root,
+            FolderScanner(self.root, known_extensions=frozenset(PARSERS)),
+            self.reader,
+            self.catalog,
+            self.lexical,
+            self.archive,
+            stores_for=lambda model: [self.store(model)],
+            embedder=self.make,
+            model_key=self.model_key,
+            options=self.options,
+            on_generation=[self.generations.append],
+            fault=self._fault,
+            clock=lambda: self.now,
+        )
+        return self.indexer
+
+    def close(self) -> None:
+        self.indexer.stop()
+        self.catalog.close()
+        self.lexical.close()
+        self.archive.close()
+
+    def reopen(self) -> FileIndexer:
+        self.close()
+        return self.open()
+
+    def store(self, model: str) -> ExactStore:
+        if model not in self.store_kept:
+            self.store_kept[model] = ExactStore(self.embedder.spec.dimension)
+        return self.store_kept[model]
+
+    def _fault(self, step: str) -> None:
+        if step == self.fault_at:
+            raise Killed(step)
+
+    # -- files -----------------------------------------------------------------------------------------------------
+
+    def write(self, file_path: str, text: str) -> Path:
+        path = self.root / file_path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def complete(self) -> IndexReport:
+        report = self.indexer.refresh()
+        self.indexer.embed()
+        return report
+
+    # -- what the index says ---------------------------------------------------------------------------------------
+
+    def documents(self) -> set[str]:
+        with self.catalog.read() as reader:
+            return {stored.document.file_path for stored in reader.iter_documents()}
+
+    def find(self, words: str) -> set[str]:
+        """File paths that keyword search finds."""
+        query = StandardAnalyzer().query(words)
+        ranking = self.lexical.search(query, self.catalog.columns().select(Filters()), 100)
+        with self.catalog.read() as reader:
+            chunks = reader.chunks(ranking.ids)
+            found = reader.documents([chunk.doc_id for chunk in chunks.values()])
+            return {stored.document.file_path for stored in found.values()}
+
+    def nearest(self, text: str) -> str:
+        """File path of the passage that is nearest by vectors."""
+        store = self.store(self.embedder.fingerprint)
+        ids, _ = store.search(self.embedder.embed_query(text), 1, self.catalog.columns().select(Filters()))
+        with self.catalog.read() as reader:
+            chunk = reader.chunks([int(ids[0]) // 64])[int(ids[0]) // 64]
+            return reader.documents([chunk.doc_id])[chunk.doc_id].document.file_path
+
+    def assert_whole(self) -> None:
+        """Catalog, keyword index and store agree with each other and with the folder."""
+        assert self.catalog.verify() == []
+        on_disk = {
+            str(path.relative_to(self.root)): path.read_text() for path in self.root.rglob("*.md") if path.is_file()
+        }
+        with self.catalog.read() as reader:
+            stored = {item.document.file_path: item for item in reader.iter_documents()}
+            assert set(stored) == set(on_disk)
+            for file_path, text in on_disk.items():
+                document = reader.document_by_path(file_path)
+                assert document is not None
+                assert document.document.text == text
+                assert document.document.product == file_path.split("/")[0]
+            ids = {item.doc_id for item in stored.values() if item.chunk_count}
+            count = reader.count(self.embedder.fingerprint)
+        assert self.lexical.doc_ids() == ids
+        assert self.lexical.count() == count.chunks
+        assert count.embedded_chunks == count.chunks
+        windows = dict(self.catalog.windows(self.embedder.fingerprint))
+        store = self.store(self.embedder.fingerprint)
+        assert np.array_equal(store.ids(), np.array(sorted(windows), dtype=np.int64))
+        assert self.indexer.check() == []
+
+
+def renamed(embedder: FakeEmbedder, name: str) -> FakeEmbedder:
+    """Another model of the same kind."""
+    other = FakeEmbedder(embedder.spec.dimension, embedder.spec.max_tokens, name)
+    other.spec = replace(other.spec, name=name)
+    return other

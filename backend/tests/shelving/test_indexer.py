@@ -1,0 +1,408 @@
+"""What the indexer promises when it is called directly, with all real parts.
+
+* After a refresh the index equals the folder: added, changed, moved, touched, deleted files and folders.
+* What is unchanged isn't read; what was embedded once isn't embedded again, wherever it lies.
+* A file that can't be read is listed with its reason, costs the others nothing, and is tried again once it changes.
+* A library that vanishes is kept for a day.
+* A changed model or reading rule touches what it must, and says so; another root is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from librarian.shelving.indexer import FileIndexer
+from librarian.vocabulary.errors import SetupError, SourceError, Unavailable
+from librarian.vocabulary.types import ReadResult, SourceFile
+from tests.shelving.library import Library, renamed
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    made = Library(tmp_path)
+    made.write("ray/core/actors.md", "# Actors\n\nAn actor is a stateful worker that keeps porcupines.\n")
+    made.write("ray/core/tasks.md", "# Tasks\n\nA task is a stateless function run by wombats.\n")
+    made.write("ray/serve/guide.md", "# Serving\n\nDeployments answer requests with the help of ocelots.\n")
+    yield made
+    made.close()
+
+
+def test_a_first_refresh_finds_every_file_and_embedding_makes_it_whole(library: Library) -> None:
+    report = library.indexer.refresh()
+    assert (report.added, report.changed, report.removed, report.unchanged) == (3, 0, 0, 0)
+    assert library.find("porcupines") == {"ray/core/actors.md"}  # before anything is embedded
+    assert library.indexer.embed() == report.chunks
+    library.assert_whole()
+    assert library.nearest("stateless function run by wombats") == "ray/core/tasks.md"
+    assert library.generations == sorted(set(library.generations))
+
+
+def test_restart_reads_nothing_and_embeds_nothing(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    library.complete()
+    calls = library.embedder.calls
+    library.make = None  # a restart must not even ask for the model
+    library.reopen()
+    report = library.indexer.refresh()
+    assert (report.added, report.changed, report.unchanged) == (0, 0, 3)
+    library.make = lambda: pytest.fail("the model was loaded")
+    library.reopen()
+    library.complete()
+    assert library.embedder.calls == calls
+    library.assert_whole()
+
+
+def test_an_edited_file_is_found_by_its_new_words_and_not_by_its_old_ones(library: Library) -> None:
+    library.complete()
+    path = library.write("ray/core/tasks.md", "# Tasks\n\nA task is a function run by capybaras.\n")
+    report = library.indexer.refresh([str(path)])
+    library.indexer.embed()
+    assert (report.added, report.changed) == (0, 1)
+    assert library.find("capybaras") == {"ray/core/tasks.md"}
+    assert library.find("wombats") == set()
+    library.assert_whole()
+
+
+def test_a_change_within_one_tick_of_the_clock_is_seen_where_an_event_tells_of_it(library: Library) -> None:
+    path = library.write("ray/core/tick.md", "# Tick\n\nbefore\n")
+    library.complete()
+    status = path.stat()
+    path.write_text("# Tick\n\nafterr\n"[: status.st_size])
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert library.indexer.refresh().unchanged == 4
+    assert library.indexer.refresh([str(path)]).changed == 1
+
+
+def test_a_moved_file_keeps_its_ids_and_embeds_nothing(library: Library) -> None:
+    library.complete()
+    calls, before = library.embedder.calls, library.store(library.embedder.fingerprint).ids().tolist()
+    (library.root / "ray" / "core" / "actors.md").rename(library.root / "ray" / "serve" / "actors.md")
+    report = library.complete()
+    assert (report.moved, report.added, report.removed) == (1, 0, 0)
+    assert library.embedder.calls == calls
+    assert library.store(library.embedder.fingerprint).ids().tolist() == before
+    assert library.find("porcupines") == {"ray/serve/actors.md"}
+    library.assert_whole()
+
+
+def test_a_moved_file_whose_title_is_its_name_gets_the_new_title(library: Library) -> None:
+    library.write("ray/core/plain.md", "No heading here, only aardvarks.\n")
+    library.complete()
+    calls = library.embedder.calls
+    (library.root / "ray" / "core" / "plain.md").rename(library.root / "ray" / "core" / "splendid.md")
+    assert library.complete().moved == 1
+    assert library.embedder.calls == calls
+    with library.catalog.read() as reader:
+        stored = reader.document_by_path("ray/core/splendid.md")
+    assert stored is not None
+    assert "plain" not in stored.document.title.lower()
+    assert library.find("splendid") == {"ray/core/splendid.md"}
+    library.assert_whole()
+
+
+def test_a_renamed_folder_moves_all_its_files_and_embeds_nothing(library: Library) -> None:
+    library.complete()
+    calls = library.embedder.calls
+    (library.root / "ray").rename(library.root / "sun")
+    report = library.indexer.refresh([str(library.root / "ray"), str(library.root / "sun")])
+    library.indexer.embed()
+    assert (report.moved, report.removed) == (3, 0)
+    assert library.embedder.calls == calls
+    library.assert_whole()
+
+
+def test_a_copy_of_a_passage_is_not_embedded_again(library: Library) -> None:
+    library.complete()
+    calls = library.embedder.calls
+    shutil.copy(library.root / "ray" / "core" / "tasks.md", library.root / "ray" / "serve" / "tasks.md")
+    assert library.complete().added == 1
+    assert library.embedder.calls == calls
+    library.assert_whole()
+
+
+def test_a_touched_file_is_not_read_again_and_its_time_is_remembered(library: Library) -> None:
+    library.complete()
+    path = library.root / "ray" / "core" / "tasks.md"
+    os.utime(path, ns=(1, 1))
+    report = library.indexer.refresh()
+    assert (report.changed, report.unchanged) == (0, 3)
+    assert library.catalog.known()["ray/core/tasks.md"][1] == 1
+
+
+def test_a_deleted_file_and_a_deleted_folder_are_gone(library: Library) -> None:
+    library.complete()
+    (library.root / "ray" / "core" / "tasks.md").unlink()
+    shutil.rmtree(library.root / "ray" / "serve")
+    report = library.indexer.refresh([str(library.root / "ray/core/tasks.md"), str(library.root / "ray/serve")])
+    assert report.removed == 2
+    assert library.find("wombats") == library.find("ocelots") == set()
+    library.assert_whole()
+
+
+def test_a_file_that_becomes_ignored_is_dropped_and_listed(library: Library) -> None:
+    library.complete()
+    (library.root / ".gitignore").write_text("serve/\n")
+    report = library.indexer.refresh([str(library.root / ".gitignore")])
+    assert report.removed == 1
+    assert library.documents() == {"ray/core/actors.md", "ray/core/tasks.md"}
+    assert report.skipped
+
+
+class TestFailures:
+    def test_an_unreadable_file_is_listed_and_tried_again_only_when_it_changes(self, library: Library) -> None:
+        bad = library.root / "ray" / "core" / "bad.docx"
+        bad.write_bytes(b"not a zip file")
+        report = library.complete()
+        (failure,) = report.failed
+        assert failure.file_path == "ray/core/bad.docx"
+        assert report.added == 3
+        again = library.indexer.refresh()
+        assert again.failed == (failure,)
+        assert again.unchanged == 4
+        with library.catalog.read() as reader:
+            assert reader.failures() == [failure]
+        bad.write_bytes(b"still not a zip file")
+        assert library.indexer.refresh([str(bad)]).failed[0].size == 20
+        bad.unlink()
+        assert library.indexer.refresh([str(bad)]).failed == ()
+        with library.catalog.read() as reader:
+            assert reader.failures() == []
+
+    def test_a_file_that_can_be_read_no_more_is_not_found_by_what_it_said(self, library: Library) -> None:
+        library.complete()
+        library.write("ray/core/tasks.md", "# Tasks\n\nwombats \0\0\0\0 binary").write_bytes(bytes(range(256)) * 20)
+        report = library.indexer.refresh()
+        library.indexer.embed()
+        assert [failure.file_path for failure in report.failed] == ["ray/core/tasks.md"]
+        assert library.find("wombats") == set()
+        assert library.indexer.check() == []
+
+    def test_any_error_of_a_reader_is_a_failure_of_its_file(self, library: Library) -> None:
+        class Moody:
+            fingerprint = "moody"
+
+            def read(self, source: SourceFile) -> ReadResult:
+                if "tasks" in source.file_path:
+                    raise ZeroDivisionError("by a wombat")
+                if "guide" in source.file_path:
+                    raise MemoryError
+                return given.read(source)
+
+        given, library.reader = library.reader, Moody()
+        library.reopen()
+        report = library.indexer.refresh()
+        assert {(f.file_path, f.reason) for f in report.failed} == {
+            ("ray/core/tasks.md", "error"),
+            ("ray/serve/guide.md", "memory"),
+        }
+        assert library.documents() == {"ray/core/actors.md"}
+
+    def test_a_file_that_changes_while_it_is_read_is_read_again(self, library: Library) -> None:
+        class Racing:
+            fingerprint = "racing"
+            left = 2
+
+            def read(self, source: SourceFile) -> ReadResult:
+                result = given.read(source)
+                if "tasks" in source.file_path and self.left:
+                    self.left -= 1
+                    library.write("ray/core/tasks.md", f"# Tasks\n\nversion {'x' * (9 - self.left)}\n")
+                if "guide" in source.file_path:
+                    os.unlink(source.path)
+                return result
+
+        given, library.reader = library.reader, Racing()
+        library.reopen()
+        report = library.indexer.refresh()
+        assert report.added == 2
+        assert report.failed == ()
+        with library.catalog.read() as reader:
+            stored = reader.document_by_path("ray/core/tasks.md")
+        assert stored is not None
+        assert "x" * 9 in stored.document.text
+
+    def test_a_model_that_cannot_be_loaded_leaves_the_text_searchable(self, library: Library) -> None:
+        def refuse() -> FakeEmbedder:
+            raise Unavailable("No model.", hint="Run librarian models fetch.")
+
+        library.make = refuse
+        library.reopen()
+        library.indexer.refresh()
+        with pytest.raises(Unavailable, match="models fetch"):
+            library.indexer.embed()
+        assert library.find("wombats")
+
+    def test_a_passage_that_breaks_the_model_costs_the_others_nothing(self, library: Library) -> None:
+        class Picky(type(library.embedder)):  # type: ignore[misc]
+            def embed_passages(self, texts: list[str]) -> object:
+                if any("wombats" in text for text in texts):
+                    raise ValueError("not wombats")
+                return super().embed_passages(texts)
+
+        library.embedder = Picky()
+        library.complete()
+        assert "1 passages can't be embedded" in library.indexer.problem()
+        assert library.nearest("requests with the help of ocelots") == "ray/serve/guide.md"
+        assert library.indexer.embed() == 0
+
+    def test_a_model_that_breaks_on_everything_is_unavailable(self, library: Library) -> None:
+        library.embedder.fail = ValueError("broken")
+        library.indexer.refresh()
+        with pytest.raises(Unavailable, match="broken"):
+            library.indexer.embed()
+        library.embedder.fail = None
+        library.indexer.embed()
+        library.assert_whole()
+
+
+class TestVanished:
+    @pytest.fixture
+    def many(self, library: Library) -> Library:
+        for number in range(30):
+            library.write(f"many/part/{number}.md", f"# Number {number}\n\nText of number {number}.\n")
+        library.complete()
+        return library
+
+    def test_a_root_that_is_gone_keeps_everything_until_it_is_back(self, many: Library) -> None:
+        away = many.root.with_name("away")
+        many.root.rename(away)
+        report = many.indexer.refresh()
+        assert report.notes
+        assert many.indexer.state() == "degraded"
+        assert "root" in many.indexer.problems()
+        assert len(many.documents()) == 33
+        away.rename(many.root)
+        assert many.indexer.refresh().unchanged == 33
+        assert many.indexer.state() == "ready"
+        many.assert_whole()
+
+    def test_more_than_half_of_the_files_gone_at_once_are_kept_for_a_day(self, many: Library) -> None:
+        shutil.rmtree(many.root / "many")
+        for _ in range(2):
+            assert many.indexer.refresh().removed == 0
+        assert "30 of 33 files are missing" in many.indexer.problem()
+        many.now += 24 * 3600 + 1
+        assert many.indexer.refresh().removed == 30
+        assert many.indexer.problem() == ""
+        many.assert_whole()
+
+    def test_prune_drops_what_is_missing_at_once(self, many: Library) -> None:
+        shutil.rmtree(many.root / "many")
+        assert many.indexer.refresh([str(many.root / "many")]).removed == 0
+        assert many.indexer.prune().removed == 30
+        assert many.indexer.state() == "ready"
+        many.assert_whole()
+
+    def test_a_root_gone_for_a_day_is_given_up(self, many: Library) -> None:
+        shutil.rmtree(many.root)
+        many.indexer.refresh()
+        many.now += 24 * 3600 + 1
+        assert many.indexer.refresh().removed == 33
+        assert many.documents() == set()
+
+    def test_files_left_out_by_a_setting_are_not_missing(self, many: Library) -> None:
+        (many.root / ".gitignore").write_text("many/\n")
+        assert many.indexer.refresh().removed == 30
+        assert many.indexer.problem() == ""
+
+
+class TestFingerprints:
+    def test_another_root_on_the_same_index_is_refused_with_the_remedy(self, library: Library, tmp_path: Path) -> None:
+        library.complete()
+        library.close()
+        library.root = tmp_path / "other"
+        library.root.mkdir()
+        library.open()
+        with pytest.raises(SetupError, match="--index"):
+            library.indexer.refresh()
+        with pytest.raises(SetupError, match="--index"):
+            library.indexer.start()
+
+    def test_changed_rules_of_reading_read_every_file_again_and_say_so(self, library: Library) -> None:
+        library.complete()
+        calls = library.embedder.calls
+
+        class Stricter:
+            fingerprint = "stricter"
+
+            def read(self, source: SourceFile) -> ReadResult:
+                return given.read(source)
+
+        given, library.reader = library.reader, Stricter()
+        library.reopen()
+        report = library.indexer.refresh()
+        library.indexer.embed()
+        assert "3 files are read again" in " ".join(report.notes)
+        assert report.changed == 3
+        assert library.embedder.calls == calls
+        library.assert_whole()
+        library.reopen()
+        assert library.indexer.refresh().unchanged == 3
+
+    def test_the_old_vectors_answer_until_a_changed_model_is_complete(self, library: Library) -> None:
+        library.complete()
+        old = library.embedder.fingerprint
+        library.embedder = renamed(library.embedder, "other")
+        library.embedder.fail = Unavailable("not yet")
+        library.model_key = "other"
+        library.reopen()
+        report = library.indexer.refresh()
+        assert "model has changed" in " ".join(report.notes)
+        with pytest.raises(Unavailable):
+            library.indexer.embed()
+        assert library.indexer.model() == old
+        assert library.store(old).count() > 0
+        path = library.write("ray/core/tasks.md", "# Tasks\n\nchanged meanwhile\n")
+        library.indexer.refresh([str(path)])
+        assert library.store(old).count() == 2  # what is gone is gone in both
+        library.embedder.fail = None
+        library.indexer.embed()
+        assert library.indexer.model() == library.embedder.fingerprint
+        assert library.store(old).count() == 0
+        library.assert_whole()
+
+    def test_going_back_to_the_model_before_embeds_nothing(self, library: Library) -> None:
+        library.complete()
+        first, calls = library.embedder, library.embedder.calls
+        second = renamed(library.embedder, "second")
+        second.fail = Unavailable("never")
+        library.embedder, library.model_key = second, "second"
+        library.reopen()
+        with pytest.raises(Unavailable):
+            library.indexer.embed()
+        library.embedder, library.model_key = first, "fake"
+        library.reopen()
+        library.complete()
+        assert first.calls == calls
+        library.assert_whole()
+
+    def test_rebuild_reads_everything_and_embeds_nothing(self, library: Library) -> None:
+        library.complete()
+        calls = library.embedder.calls
+        report = library.indexer.rebuild()
+        assert report.changed == 3
+        library.indexer.embed()
+        assert library.embedder.calls == calls
+        library.assert_whole()
+
+
+def test_without_an_embedder_text_is_indexed_and_nothing_is_missing(library: Library) -> None:
+    library.make = None
+    library.reopen()
+    library.indexer.refresh()
+    assert library.indexer.embed() == 0
+    assert library.indexer.check() == []
+    assert isinstance(library.indexer, FileIndexer)
+
+
+def test_a_source_error_that_is_not_about_the_root_is_raised(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise SourceError("odd")
+
+    monkeypatch.setattr("librarian.shelving.refresh.compare", fail)
+    with pytest.raises(SourceError, match="odd"):
+        library.indexer.refresh()
