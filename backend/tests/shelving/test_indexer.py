@@ -19,6 +19,7 @@ import pytest
 from librarian.shelving.indexer import FileIndexer
 from librarian.vocabulary.errors import SetupError, SourceError, Unavailable
 from librarian.vocabulary.types import ReadResult, SourceFile
+from tests.models.fakes import FakeEmbedder
 from tests.shelving.library import Library, renamed
 
 
