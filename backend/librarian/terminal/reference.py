@@ -1,0 +1,91 @@
+"""Writes the manual's page of commands from the commands themselves.
+
+python -m librarian.terminal.reference --write     # rewrites the page
+python -m librarian.terminal.reference             # exit code 1 where it is out of date
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer.main
+
+from .commands import app
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "librarian" / "reference" / "commands.md"
+
+HEAD = """\
+---
+title: Commands
+tags: [command line, cli, exit codes]
+---
+
+# Commands
+
+`librarian COMMAND --help` shows what is written here. Every command takes `--root DIR` (the folder of documents),
+`--index DIR` (where the index lies) and `--config FILE`; `--json` answers with the same fields as the tools. On a terminal
+matches are highlighted and long work shows its progress; in a pipe there are plain lines.
+
+The commands ask the process that keeps the index, and start it where there is none. It ends by itself when nobody has
+used it for a while (`serve.idle_timeout_s`).
+
+## Exit codes
+
+| Code | Meaning |
+|---|---|
+| 0 | done |
+| 1 | nothing found |
+| 2 | the caller's mistake: the message says what would be right |
+| 3 | done, but some files can't be read |
+| 70 | a bug |
+| 78 | the set-up has to be changed: the message says how |
+"""
+
+EVERYWHERE = {"--root", "--index", "--config", "--json", "--help"}
+
+
+def page() -> str:
+    """The page as it should be."""
+    return HEAD + "".join(_section(f"librarian {name}", command) for name, command in commands().items())
+
+
+def commands() -> dict[str, Any]:
+    """All commands by name, those of groups as `group name`, in the order of `librarian --help`."""
+    group: Any = typer.main.get_command(app)
+    found: dict[str, Any] = {}
+    for name, command in group.commands.items():
+        inner = getattr(command, "commands", None)
+        found |= {name: command} if inner is None else {f"{name} {each}": inner[each] for each in inner}
+    return found
+
+
+def _section(name: str, command: Any) -> str:
+    lines = ["", f"## {name}", "", command.help.strip(), ""]
+    if ":" in (command.epilog or ""):
+        lines += ["```text", command.epilog.partition(": ")[2], "```", ""]
+    for parameter in command.params:
+        if parameter.param_type_name == "argument":
+            lines.append(f"* `{parameter.name.upper()}`: {parameter.help}")
+        elif not EVERYWHERE & set(parameter.opts):
+            names = ", ".join(f"`{option}`" for option in (*parameter.opts, *parameter.secondary_opts))
+            lines.append(f"* {names}: {parameter.help}")
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def main(arguments: list[str] | None = None, path: Path = PAGE) -> int:
+    """Writes the page with `--write`; else compares it. 0 where it is (now) up to date."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if path.is_file() and path.read_text("utf-8") == page():
+        return 0
+    if "--write" not in arguments:
+        sys.stdout.write(f"{path.name} is out of date: run python -m librarian.terminal.reference --write\n")
+        return 1
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page(), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

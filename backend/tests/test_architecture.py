@@ -1,0 +1,177 @@
+"""The house rules, read from the source: what is proved here.
+
+* Rooms import what the table allows and nothing else; `assembly.py` joins them.
+* Each library has its keeper: the few modules that may import it.
+* Modules stay short, are named after something, and swallow no errors.
+
+The table is that of `docs/librarian/internals/architecture.md`.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+BACKEND = Path(__file__).resolve().parents[1]
+HOUSE = BACKEND / "librarian"
+MODULES = sorted(path.relative_to(HOUSE).as_posix() for path in HOUSE.rglob("*.py"))
+
+INNER = {"language", "reading", "shelving", "finding", "gathering", "evaluation", "models"}
+DOORS = {"mcp_server", "web", "cli", "terminal", "serve"}
+
+MAY_IMPORT: dict[str, set[str]] = {
+    "vocabulary": set(),
+    "config": {"vocabulary"},
+    **{room: {"vocabulary"} for room in INNER},
+    "desk": {"vocabulary"},
+    "mcp_server": {"vocabulary", "desk"},
+    "web": {"vocabulary", "desk", "mcp_server.app"},  # one port: MCP's routes are grafted into the web application
+    "keeper": {"vocabulary.errors"},
+    "assembly": {"vocabulary", "config", "desk", *INNER},
+    "serve": {"vocabulary", "config", "desk", "keeper", "assembly", "mcp_server", "web"},
+    "cli": {"vocabulary", "keeper", "terminal"},
+    "terminal": {"vocabulary", "desk", "config", "keeper", "assembly", "models", "serve"},
+    "__init__": {"vocabulary", "config", "desk", "assembly", "shelving", "finding"},
+}
+"""Room (or module of the top floor) → rooms that it may import. A dotted name allows that module alone."""
+
+KEEPERS: dict[str, tuple[str, ...]] = {
+    "anyio": ("mcp_server/*", "serve.py"),
+    "chardet": ("reading/*",),
+    "charset_normalizer": ("reading/*",),
+    "chromadb": ("shelving/vectors/*",),
+    "docx": ("reading/parsers/*",),
+    "dotenv": ("config/layers.py",),
+    "fastapi": ("web/*",),
+    "httpx": ("models/*", "gathering/*"),
+    "huggingface_hub": ("models/*",),
+    "lxml": ("reading/*",),
+    "mailparser_reply": ("reading/*",),
+    "markdown_it": ("reading/*",),
+    "mcp": ("mcp_server/*",),
+    "mcp_types": ("mcp_server/*",),
+    "numpy": ("vocabulary/*", "shelving/*", "finding/*", "models/*", "evaluation/*", "assembly*"),
+    "onnx": ("models/*",),
+    "onnxruntime": ("models/*", "shelving/vectors/exact.py"),
+    "pathspec": ("reading/*",),
+    "prometheus_client": ("web/metrics.py",),
+    "psutil": ("shelving/*", "serve.py"),
+    "pydantic": ("vocabulary/*", "config/*", "mcp_server/*", "web/*"),
+    "pydantic_core": ("mcp_server/*", "web/*"),
+    "rich": ("terminal/page.py",),
+    "sentence_transformers": ("models/*",),
+    "sqlite3": ("shelving/*",),
+    "starlette": ("mcp_server/*", "web/*"),
+    "Stemmer": ("language/*",),
+    "tantivy": ("shelving/lexical_*.py",),
+    "tokenizers": ("models/*",),
+    "torch": ("models/*",),
+    "typer": ("terminal/*",),
+    "uvicorn": ("serve.py", "web/*"),
+    "watchdog": ("shelving/*",),
+    "yaml": ("reading/*",),
+}
+"""Library → the modules that may import it. `sqlite3` is listed although it comes with Python: the catalog hides it."""
+
+LONGEST = 400
+LONGER = {
+    "vocabulary/types.py": 600,
+    "vocabulary/protocols.py": 500,
+    "vocabulary/wire.py": 500,
+}
+"""The vocabulary is read as one page each: the nouns, the seams, the answers."""
+
+EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "core", "misc", "services", "manager"}
+
+
+def imports(module: str) -> Iterator[tuple[str, int]]:
+    """Absolute names of what a module imports, `import_module("…")` included, with their lines."""
+    package = ["librarian", *module.removesuffix(".py").split("/")][:-1]
+    for node in ast.walk(ast.parse((HOUSE / module).read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) + 1 - node.level] if node.level else []
+            name = ".".join([*base, *([node.module] if node.module else [])])
+            if name == "librarian" or node.module is None:
+                yield from ((f"{name}.{alias.name}", node.lineno) for alias in node.names)
+            else:
+                yield name, node.lineno
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "import_module":
+            yield from (
+                (str(ast.literal_eval(arg)), node.lineno) for arg in node.args[:1] if isinstance(arg, ast.Constant)
+            )
+
+
+def room_of(module: str) -> str:
+    return module.split("/")[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_room_imports_only_what_the_table_allows(module: str) -> None:
+    room = room_of(module)
+    assert room in MAY_IMPORT, f"{room} isn't in the table of rooms"
+    for name, line in imports(module):
+        first, _, rest = name.partition(".")
+        other = rest.split(".")[0]
+        if first != "librarian" or not other or other.startswith("__") or other == room:
+            continue
+        allowed = other in MAY_IMPORT[room] or any(
+            rest == single or rest.startswith(f"{single}.") for single in MAY_IMPORT[room] if "." in single
+        )
+        assert allowed, f"{module} may not import {other} (line {line})"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_library_is_imported_by_its_keepers_alone(module: str) -> None:
+    for name, line in imports(module):
+        library = name.split(".")[0]
+        if library in ("librarian", "__future__") or (library in sys.stdlib_module_names and library not in KEEPERS):
+            continue
+        assert library in KEEPERS, f"{library}, imported by {module} (line {line}), has no keeper: add it to the table"
+        allowed = any(fnmatch(module, pattern) for pattern in KEEPERS[library])
+        assert allowed, f"{module} may not import {library} (line {line})"
+
+
+@pytest.mark.parametrize("script", ["main.py", "stdio_server.py"])
+def test_the_scripts_beside_the_package_only_open_a_door(script: str) -> None:
+    path = BACKEND / script
+    if not path.is_file():
+        pytest.skip(f"no backend/{script}")
+    tree = ast.parse(path.read_text("utf-8"))
+    names = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    names += [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    ours = {name for name in names if name.startswith("librarian")}
+    assert ours <= {"librarian.cli", "librarian.serve", "librarian.keeper.relay"}
+    assert {name.split(".")[0] for name in names} - {"librarian"} <= sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_stays_short_enough_to_be_read(module: str) -> None:
+    lines = len((HOUSE / module).read_text("utf-8").splitlines())
+    longest = LONGER.get(module, LONGEST)
+    assert lines <= longest, f"{module} has {lines} lines, more than {longest}: what are its two nouns?"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_is_named_after_something(module: str) -> None:
+    assert not EMPTY_NAMES & set(module.removesuffix(".py").split("/")), f"{module} could hold anything"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_error_is_swallowed(module: str) -> None:
+    for node in ast.walk(ast.parse((HOUSE / module).read_text("utf-8"))):
+        if isinstance(node, ast.ExceptHandler):
+            broad = node.type is None or getattr(node.type, "id", "") in ("Exception", "BaseException")
+            silent = all(isinstance(step, ast.Pass | ast.Continue) for step in node.body)
+            assert not (broad and silent), f"{module} swallows every error (line {node.lineno})"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_says_what_it_is_for(module: str) -> None:
+    assert ast.get_docstring(ast.parse((HOUSE / module).read_text("utf-8"))), f"{module} has no docstring"

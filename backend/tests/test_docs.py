@@ -1,0 +1,124 @@
+"""The manual and the program: what is proved here.
+
+* Every command, setting, environment variable, tool and exit code is in the manual.
+* Every link between pages of the manual leads somewhere, and every `librarian …` line in it is a command that exists.
+* What is pinned is what is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+
+from librarian import cli
+from librarian.config.layers import ALIASES, DERIVED_VARIABLES
+from librarian.config.settings import knobs
+from librarian.terminal import reference
+from librarian.vocabulary.verbs import VERBS
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+DOCS = REPOSITORY / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+
+
+@cache
+def manual() -> str:
+    return "\n".join(page.read_text("utf-8") for page in PAGES)
+
+
+def words(page: str) -> set[str]:
+    return set(re.findall(r"`([^`\n]+)`", page))
+
+
+def test_the_page_of_commands_says_what_the_commands_say() -> None:
+    assert reference.main([]) == 0, "run python -m librarian.terminal.reference --write"
+
+
+@pytest.mark.parametrize("name", sorted(reference.commands()))
+def test_every_command_and_its_options_are_on_the_commands_page(name: str) -> None:
+    page = reference.PAGE.read_text("utf-8")
+    assert f"## librarian {name}\n" in page
+    for parameter in reference.commands()[name].params:
+        for option in parameter.opts:
+            assert not option.startswith("--") or option == "--help" or option in page, f"{option} is undocumented"
+
+
+def test_writing_the_page_of_commands_makes_comparing_succeed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "reference" / "commands.md"
+    assert reference.main([], path) == 1
+    assert "out of date" in capsys.readouterr().out
+    assert reference.main(["--write"], path) == 0
+    assert reference.main([], path) == 0
+
+
+@pytest.mark.parametrize("code", [0, cli.NOTHING_FOUND, cli.CALLER, cli.UNREADABLE, cli.BUG, cli.SETUP])
+def test_every_exit_code_is_on_the_commands_page(code: int) -> None:
+    assert f"| {code} |" in reference.PAGE.read_text("utf-8")
+
+
+@pytest.mark.parametrize("key", [knob.key for knob in knobs()])
+def test_every_setting_is_in_the_manual(key: str) -> None:
+    assert f"`{key}`" in manual()
+
+
+@pytest.mark.parametrize("name", sorted({knob.env for knob in knobs() if knob.env} | set(DERIVED_VARIABLES)))
+def test_every_variable_is_in_the_manual(name: str) -> None:
+    assert f"`{name}`" in manual()
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
+def test_every_tool_and_its_arguments_are_in_the_manual(verb: Any) -> None:
+    page = (DOCS / "librarian" / "reference" / "tools.md").read_text("utf-8")
+    assert verb.name in page
+    for argument in verb.arguments:
+        assert argument.name in page, f"{argument.name} of {verb.name} is undocumented"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_every_link_between_pages_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8")):
+        if not re.match(r"[a-z]+:|#", target):
+            assert (page.parent / target.partition("#")[0]).exists(), f"{target} leads nowhere"
+
+
+def test_every_command_line_in_the_manual_exists() -> None:
+    known = {name.split()[0] for name in reference.commands()}
+    blocks = re.findall(r"```(?:text|bash|sh|console)\n(.*?)```", manual(), re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    lines += sorted(words(re.sub(r"```.*?```", "", manual(), flags=re.DOTALL)))
+    for line in lines:
+        found = re.match(r"(?:\$ )?(?:\.venv/bin/)?librarian ([a-z]+)\b", line.strip())
+        if found:
+            assert found[1] in known, line
+
+
+def test_every_settings_key_in_the_manual_exists() -> None:
+    sections = {knob.key.split(".")[0] for knob in knobs() if "." in knob.key}
+    known = {knob.key for knob in knobs()} | set(ALIASES)
+    known |= {key.rpartition(".")[0] for key in known}
+    for word in words(re.sub(r"```.*?```", "", manual(), flags=re.DOTALL)):
+        if re.fullmatch(r"[a-z_]+(\.[A-Za-z_]+)+", word) and word.split(".")[0] in sections:
+            suffix = word.rpartition(".")[2]
+            assert word in known or suffix in {"json", "md", "py", "txt", "sqlite"}, f"{word} isn't a setting"
+
+
+def test_what_is_pinned_is_what_is_asked_for() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    lines = (REPOSITORY / "requirements.txt").read_text("utf-8").splitlines()
+    pins = dict(line.split("==") for line in lines if line and not line.startswith("#"))
+    assert not {"torch", "sentence-transformers", "pytest"} & set(pins)
+    for text in project["dependencies"]:
+        wanted = Requirement(text)
+        name = re.sub(r"[-_.]+", "-", wanted.name).lower()
+        assert name in pins, f"{name} isn't pinned: run scripts/pin.sh"
+        assert wanted.specifier.contains(pins[name]), (
+            f"{name} {pins[name]} is outside {wanted.specifier}: run scripts/pin.sh"
+        )
