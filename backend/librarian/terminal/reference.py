@@ -25,8 +25,8 @@ tags: [command line, cli, exit codes]
 # Commands
 
 `librarian COMMAND --help` shows what is written here. Every command takes `--root DIR` (the folder of documents),
-`--index DIR` (where the index lies) and `--config FILE`; `--json` answers with the same fields as the tools. On a terminal
-matches are highlighted and long work shows its progress; in a pipe there are plain lines.
+`--index DIR` (where the index lies) and `--config FILE`; `--json` answers with the same fields as the tools. On a
+terminal matches are highlighted and long work shows its progress; in a pipe there are plain lines.
 
 The commands ask the process that keeps the index, and start it where there is none. It ends by itself when nobody has
 used it for a while (`serve.idle_timeout_s`).
