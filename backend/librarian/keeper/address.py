@@ -1,0 +1,109 @@
+"""Where a keeper listens, written into its index folder for those who look for it.
+
+A unix socket in the index folder, for this user alone; where the folder's path is too long for one, in a private
+temporary folder; where the system has none, a loopback port and a secret that only the address file tells. An address
+proves nothing: its keeper may be dead. `connect` finds out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Final
+
+ADDRESS: Final = "keeper.json"
+SOCKET: Final = "keeper.sock"
+LONGEST_PATH: Final = 100  #: bytes of a unix socket's path; systems take 104 to 108
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A keeper's address: `path` is its unix socket, or empty where `port` on the loopback is meant."""
+
+    pid: int
+    version: str
+    path: str = ""
+    port: int = 0
+    secret: str = ""
+    url: str = ""  #: where it also serves HTTP
+
+    def connect(self, timeout_s: float) -> socket.socket:
+        """A connected socket. Raises `OSError` where nobody listens any more."""
+        if not self.path:
+            return socket.create_connection(("127.0.0.1", self.port), timeout=timeout_s)
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            connection.settimeout(timeout_s)
+            connection.connect(self.path)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def read(index: Path) -> Address | None:
+    """What the folder says, dead or alive; None where it says nothing that can be understood."""
+    try:
+        content = json.loads((index / ADDRESS).read_bytes())
+        return Address(**content)
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def listen(index: Path, *, version: str, url: str = "", unix: bool | None = None) -> tuple[socket.socket, Address]:
+    """A listening socket and its address, not yet published. Only for the holder of the keeper's lock: it removes what
+    a dead keeper left. `unix=False` takes the loopback.
+    """
+    address = Address(os.getpid(), version, url=url)
+    if unix is None:
+        unix = hasattr(socket, "AF_UNIX")
+    if not unix:
+        import secrets
+
+        server = socket.create_server(("127.0.0.1", 0), backlog=128)
+        return server, replace(address, port=server.getsockname()[1], secret=secrets.token_urlsafe(24))
+    path = index / SOCKET
+    if len(os.fsencode(path)) > LONGEST_PATH:
+        import tempfile
+
+        path = Path(tempfile.mkdtemp(prefix="librarian-")) / SOCKET
+    path.unlink(missing_ok=True)
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        before = os.umask(0o177)
+        try:
+            server.bind(str(path))
+        finally:
+            os.umask(before)
+        server.listen(128)
+    except BaseException:
+        server.close()
+        raise
+    return server, replace(address, path=str(path))
+
+
+def publish(index: Path, address: Address) -> None:
+    """Write the address for others to find, readable for this user alone, whole or not at all."""
+    beside = index / f"{ADDRESS}.{os.getpid()}"
+    with contextlib.suppress(FileNotFoundError):
+        beside.unlink()
+    file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(file, "w", encoding="utf-8") as out:
+        json.dump(asdict(address), out)
+    beside.replace(index / ADDRESS)
+
+
+def withdraw(index: Path, address: Address) -> None:
+    """Take back what `publish` and `listen` made, unless another keeper has published since."""
+    if read(index) == address:
+        (index / ADDRESS).unlink(missing_ok=True)
+    if address.path:
+        path = Path(address.path)
+        path.unlink(missing_ok=True)
+        if path.parent != index:
+            with contextlib.suppress(OSError):
+                path.parent.rmdir()

@@ -1,0 +1,248 @@
+"""Find the keeper of an index folder, or start one, and be greeted by it.
+
+Of many that look at once, one starts a keeper and the others wait for it. An older keeper makes way for a newer
+program; a newer one serves older programs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from librarian.vocabulary.errors import SetupError, Unavailable
+
+from . import address as addresses
+from .greeting import GREETING_S, Kind, Lines, Welcome, greet
+from .lock import KEEPER, STARTING, FolderLock
+from .where import REPOSITORY
+
+if TYPE_CHECKING:
+    import subprocess
+
+LOG: Final = "keeper.log"
+START_S: Final = 30.0  #: until a started keeper must have published its address; it does so before it loads anything
+SETUP_EXIT: Final = 78  #: exit code of a keeper whose configuration is wrong
+_LONGEST_LOG: Final = 1 << 20  #: bytes; a longer log begins anew
+_POLL_S: Final = 0.01
+
+
+def program_version() -> str:
+    """The version of this program: the source tree's where it runs from one, else the installed one."""
+    with suppress(OSError):
+        found = re.search(r'^version = "([^"]+)"', (REPOSITORY / "pyproject.toml").read_text("utf-8"), re.MULTILINE)
+        if found:
+            return found[1]
+    from importlib import metadata  # 4 MB that a relay can do without
+
+    try:
+        return metadata.version("librarian")
+    except metadata.PackageNotFoundError:
+        return "0"
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """An index folder, and what a keeper started for it is told. Paths are absolute."""
+
+    index: Path
+    config: Path | None = None
+    root: Path | None = None  #: only where the command line named it
+    idle_timeout_s: float | None = None  #: None leaves it to the settings
+    version: str = field(default_factory=program_version)
+    program: tuple[str, ...] = (sys.executable, "-m", "librarian.serve")
+
+    def command(self) -> list[str]:
+        """How a keeper is started."""
+        named = {"--config": self.config, "--root": self.root, "--index": self.index}
+        words = [str(word) for name, path in named.items() if path is not None for word in (name, path)]
+        if self.idle_timeout_s is not None:
+            words += ["--idle-timeout", f"{self.idle_timeout_s:g}"]
+        return [*self.program, "--socket-only", *words]
+
+
+def connect(library: Library, kind: Kind, *, may_start: bool = True, timeout_s: float = GREETING_S) -> Greeted:
+    """A greeted connection to the library's keeper, started where there is none.
+
+    Raises `SetupError` where a keeper can't start, `Unavailable` where it hangs, or where none runs and none may be
+    started.
+    """
+    greeted = _reach(library, kind, timeout_s)
+    if greeted is not None and _older(greeted.welcome, library.version) and may_start:
+        greeted.lines.close()
+        retire(library.index, version=library.version)
+        greeted = None
+    if greeted is not None:
+        return greeted
+    if not may_start:
+        raise Unavailable(f"No keeper runs for {library.index}.", hint="Start one with `librarian serve`.")
+    end = time.monotonic() + START_S
+    starting = FolderLock(library.index, STARTING)
+    while True:
+        with starting.hold(timeout_s=0) as mine:
+            if mine:
+                # another may have started one while this one waited for its turn
+                return _reach(library, kind, timeout_s) or _start(library, kind, timeout_s, end)
+        if greeted := _reach(library, kind, timeout_s):
+            return greeted
+        if time.monotonic() > end:
+            raise _late(library)
+        time.sleep(_POLL_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Greeted:
+    """A connection whose greetings are done."""
+
+    lines: Lines
+    welcome: Welcome
+    started: bool = False  #: whether the keeper was started for it
+
+
+def retire(index: Path, *, version: str = "", timeout_s: float = 30.0) -> bool:
+    """Ask the keeper to close its doors and wait until it let go of the folder; False where none runs.
+
+    Raises `Unavailable` where it doesn't let go in time.
+    """
+    address = addresses.read(index)
+    lock = FolderLock(index, KEEPER)
+    if address is None or (holder := lock.holder()) is None:
+        return False
+    with suppress(OSError):
+        greet(address, "retire", version, timeout_s=min(timeout_s, GREETING_S))[0].close()
+    if _wait(lambda: lock.holder() is None, timeout_s):
+        return True
+    raise Unavailable(
+        f"The keeper (process {holder.pid}) of {index} doesn't end.",
+        hint=f"End it with `kill {holder.pid}` and try again.",
+    )
+
+
+def take_over(index: Path, *, version: str, timeout_s: float = 30.0) -> FolderLock:
+    """The keeper's lock, for a process that wants to be the keeper: one that runs is asked to retire, and nobody
+    starts another meanwhile. Raises `Unavailable` where it doesn't let go.
+    """
+    lock = FolderLock(index, KEEPER)
+    with FolderLock(index, STARTING).hold(timeout_s=timeout_s):
+        if not lock.acquire(version=version):
+            retire(index, version=version, timeout_s=timeout_s)
+            if not lock.acquire(version=version, timeout_s=timeout_s):
+                holder = lock.holder()
+                raise Unavailable(
+                    f"Process {holder.pid if holder else '?'} owns {index} and doesn't let go.",
+                    hint="End it and try again.",
+                )
+    return lock
+
+
+def _reach(library: Library, kind: Kind, timeout_s: float) -> Greeted | None:
+    """A greeted connection to a keeper that runs; None where none does."""
+    address = addresses.read(library.index)
+    if address is None:
+        return None
+    try:
+        return Greeted(*greet(address, kind, library.version, timeout_s=timeout_s))
+    except OSError:
+        return None
+
+
+def _start(library: Library, kind: Kind, timeout_s: float, end: float) -> Greeted:
+    lock = FolderLock(library.index, KEEPER)
+    # one that was started otherwise may hold the folder without having published its address yet
+    child = None if lock.holder() else _spawn(library)
+    while time.monotonic() < end:
+        if greeted := _reach(library, kind, timeout_s):
+            return Greeted(greeted.lines, greeted.welcome, started=True)
+        if child is not None and (code := child.poll()) is not None:
+            if lock.holder() is None:
+                raise _failed(library, code)
+            child = None
+        elif child is None and lock.holder() is None:
+            child = _spawn(library)
+        time.sleep(_POLL_S)
+    raise _late(library)
+
+
+def _spawn(library: Library) -> subprocess.Popen[bytes]:
+    import subprocess
+
+    log = library.index / LOG
+    try:
+        too_long = log.exists() and log.stat().st_size > _LONGEST_LOG
+        with open(log, "wb" if too_long else "ab") as out:
+            out.write(b"--- keeper started by process %d\n" % os.getpid())
+            out.flush()
+            source = str(Path(__file__).resolve().parents[2])
+            paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
+            child = subprocess.Popen(
+                library.command(),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+                start_new_session=True,  # the keeper outlives the terminal and the host that caused it
+                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+            )
+    except OSError as error:
+        raise SetupError(
+            f"A keeper for {library.index} can't be started: {error}.",
+            hint="Make the index folder writable, or choose another with --index or INDEX_PATH.",
+        ) from error
+    return child
+
+
+def _failed(library: Library, code: int) -> SetupError | Unavailable:
+    last = _last_words(library.index / LOG)
+    if code == SETUP_EXIT:
+        return SetupError(last or "The keeper's configuration is wrong.", hint="" if last else f"See {LOG}.")
+    return Unavailable(
+        f"The keeper of {library.index} ended with code {code} while starting: {last or 'it left no word'}",
+        hint=f"The whole story is in {library.index / LOG}.",
+    )
+
+
+def _late(library: Library) -> Unavailable:
+    holder = FolderLock(library.index, KEEPER).holder()
+    if holder is None:
+        return Unavailable(
+            f"No keeper of {library.index} has begun to listen within {START_S:g} s.",
+            hint=f"See {library.index / LOG}.",
+        )
+    return Unavailable(
+        f"Process {holder.pid} owns {library.index} and doesn't listen.",
+        hint=f"End it with `kill {holder.pid}` and ask again: a new one starts by itself.",
+    )
+
+
+def _last_words(log: Path) -> str:
+    """The last line that a keeper wrote before it ended."""
+    try:
+        text = log.read_bytes()[-8192:].decode("utf-8", "replace")
+    except OSError:
+        return ""
+    own = text.rpartition("--- keeper started by process")[2].splitlines()[1:]
+    return next((line.strip() for line in reversed(own) if line.strip()), "")
+
+
+def _older(welcome: Welcome, version: str) -> bool:
+    """Whether a background keeper is of an older version; one that a person started with `serve` stays."""
+    return welcome.role == "background" and _parts(welcome.version) < _parts(version)
+
+
+def _parts(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]
+
+
+def _wait(condition: Callable[[], bool], timeout_s: float) -> bool:
+    end = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(_POLL_S)
+    return True

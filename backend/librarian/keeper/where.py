@@ -1,0 +1,176 @@
+"""Which library is meant: the configuration file, the root and the index folder, found without the settings class.
+
+A relay must know the index folder before anything heavy is imported. The rules are those of `librarian.config` and a
+test holds the two together: command line, then environment, then `.env` beside the configuration file, then `.env` in
+the working directory, then the configuration file, then defaults; paths are relative to the configuration file's
+folder, those of the command line to the working directory. Mistakes elsewhere in the configuration are not noticed
+here; the keeper names them when it starts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from librarian.vocabulary.errors import SetupError
+
+REPOSITORY: Final = Path(__file__).resolve().parents[3]
+
+_ROOT: Final = ("docs.root_path", "DOCS_ROOT_PATH", "docs")  #: setting, variable, default
+_INDEX: Final = ("index.path", "INDEX_PATH", ".librarian")
+
+_COMMENT_OR_COMMA: Final = re.compile(
+    r'"(?:\\.|[^"\\\n])*"'  # strings stay
+    r"|//[^\n]*|/\*.*?\*/"
+    r"|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])",
+    re.DOTALL,
+)
+_ASSIGNMENT: Final = re.compile(
+    r"""
+    \s*+ (?:export[^\S\r\n]++)?
+    (?: (?P<comment>\#[^\r\n]*) | (?:'(?P<quoted_key>[^']+)' | (?P<key>[^=\#\s]++)) [^\S\r\n]*+
+        (?: =[^\S\r\n]++(?P<nothing>\#[^\r\n]*)
+          | =[^\S\r\n]*+
+            (?: '(?P<single>(?:\\.|[^'\\])*)' | "(?P<double>(?:\\.|[^"\\])*)" | (?P<plain>(?!['"])[^\r\n]*+) )
+        )?
+    )
+    (?:[^\S\r\n]*\#[^\r\n]*)? [^\S\r\n]*+ (?:\r\n|\n|\r|$)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_REST_OF_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A library's places, absolute. `config` is None where there is no configuration file at all."""
+
+    config: Path | None
+    root: Path
+    index: Path
+
+
+def find(
+    *,
+    config: Path | str | None = None,
+    root: Path | str | None = None,
+    index: Path | str | None = None,
+    environ: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    repository: Path = REPOSITORY,
+) -> Where:
+    """The places of the library that these (the command line's) arguments and the surroundings name.
+
+    Raises `SetupError` where a named configuration file is missing or can't be read, or a path isn't text.
+    """
+    environ = os.environ if environ is None else environ
+    cwd = Path(os.path.abspath(cwd or Path.cwd()))
+    given = {name: value for name, value in environ.items() if value}
+    file = _config_file(config, _dotenv(cwd) | given, cwd, repository)
+    folder = file.parent if file else cwd
+    variables = _dotenv(cwd) | _dotenv(folder) | given
+    content = _read(file) if file else {}
+
+    def place(argument: Path | str | None, key: str, variable: str, default: str) -> Path:
+        if argument is not None:
+            return _absolute(argument, cwd)
+        value = variables[variable] if variable in variables else _setting(content, key, default)
+        if not isinstance(value, str) or not value:
+            raise SetupError(f"{file}: {key} is {value!r}.", hint='Right would be: a path, such as "docs".')
+        return _absolute(value, folder)
+
+    return Where(file, place(root, *_ROOT), place(index, *_INDEX))
+
+
+def _config_file(argument: Path | str | None, variables: Mapping[str, str], cwd: Path, repository: Path) -> Path | None:
+    named = argument or variables.get("CONFIG_FILE")
+    if not named:
+        return next((path for path in (cwd / "config.json", repository / "config.json") if path.is_file()), None)
+    path = _absolute(named, cwd)
+    if not path.is_file():
+        who = "--config" if argument else "CONFIG_FILE"
+        raise SetupError(f"No configuration file {str(path)!r}.", hint=f"Correct {who}, or leave it out.")
+    return path
+
+
+def _absolute(path: Path | str, folder: Path) -> Path:
+    return Path(os.path.abspath(folder / Path(path).expanduser()))
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """What the configuration file says; `//` and `/* */` comments and trailing commas are fine."""
+    try:
+        text = file.read_text("utf-8").removeprefix("\ufeff")
+        plain = _COMMENT_OR_COMMA.sub(lambda match: match[0] if match[0].startswith('"') else " ", text)
+        content = json.loads(plain)
+    except (OSError, ValueError) as error:
+        raise SetupError(f"{file} can't be read: {error}.", hint="Correct it; `//` comments are fine.") from error
+    if not isinstance(content, dict):
+        raise SetupError(f"{file} holds no object.", hint='Start from {"docs": {"root_path": "docs"}}.')
+    return content
+
+
+def _setting(content: Mapping[str, Any], key: str, default: str) -> object:
+    """A setting written nested, or with its dotted key; a value of null gives way to another way of writing it."""
+    section, _, leaf = key.partition(".")
+    inside = content.get(section)
+    written = [inside[leaf]] if isinstance(inside, dict) and leaf in inside else []
+    written += [content[key]] if key in content else []
+    return next((value for value in written if value is not None), written[0] if written else default)
+
+
+def _dotenv(folder: Path) -> dict[str, str]:
+    """The assignments of a folder's `.env`, the last of equal names winning; empty values count as unset."""
+    path = folder / ".env"
+    if not path.is_file():
+        return {}
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SetupError(f"{path} can't be read: {error}.", hint="Make it readable as UTF-8.") from error
+    return {name: value for name, value in assignments(text).items() if value}
+
+
+def assignments(text: str) -> dict[str, str]:
+    r"""The assignments of a `.env` text, quoting and comments understood.
+
+    >>> assignments("A=1 # one\nexport B='x # y'\nC=\"a\\tb\"\n# D=2\nE\nF=\n")
+    {'A': '1', 'B': 'x # y', 'C': 'a\tb', 'E': '', 'F': ''}
+    """
+    found: dict[str, str] = {}
+    place = 0
+    while place < len(text):
+        match = _ASSIGNMENT.match(text, place)
+        if match is None:
+            # a line that isn't one: skipped, with the blanks before it
+            start = len(text) - len(text[place:].lstrip())
+            place = max(_end_of_line(text, start), place + 1)
+            continue
+        place = max(match.end(), place + 1)
+        key = match["quoted_key"] or match["key"]
+        if key:
+            found[key] = _value(match)
+    return found
+
+
+def _end_of_line(text: str, place: int) -> int:
+    match = _REST_OF_LINE.match(text, place)
+    return match.end() if match else len(text)
+
+
+def _value(match: re.Match[str]) -> str:
+    if match["single"] is not None:
+        return re.sub(r"\\([\\'])", r"\1", match["single"])
+    if match["double"] is not None:
+        return re.sub(r"""\\([\\'"abfnrtv])""", lambda escape: _ESCAPES[escape[1]], match["double"])
+    return re.sub(r"\s+#.*", "", match["plain"] or "").rstrip()
+
+
+_ESCAPES: Final = {
+    "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
+}  # fmt: skip
