@@ -1,0 +1,79 @@
+"""Answers kept by their question: the same question on the same generation is answered from memory.
+
+What this isn't: a cache of similar questions. A paraphrase is another question here.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import unicodedata
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+from librarian.vocabulary.protocols import Budget
+from librarian.vocabulary.types import Query, SearchOutcome
+
+Key = tuple[str, Query, int]
+
+_BLANKS = re.compile(r"\s+")
+
+
+class OutcomeStore(Protocol):
+    """A bounded mapping that forgets by itself (least recently used, or too old)."""
+
+    def get(self, key: Key) -> SearchOutcome | None: ...
+
+    def put(self, key: Key, value: SearchOutcome) -> None: ...
+
+    def clear(self) -> int | None: ...
+
+    def stats(self) -> tuple[int, int, int]: ...
+
+
+class Engine(Protocol):
+    def search(self, query: Query, budget: Budget) -> SearchOutcome: ...
+
+
+def normalised(text: str) -> str:
+    """NFC, blanks as one space. Case stays: identifiers may differ by it alone."""
+    return _BLANKS.sub(" ", unicodedata.normalize("NFC", text)).strip()
+
+
+class ResultCache:
+    """Wraps an engine. Keys hold the question, its filters, the settings' fingerprint and the index generation.
+
+    Only whole answers are kept: one that was degraded, or made while vectors were missing, is asked anew.
+    """
+
+    def __init__(
+        self, engine: Engine, store: OutcomeStore, *, generation: Callable[[], int], fingerprint: str = ""
+    ) -> None:
+        self._engine = engine
+        self._store = store
+        self._generation = generation
+        self._fingerprint = fingerprint
+
+    def search(self, query: Query, budget: Budget) -> SearchOutcome:
+        """The kept answer, with `cache` saying so and its own time, or the engine's."""
+        began = time.perf_counter()
+        key = (self._fingerprint, replace(query, text=normalised(query.text)), self._generation())
+        kept = self._store.get(key)
+        if kept is not None:
+            return replace(kept, query=query, cache="exact", took_ms=(time.perf_counter() - began) * 1000)
+        outcome = self._engine.search(query, budget)
+        whole = not outcome.degraded and all(leg.status != "failed" for leg in outcome.legs.values())
+        if whole and outcome.generation == key[2]:
+            self._store.put(key, outcome)
+        return outcome
+
+    def stats(self) -> tuple[int, int, int]:
+        """(entries, hits, misses)."""
+        return self._store.stats()
+
+    def clear(self) -> int:
+        """Forget everything; returns how many answers there were."""
+        entries = self._store.stats()[0]
+        self._store.clear()
+        return entries
