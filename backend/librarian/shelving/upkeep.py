@@ -1,0 +1,168 @@
+"""Indexer and watcher as one: what the desk asks of the writing side."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from librarian.vocabulary.protocols import Catalog, VectorArchive
+from librarian.vocabulary.types import IndexReport, Progress
+from librarian.vocabulary.wire import CheckAnswer
+
+from .indexer import FileIndexer
+
+logger = logging.getLogger(__name__)
+
+
+class Watching(Protocol):
+    """A watcher of the root."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+MakeWatcher = Callable[[Callable[[frozenset[str]], None], Callable[[str], None]], Watching]
+
+
+class Listeners:
+    """Who wants to know of new generations. Callable, so that an indexer can be given it before anyone listens."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._callbacks: list[Callable[[int], None]] = []
+
+    def __call__(self, generation: int) -> None:
+        with self._lock:
+            callbacks = list(self._callbacks)
+        for callback in callbacks:
+            try:
+                callback(generation)
+            except Exception:  # a listener's bug must not stop the indexer
+                logger.exception("A listener failed on generation %d", generation)
+
+    def add(self, callback: Callable[[int], None]) -> Callable[[], None]:
+        """Begin to call `callback`; the returned function ends it."""
+        with self._lock:
+            self._callbacks.append(callback)
+
+        def remove() -> None:
+            with self._lock:
+                if callback in self._callbacks:
+                    self._callbacks.remove(callback)
+
+        return remove
+
+
+class Upkeep:
+    """Keeps the index true in the background, and on demand.
+
+    Args:
+        watcher: makes a watcher from (what changed, what was lost); None where changes aren't watched for.
+        listeners: the same object that the indexer tells of new generations.
+    """
+
+    def __init__(
+        self,
+        indexer: FileIndexer,
+        catalog: Catalog,
+        archive: VectorArchive,
+        watcher: MakeWatcher | None,
+        *,
+        listeners: Listeners,
+    ) -> None:
+        self._indexer = indexer
+        self._catalog = catalog
+        self._archive = archive
+        self._make_watcher = watcher
+        self._listeners = listeners
+        self._watcher: Watching | None = None
+        self._lost = ""
+
+    def start(self) -> None:
+        """Begin to index and to watch. Raises `SetupError` where the index belongs to another root."""
+        self._indexer.start()
+        if self._make_watcher is None:
+            return
+        self._watcher = self._make_watcher(self._changed, self._watcher_lost)
+        threading.Thread(target=self._start_watcher, name="start-watcher", daemon=True).start()
+
+    def _start_watcher(self) -> None:
+        try:
+            if self._watcher is not None:
+                self._watcher.start()
+        except OSError as error:
+            self._watcher_lost(str(error))
+
+    def _changed(self, paths: frozenset[str]) -> None:
+        self._lost = ""
+        self._indexer.changed(paths)
+
+    def _watcher_lost(self, reason: str) -> None:
+        logger.warning("The watcher doesn't work: %s", reason)
+        self._lost = reason
+        self._indexer.look_at_everything()
+
+    def close(self) -> None:
+        """End watcher, threads and children."""
+        if self._watcher is not None:
+            self._watcher.stop()
+            self._watcher = None
+        self._indexer.stop()
+
+    def refresh(self, paths: Sequence[str] | None = None) -> IndexReport:
+        """Make the text equal to the folder now."""
+        return self._indexer.refresh(paths)
+
+    def rebuild(self) -> IndexReport:
+        """Read every file again."""
+        return self._indexer.rebuild()
+
+    def prune(self) -> IndexReport:
+        """Drop what is missing, however much it is."""
+        return self._indexer.prune()
+
+    def notice(self, paths: Sequence[str]) -> None:
+        """Look at these paths soon."""
+        self._indexer.changed(frozenset(paths))
+
+    def progress(self) -> Progress:
+        """How far the work is."""
+        return self._indexer.progress()
+
+    def problems(self) -> list[str]:
+        """`part: sentence` of everything that doesn't work now."""
+        found = [f"{part}: {sentence}" for part, sentence in self._indexer.problems().items()]
+        if self._lost:
+            found.append(f"watcher: {self._lost} Changes are found by the periodic look at the folder.")
+        return found
+
+    def wait_until_idle(self, timeout_s: float | None = None) -> bool:
+        """True once nothing is left to read or to embed."""
+        return self._indexer.wait_until_ready(timeout_s)
+
+    def on_generation(self, callback: Callable[[int], None]) -> Callable[[], None]:
+        """Call `callback` with each new generation; the returned function ends it."""
+        return self._listeners.add(callback)
+
+    @property
+    def watching(self) -> bool:
+        """Whether changes are being watched for."""
+        return self._watcher is not None and not self._lost
+
+    def check(self, repair: bool = False) -> CheckAnswer:
+        """Hold catalog, keyword index and vectors against each other; with `repair`, mend what differs."""
+        problems = self._catalog.verify()
+        differences = self._indexer.check(repair=repair)
+        with self._catalog.read() as reader:
+            count = reader.count()
+        return CheckAnswer(
+            ok=not problems and (repair or not differences),
+            problems=[*problems, *([] if repair else differences)],
+            repaired=differences if repair else [],
+            documents=count.documents,
+            chunks=count.chunks,
+            vectors=self._archive.count(),
+        )
