@@ -1,0 +1,227 @@
+"""The verbs over a real library: what is asked is found, what is wrong is said, what changes is noticed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from librarian.assembly import Librarian
+from librarian.vocabulary.errors import CallerError, NotFound
+
+
+def paths(answer: object) -> list[str]:
+    return [result.file_path for result in answer.results]  # type: ignore[attr-defined]
+
+
+def eventually(library: Librarian, holds: Callable[[], bool], timeout_s: float = 10.0) -> bool:
+    """Whether `holds` becomes true; it is looked at after each new generation."""
+    changed = threading.Event()
+    forget = library.on_generation(lambda _: changed.set())
+    try:
+        waited = 0.0
+        while not holds():
+            if waited >= timeout_s:
+                return False
+            changed.wait(0.25)
+            changed.clear()
+            waited += 0.25
+        return True
+    finally:
+        forget()
+
+
+@pytest.mark.parametrize("mode", ["keyword", "semantic", "hybrid", "rerank", "hyde", "auto"])
+def test_every_mode_finds_the_passage(library: Librarian, mode: str) -> None:
+    answer = library.search("how do I rotate a token", mode=mode)
+    first = answer.results[0]
+    assert first.file_path == "shop/api/tokens.md"
+    assert first.heading_path[-1] == "Rotating a token" or "token" in first.snippet.lower()
+    assert answer.requested_mode == mode
+    assert answer.degraded == []
+
+
+def test_hybrid_speaks_with_both_legs(library: Librarian) -> None:
+    answer = library.search("how do I rotate a token", mode="hybrid")
+    assert (answer.legs.keyword.status, answer.legs.semantic.status) == ("ok", "ok")
+    assert answer.results[0].match_type == "both"
+    assert answer.results[0].keyword_score is not None
+    assert answer.results[0].semantic_score is not None
+    assert answer.coverage.embedded_chunks == answer.coverage.chunks
+
+
+def test_an_identifier_comes_first(library: Librarian) -> None:
+    assert paths(library.search("what does E4021 mean"))[0] == "shop/guides/checkout.md"
+    assert paths(library.search("max_age_s"))[0] == "shop/api/tokens.md"
+
+
+def test_documents_and_mails_do_not_leak_into_each_other(library: Librarian) -> None:
+    assert not any(path.endswith(".eml") for path in paths(library.search("refund original card")))
+    mails = library.search_emails("refund original card")
+    assert paths(mails)
+    assert all(path.endswith(".eml") for path in paths(mails))
+
+
+def test_a_thread_is_one_hit_and_can_be_read_whole(library: Librarian) -> None:
+    mails = library.search_emails("refund order 17")
+    assert len(mails.results) == 1
+    thread = library.get_thread(mails.results[0].thread_id)
+    assert [mail.message_id for mail in thread.emails] == ["one@example.org", "two@example.org"]
+    assert any("Ada" in person for person in thread.participants)
+
+
+def test_mails_by_filter_alone_come_newest_first(library: Librarian) -> None:
+    answer = library.search_emails(sender="example.org", max_per_thread=0)
+    assert [result.message_id for result in answer.results] == ["two@example.org", "one@example.org"]
+    assert library.search_emails(sender="nobody").results == []
+
+
+def test_filters_hold(library: Librarian) -> None:
+    assert set(paths(library.search("invoices", product="billing"))) <= {
+        "billing/invoices/numbering.md",
+        "billing/invoices/dunning.txt",
+        "billing/overview.md",
+    }
+    assert paths(library.search("reminders", file_types=["TXT"])) == ["billing/invoices/dunning.txt"]
+    assert set(paths(library.search("token", tags=["security"]))) == {"shop/api/tokens.md"}
+    assert set(paths(library.search("token", modified_before="2026-02-03", mode="keyword"))) == {"shop/api/tokens.md"}
+    assert paths(library.search("token", modified_before="2026-02-02", mode="keyword")) == []
+
+
+def test_a_file_directly_under_a_product_is_general_and_one_in_the_root_is_skipped(library: Librarian) -> None:
+    components = {item.name: item.document_count for item in library.list_components("billing").components}
+    assert components == {"general": 1, "invoices": 2}
+    status = library.status()
+    assert status.skipped.by_reason == {"in_root": 1}
+    assert status.status == "ready"
+    assert status.emails == 2
+    assert status.embedded_chunks == status.chunks > 0
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"query": ""}, "query is empty"),
+        ({"query": "x" * 3000}, "3000 characters"),
+        ({"query": "x", "mode": "magic"}, "mode 'magic'"),
+        ({"query": "x", "max_results": 0}, "max_results is 0"),
+        ({"query": "x", "max_results": 51}, "max_results is 51"),
+        ({"query": "x", "product": "shopp"}, "Did you mean 'shop'"),
+        ({"query": "x", "modified_after": "soon"}, "not a date"),
+        ({"query": "x", "semantic_weight": 2}, "semantic_weight"),
+        ({"query": "x", "doc_type": "poem"}, "doc_type 'poem'"),
+    ],
+)
+def test_bad_questions_are_refused_with_the_remedy(library: Librarian, given: dict[str, object], sentence: str) -> None:
+    with pytest.raises(CallerError, match=sentence):
+        library.search(**given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("path", ["../etc/passwd", "/etc/passwd", "shop/../../x"])
+def test_nothing_outside_the_root_is_read(library: Librarian, path: str) -> None:
+    with pytest.raises(CallerError):
+        library.get_document(path)
+
+
+def test_an_unknown_document_or_section_names_the_nearest(library: Librarian) -> None:
+    with pytest.raises(NotFound, match="Nearest: 'shop/api/tokens.md'"):
+        library.get_document("api/tokens.md")
+    with pytest.raises(NotFound, match="Rotating a token"):
+        library.get_document("shop/api/tokens.md", section="Rotating tokens")
+
+
+def test_a_result_leads_to_its_document(library: Librarian) -> None:
+    result = library.search("rotate token").results[0]
+    by_id = library.get_document(result.id)
+    assert by_id.line_start <= result.line_start
+    by_uri = library.get_document(result.uri)
+    assert by_uri.file_path == result.file_path
+    whole = library.get_document(result.file_path)
+    assert "## Rotating a token" in whole.content
+    assert [heading.text for heading in whole.headings] == ["Access tokens", "Rotating a token"]
+
+
+def test_weights_order_as_their_mode(library: Librarian) -> None:
+    query = "refund to the card after a return"
+    words = [result.id for result in library.search(query, mode="keyword").results]
+    assert [result.id for result in library.search(query, semantic_weight=0).results][: len(words)] == words
+    meaning = [result.id for result in library.search(query, mode="semantic").results]
+    assert [result.id for result in library.search(query, semantic_weight=1).results][: len(meaning)] == meaning
+
+
+def test_a_repeated_question_comes_from_the_cache_until_it_is_cleared(library: Librarian) -> None:
+    library.clear_cache()
+    assert library.search("what is billing", mode="keyword").cache is None
+    assert library.search("what is  billing ", mode="keyword").cache == "exact"
+    assert library.clear_cache().cleared == 1
+    assert library.search("what is billing", mode="keyword").cache is None
+
+
+def test_pages_do_not_overlap(library: Librarian) -> None:
+    first = library.search("the card token invoice", max_results=2, mode="keyword", max_per_document=0)
+    assert first.next_offset == 2
+    second = library.search(
+        "the card token invoice", max_results=2, offset=first.next_offset, mode="keyword", max_per_document=0
+    )
+    assert not {result.id for result in first.results} & {result.id for result in second.results}
+    assert [result.rank for result in second.results] == list(range(3, 3 + len(second.results)))
+
+
+def test_changes_are_found_and_what_is_gone_is_gone(library: Librarian) -> None:
+    page = library.root / "shop" / "guides" / "gifts.md"
+    page.write_text("# Gifts\n\nWrapping costs one zorkmid.\n")
+    assert eventually(library, lambda: paths(library.search("zorkmid", mode="keyword")) == ["shop/guides/gifts.md"])
+    page.write_text("# Gifts\n\nWrapping costs one quatloo.\n")
+    assert eventually(library, lambda: paths(library.search("quatloo", mode="keyword")) == ["shop/guides/gifts.md"])
+    assert paths(library.search("zorkmid", mode="keyword")) == []
+    page.rename(page.with_name("presents.md"))
+    assert eventually(library, lambda: paths(library.search("quatloo", mode="keyword")) == ["shop/guides/presents.md"])
+    page.with_name("presents.md").unlink()
+    assert eventually(library, lambda: paths(library.search("quatloo", mode="keyword")) == [])
+
+
+def test_why_a_document_is_missing_is_explained(library: Librarian) -> None:
+    found = library.analyze("rotate a token", path="shop/api/tokens.md").why_not
+    assert found is not None
+    assert found.stage == "found"
+    absent = library.analyze("rotate a token", path="shop/api/nothing.md").why_not
+    assert absent is not None
+    assert absent.stage == "not_indexed"
+
+
+def test_the_check_finds_nothing_wrong(library: Librarian) -> None:
+    assert library.wait_until_ready(30)
+    answer = library.check()
+    assert answer.ok, answer.problems
+
+
+def test_hosts_get_resources_completions_and_instructions(library: Librarian) -> None:
+    rows, cursor = library.resources()
+    assert cursor is None
+    assert "librarian://docs/shop/api/tokens.md" in {row[0] for row in rows}
+    assert library.complete("product", "b") == ["billing"]
+    assert library.complete("component", "", {"product": "shop"}) == ["api", "guides"]
+    assert "Rotating a token" in library.complete("heading", "rot", {"path": "shop/api/tokens.md"})
+    assert library.complete("thread", "refund")
+    assert len(library.instructions()) < 2048
+    assert "shop" in library.instructions()
+
+
+def test_a_library_whose_root_vanishes_keeps_its_index_and_says_so(tmp_path: Path, model: str) -> None:
+    root = tmp_path / "docs" / "p" / "c"
+    root.mkdir(parents=True)
+    for number in range(30):
+        (root / f"{number}.md").write_text(f"# Page {number}\n\nThe word{number} is here.\n")
+    with Librarian.open(
+        root=tmp_path / "docs", index=tmp_path / "index", **{"embeddings.enabled": False, "index.workers": 1}
+    ) as library:
+        (tmp_path / "docs").rename(tmp_path / "elsewhere")
+        library.refresh()
+        assert library.status().status == "degraded"
+        assert any(reason.startswith("root") for reason in library.status().reasons)
+        assert paths(library.search("word7")) == ["p/c/7.md"]
+        (tmp_path / "elsewhere").rename(tmp_path / "docs")
+        library.refresh()
+        assert library.status().status == "ready"
