@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,7 @@ from .finding.result_cache import ResultCache
 from .language.analyzer import StandardAnalyzer
 from .models.loading import Retrying, load_embedder
 from .models.query_cache import CachedEmbedder
-from .models.table import spec_of
+from .models.table import dimension_of, spec_of
 from .reading.chunking import StructureChunker
 from .reading.parsers import PARSERS
 from .reading.reader import FileReader
@@ -30,16 +31,19 @@ from .shelving.cache import LruCache
 from .shelving.catalog import SqliteCatalog
 from .shelving.indexer import FileIndexer, IndexerOptions
 from .shelving.lexical_index import TantivyIndex
-from .shelving.upkeep import Listeners, Upkeep
+from .shelving.upkeep import Listeners, MakeWatcher, Upkeep
 from .shelving.vectors.archive import SqliteVectorArchive
+from .shelving.vectors.child_store import ChildStore
+from .shelving.vectors.chroma import ChromaStore
 from .shelving.vectors.exact import ExactStore
 from .shelving.watcher import FileWatcher
 from .vocabulary.errors import SetupError
-from .vocabulary.protocols import Embedder, VectorStore
+from .vocabulary.protocols import Budget, Embedder, VectorStore
 from .vocabulary.types import Query, SearchOutcome
 
 QUERY_BATCH = 8  #: the session that answers never sees more: onnxruntime keeps the memory of its largest batch
 QUERY_EMBEDDINGS_KEPT = 10_000
+EXACT_UP_TO = 100_000  #: windows; above, a graph index answers (decisions page)
 
 
 class Librarian(desk.Librarian):
@@ -165,7 +169,9 @@ def _scanner(settings: Settings) -> FolderScanner:
     )
 
 
-def _watcher(settings: Settings) -> Callable[[Callable[[frozenset[str]], None], Callable[[str], None]], FileWatcher] | None:
+def _watcher(
+    settings: Settings,
+) -> Callable[[Callable[[frozenset[str]], None], Callable[[str], None]], FileWatcher] | None:
     if not settings.docs.watch_for_changes:
         return None
 
@@ -241,7 +247,11 @@ def model_key(settings: Settings) -> str:
 
 @dataclass(slots=True)
 class Shelves:
-    """The vector stores of each model's fingerprint, made when first asked for."""
+    """The vector stores of each model's fingerprint, made when first asked for.
+
+    `auto`: a persistent Chroma collection is kept in step in a child process; the exact scan answers up to
+    `EXACT_UP_TO` windows, Chroma above.
+    """
 
     settings: Settings
     _made: dict[str, tuple[VectorStore, ...]] = field(default_factory=dict)
@@ -251,18 +261,51 @@ class Shelves:
         """All stores that are kept in step for a model."""
         with self._lock:
             if fingerprint not in self._made:
-                self._made[fingerprint] = (ExactStore(_dimension(fingerprint, self.settings)),)
+                self._made[fingerprint] = tuple(self._make(fingerprint))
             return self._made[fingerprint]
+
+    def _make(self, fingerprint: str) -> Iterator[VectorStore]:
+        settings, dimension = self.settings.vector_db, dimension_of(fingerprint)
+        if settings.store in ("auto", "exact"):
+            yield ExactStore(dimension)
+        if settings.store in ("auto", "chroma"):
+            yield ChildStore("chroma", chroma_child(self.settings, fingerprint, dimension))
+        if settings.store not in ("auto", "exact", "chroma"):
+            raise SetupError(
+                f"The vector store {settings.store} isn't installed.",
+                hint="Set vector_db.store to auto, exact or chroma.",
+            )
 
     def answering(self, fingerprint: str) -> VectorStore | None:
         """The store that answers questions; None before any model has been at work."""
-        return self(fingerprint)[0] if fingerprint else None
+        if not fingerprint:
+            return None
+        stores = self(fingerprint)
+        if len(stores) > 1 and stores[0].count() > EXACT_UP_TO:
+            return stores[1]
+        return stores[0]
 
     def close(self) -> None:
         """Close every store."""
         for stores in self._made.values():
             for store in stores:
                 store.close()
+
+
+def chroma_child(settings: Settings, fingerprint: str, dimension: int) -> Callable[[], VectorStore]:
+    """What opens a model's Chroma collection inside a child."""
+    database, hnsw = settings.vector_db, settings.vector_db.hnsw_config
+    name = f"{database.collection_name}-{hashlib.sha256(fingerprint.encode()).hexdigest()[:8]}"
+    return partial(
+        ChromaStore,
+        settings.chroma_path,
+        name,
+        dimension,
+        distance=database.distance_metric,
+        M=hnsw.M,
+        construction_ef=hnsw.construction_ef,
+        search_ef=hnsw.search_ef,
+    )
 
 
 # -- finding ---------------------------------------------------------------------------------------------------------
@@ -368,14 +411,25 @@ def _close(*parts: Any) -> None:
             part.close()
 
 
-def _evaluate(library: desk.Librarian, **given: Any) -> Mapping[str, object]:
-    from .evaluation.run import evaluate
+def _evaluate(
+    library: desk.Librarian,
+    *,
+    budget: Budget,
+    queries: str,
+    qrels: str,
+    modes: Sequence[str] = ("keyword", "semantic", "hybrid"),
+    product: str | None = None,
+) -> Mapping[str, object]:
+    """Judged questions through the desk, fifty results of one document each; shapes as `evaluation.as_dict`."""
+    from .evaluation.evaluate import as_dict, evaluate
+    from .evaluation.judgments import load
 
     def search(text: str, mode: str) -> Sequence[str]:
-        answer = library.search(text, mode=mode, max_results=50, max_per_document=1)
+        budget.check()
+        answer = library.search(text, mode=mode, max_results=50, max_per_document=1, product=product, budget=budget)
         return [result.file_path for result in answer.results]
 
-    return evaluate(search, **given)
+    return as_dict(evaluate(load(Path(queries), Path(qrels)), search, list(modes)))
 
 
 __all__ = ["Librarian", "Query", "build"]

@@ -140,3 +140,8 @@ def read_json(path: Path) -> dict[str, Any]:
             f"{path.name} can't be read ({error}).", hint="Delete its folder and fetch it again."
         ) from error
     return found if isinstance(found, dict) else {}
+
+
+def dimension_of(fingerprint: str) -> int:
+    """The dimension that an embedder's fingerprint (`name;backend;dimension;limit;build`) names."""
+    return int(fingerprint.split(";")[-3])

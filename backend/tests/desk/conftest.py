@@ -38,8 +38,14 @@ cart = Cart.load(cart_id)
 cart.checkout(retry_declined=True)
 ```
 """,
-    "shop/guides/returns.md": "# Returns\n\nGoods may be sent back within thirty days. Refunds go to the original card.\n",
-    "billing/invoices/numbering.md": "# Invoice numbers\n\nNumbers rise without gaps. The prefix is set by `invoice.prefix`.\n",
+    "shop/guides/returns.md": """# Returns
+
+Goods may be sent back within thirty days. Refunds go to the original card.
+""",
+    "billing/invoices/numbering.md": """# Invoice numbers
+
+Numbers rise without gaps. The prefix is set by `invoice.prefix`.
+""",
     "billing/invoices/dunning.txt": "Dunning\n=======\n\nReminders go out after fourteen days, then after thirty.\n",
     "billing/overview.md": "# Billing\n\nBilling turns orders into invoices and watches what is paid.\n",
     "mail/support/0001.eml": (

@@ -126,7 +126,7 @@ def test_nothing_outside_the_root_is_read(library: Librarian, path: str) -> None
 
 
 def test_an_unknown_document_or_section_names_the_nearest(library: Librarian) -> None:
-    with pytest.raises(NotFound, match="Nearest: 'shop/api/tokens.md'"):
+    with pytest.raises(NotFound, match=r"Nearest: 'shop/api/tokens.md'"):
         library.get_document("api/tokens.md")
     with pytest.raises(NotFound, match="Rotating a token"):
         library.get_document("shop/api/tokens.md", section="Rotating tokens")
