@@ -31,7 +31,7 @@ from .shelving.cache import LruCache
 from .shelving.catalog import SqliteCatalog
 from .shelving.indexer import FileIndexer, IndexerOptions
 from .shelving.lexical_index import TantivyIndex
-from .shelving.upkeep import Listeners, MakeWatcher, Upkeep
+from .shelving.upkeep import Listeners, Upkeep
 from .shelving.vectors.archive import SqliteVectorArchive
 from .shelving.vectors.child_store import ChildStore
 from .shelving.vectors.chroma import ChromaStore

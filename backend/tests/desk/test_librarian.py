@@ -221,7 +221,7 @@ def test_a_library_whose_root_vanishes_keeps_its_index_and_says_so(tmp_path: Pat
         library.refresh()
         assert library.status().status == "degraded"
         assert any(reason.startswith("root") for reason in library.status().reasons)
-        assert paths(library.search("word7")) == ["p/c/7.md"]
+        assert paths(library.search("word7"))[0] == "p/c/7.md"
         (tmp_path / "elsewhere").rename(tmp_path / "docs")
         library.refresh()
         assert library.status().status == "ready"

@@ -115,7 +115,7 @@ class ChromaStore:
             largest = opened.client.get_max_batch_size()
             for start in range(0, ids.size, largest):
                 span = slice(start, start + largest)
-                metadatas = [dict(kept[i]) or None for i in ids[span].tolist()] if kept is not None else None
+                metadatas = [_storable(kept[i]) for i in ids[span].tolist()] if kept is not None else None
                 opened.collection.upsert(
                     ids=[str(i) for i in ids[span].tolist()], embeddings=vectors[span], metadatas=metadatas
                 )
@@ -375,3 +375,8 @@ def collection_name(name: str) -> str:
         return name
     cleaned = re.sub(r"[^a-zA-Z0-9._-]+", "-", name).strip("._-")[:500]
     return cleaned if _NAME.fullmatch(cleaned) else f"librarian-{cleaned}".rstrip("-")
+
+
+def _storable(payload: Mapping[str, object]) -> dict[str, Any] | None:
+    """What Chroma takes as metadata: no empty lists, no nulls, and None rather than nothing at all."""
+    return {name: value for name, value in payload.items() if value is not None and value != []} or None
