@@ -32,6 +32,8 @@ _ATTRIBUTION = re.compile(
 _SIGNATURE = re.compile(r"^-- ?\n", re.M)
 _SIGNATURE_LINES = 12
 _SPACES = re.compile(r"\s+")
+_END_OF_HEADERS = re.compile(rb"\r?\n\r?\n|\r\r")
+_SPACED_NAME = re.compile(rb"^([!-9;-~]{2,60})[ \t]+:", re.M)
 _REPLY = re.compile(r"^(?:(?:re|aw|fwd?|wg|sv|antw|tr|rif)(?:\[\d+\])?\s*:\s*)+", re.I)
 
 
@@ -41,7 +43,7 @@ class EmailParser:
     extensions: tuple[str, ...] = (".eml",)
 
     def parse(self, source: SourceFile, data: bytes) -> Document:
-        message = email.message_from_bytes(data.lstrip(b"\r\n"), policy=email.policy.compat32)
+        message = email.message_from_bytes(_tidied(data), policy=email.policy.compat32)
         headers = _Headers(message)
         if not message.keys() or (b"\0" in data[:2000] and not headers.text("from")):
             raise SourceError(
@@ -73,6 +75,15 @@ class EmailParser:
             email=header,
             notes=("broken MIME",) if body.broken else (),
         )
+
+
+def _tidied(data: bytes) -> bytes:
+    """Without blank lines in front, and with names of headers right before their colons (RFC 5322, 4.5.8)."""
+    data = data.lstrip(b"\r\n")
+    end = _END_OF_HEADERS.search(data)
+    headers = data[: end.start()] if end else data
+    tidy = _SPACED_NAME.sub(rb"\1:", headers)
+    return tidy + data[len(headers) :]
 
 
 # -- headers -----------------------------------------------------------------------------------------------------------

@@ -112,7 +112,8 @@ def _wide(sample: bytes) -> str | None:
     if zeros[3] > 0.9 and zeros[2] > 0.9:
         candidates.append("utf-32-le")
     even, odd = usable[::2].count(0), usable[1::2].count(0)
-    candidates.append("utf-16-be" if even > odd else "utf-16-le")
+    if min(even, odd) * 10 <= max(even, odd):
+        candidates.append("utf-16-be" if even > odd else "utf-16-le")
     for encoding in candidates:
         try:
             text = usable.decode(encoding)

@@ -14,7 +14,7 @@ from .plain_text import plain
 SUMMARY_CHARACTERS = 300
 
 _WORD_BREAKS = re.compile(r"[-_.\s]+")
-_SENTENCE_END = re.compile(r"[.!?](?=[\"')\]]*\s)|[。！？]")
+_SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\betc)[.!?](?=[\"')\]]*\s)|[。！？]")
 _DATE_KEYS = ("updated", "lastmod", "last_modified", "date")
 
 #: By the file's name, its folders included; the first that matches holds.

@@ -14,21 +14,23 @@ _ANCHOR = re.compile(r"\s*\{:?\s*[#.][^{}]*\}\s*$")
 _IMAGE = re.compile(r"!\[([^\[\]]*)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\[\]]*\])?")
 _LINK = re.compile(r"\[([^\[\]]+)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\[\]]*\])")
 _ROLE = re.compile(r":[a-z][\w+.:-]*:(?=`)")
-_ROLE_TARGET = re.compile(r"^~?(.*?)\s*<[^<>]*>$")
+_NAMED_TARGET = re.compile(r"(?::[a-z][\w+.:-]*:`([^`<>]+?)\s*<[^<>`]*>`|`([^`<>]+?)\s*<[^<>`\s]*>`__?(?!\w))")
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,500}>|<!--.*?-->")
 _AUTOLINK = re.compile(r"<((?:https?|mailto):[^<>\s]*)>")
 _STRONG = re.compile(r"(\*\*|__|~~)(?=\S)(.+?)(?<=\S)\1")
 _EMPHASIS = re.compile(r"(?<![\w*])([*_])(?=[^\s*_])(.+?)(?<=[^\s*_])\1(?![\w*])")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _SPACES = re.compile(r"\s+")
+_MAX_CHARACTERS = 1_000
 
 
 def plain(text: str) -> str:
-    """The words of a piece of inline markup, on one line.
+    """The words of a piece of inline markup, on one line; of more than 1,000 characters only those are looked at.
 
     >>> plain("The `kubectl` **command** {#kubectl}")
     'The kubectl command'
     """
+    text = text[:_MAX_CHARACTERS]
     if _MARKUP.search(text):
         text = _without_markup(text)
     return _SPACES.sub(" ", text).strip()
@@ -49,12 +51,11 @@ def _without_markup(text: str) -> str:
 
     def keep(match: re.Match[str]) -> str:
         # Code is set aside, so that what looks like markup inside it stays.
-        inner = match.group(2).strip()
-        target = _ROLE_TARGET.match(inner) if "<" in inner else None
-        kept.append(target.group(1) if target and target.group(1) else inner)
+        kept.append(match.group(2).strip())
         return f"\x00{len(kept) - 1}\x00"
 
     if "`" in text:
+        text = _NAMED_TARGET.sub(lambda match: match.group(1) or match.group(2), text)
         text = _CODE.sub(keep, _ROLE.sub("", text))
     if "[" in text:
         text = _LINK.sub(r"\1", _IMAGE.sub(r"\1", text))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import stat
 import time
@@ -10,10 +11,12 @@ from bisect import bisect_right
 from dataclasses import replace
 
 from librarian.vocabulary.errors import SourceError
-from librarian.vocabulary.protocols import Analyzer, Chunker
+from librarian.vocabulary.protocols import Analyzer, Chunker, Parser
 from librarian.vocabulary.types import Chunk, Document, LexicalEntry, ReadResult, SourceFile
 
 from .parsers import PARSERS
+
+_log = logging.getLogger(__name__)
 
 _VERSION = "1"
 #: Characters of prose that the language is found by.
@@ -61,7 +64,7 @@ class FileReader:
                 reason="extension",
             )
         data = _bytes_of(source)
-        document = self._completed(parser.parse(source, data), data)
+        document = self._completed(_parsed(parser, source, data), data)
         chunks = self._chunker.chunk(document)
         entries = self._entries(document, chunks)
         return ReadResult(document, chunks, entries, (time.perf_counter() - begun) * 1000)
@@ -108,6 +111,21 @@ class FileReader:
                 )
             )
         return tuple(entries)
+
+
+def _parsed(parser: Parser, source: SourceFile, data: bytes) -> Document:
+    try:
+        return parser.parse(source, data)
+    except (SourceError, MemoryError):
+        raise
+    except Exception as error:
+        # A parser's bug on one strange file must not stop the library from being read; the traceback tells of it.
+        _log.exception("The parser of '%s' failed", source.file_path)
+        raise SourceError(
+            f"'{source.file_path}' made its parser fail: {type(error).__name__}: {error}.",
+            hint="The log holds the traceback; please report it with the file.",
+            reason="parser",
+        ) from error
 
 
 def extension_of(file_path: str) -> str:

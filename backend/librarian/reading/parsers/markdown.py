@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from librarian.vocabulary.types import Block, Document, Excluded, Link, SourceFile
 
@@ -14,9 +14,10 @@ from ..metadata import doc_type_of, modified_of, summary_of, tags_of, title_of
 from ..plain_text import plain
 from .markdown_blocks import BlockScanner
 
-_COMMENT = re.compile(r"<!--.*?-->", re.S)
-_SHORTCODE = re.compile(r"\{\{([<%])(?!\s*/\*)(.{0,4000}?)[>%]\}\}", re.S)
-_COMMENT_SHORTCODE = re.compile(r"\{\{[<%]\s*comment\s*[>%]\}\}.*?\{\{[<%]\s*/\s*comment\s*[>%]\}\}", re.S)
+_SHORTCODE = re.compile(r"\{\{([<%])(?!\s*/\*)")
+_COMMENT_OPENING = re.compile(r"\{\{[<%]\s*comment\s*[>%]\}\}")
+_COMMENT_CLOSING = re.compile(r"\{\{[<%]\s*/\s*comment\s*[>%]\}\}")
+_MAX_SHORTCODE = 4_000  #: characters
 #: Arguments of a shortcode that a reader sees; they stay in the index.
 _SHOWN = re.compile(r"(?:\b(?:text|title|caption|alt|name)\s*=\s*|(?<![=\w\"])(?<!=\s))\"([^\"]*[^\W\d_][^\"]*)\"")
 _NAME_OF_CODE = re.compile(
@@ -95,20 +96,20 @@ def _excluded(text: str, start: int, fences: Sequence[Block], *, mdx: bool) -> l
     """Comments, shortcodes and MDX statements outside fences; sorted, without overlap."""
     found: list[tuple[int, int, str]] = []
     inside = _Inside(fences)
-    if "<!--" in text:
-        for match in _COMMENT.finditer(text, start):
-            if text[match.start() - 1 : match.start()] != "`":
-                found.append((match.start(), match.end(), "comment"))
+    found += _comments(text, start)
     if "{{<" in text or "{{%" in text:
-        found += [(match.start(), match.end(), "comment") for match in _COMMENT_SHORTCODE.finditer(text, start)]
-        for match in _SHORTCODE.finditer(text, start):
-            found += _markup_of(match)
+        found += _comment_shortcodes(text, start)
+        for opening in _SHORTCODE.finditer(text, start):
+            closing = f"{opening.group(1).replace('<', '>')}}}}}"
+            end = text.find(closing, opening.end(), opening.end() + _MAX_SHORTCODE)
+            if end >= 0:
+                found += _markup_of(text, opening.start(), end + len(closing))
     if "import " in text:
         found += [(match.start(), match.end(), "shortcode") for match in _MDX_STATEMENT.finditer(text, start)]
     if mdx:
         for pattern in (_MDX_EXPORT, _JSX_LINE):
             found += [(match.start(), match.end(), "shortcode") for match in pattern.finditer(text, start)]
-    found.sort()
+    found.sort(key=lambda span: (span[0], -span[1]))
     spans: list[Excluded] = []
     reached = start
     for first, last, reason in found:
@@ -118,17 +119,32 @@ def _excluded(text: str, start: int, fences: Sequence[Block], *, mdx: bool) -> l
     return spans
 
 
-def _markup_of(shortcode: re.Match[str]) -> list[tuple[int, int, str]]:
+def _comments(text: str, start: int) -> Iterator[tuple[int, int, str]]:
+    while (begin := text.find("<!--", start)) >= 0:
+        end = text.find("-->", begin + 4)
+        if end < 0:
+            return
+        start = end + 3
+        if text[begin - 1 : begin] != "`":
+            yield begin, start, "comment"
+
+
+def _comment_shortcodes(text: str, start: int) -> Iterator[tuple[int, int, str]]:
+    while opening := _COMMENT_OPENING.search(text, start):
+        closing = _COMMENT_CLOSING.search(text, opening.end())
+        if closing is None:
+            return
+        start = closing.end()
+        yield opening.start(), start, "comment"
+
+
+def _markup_of(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
     """The parts of a shortcode that no reader sees; the words that it shows stay."""
-    spans: list[tuple[int, int, str]] = []
-    reached = shortcode.start()
-    if _NAME_OF_CODE.match(shortcode.group(2)):
-        for shown in _SHOWN.finditer(shortcode.group(0)):
-            first = shortcode.start() + shown.start(1)
-            spans.append((reached, first, "shortcode"))
-            reached = shortcode.start() + shown.end(1)
-    spans.append((reached, shortcode.end(), "shortcode"))
-    return spans
+    if _NAME_OF_CODE.match(text, start + 3, end):
+        for shown in _SHOWN.finditer(text, start, end):
+            yield start, shown.start(1), "shortcode"
+            start = shown.end(1)
+    yield start, end, "shortcode"
 
 
 def _links(text: str, start: int, fences: Sequence[Block]) -> list[Link]:

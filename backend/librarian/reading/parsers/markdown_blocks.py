@@ -20,6 +20,7 @@ BlockKind = Literal["heading", "paragraph", "list", "table", "fence", "quote", "
 #: First characters of lines that may be more than text.
 _SPECIAL = frozenset("#`~=-|>*+_<:0123456789")
 _TAB = 4
+_MAX_DEPTH = 64  #: of lists in lists; deeper ones are text
 
 _ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _FENCE = re.compile(r"(`{3,})[^`\n]*$|(~{3,})[^\n]*$")
@@ -59,6 +60,7 @@ class BlockScanner:
         self._previous = 0  # start of the previous line
         self._previous_opens_item = False
         self._counted_to = 0
+        self._unclosed: set[str] = set()  # ends of HTML that the rest of the text doesn't hold
         self._line = 1
 
     def scan(self) -> BlockScanner:
@@ -270,7 +272,7 @@ class BlockScanner:
         if interrupts and (empty or match.group(1) not in (None, "1")):
             return False
         self._leave_items(column)
-        if self._items and column - self._items[-1] >= _TAB:
+        if len(self._items) >= _MAX_DEPTH or (self._items and column - self._items[-1] >= _TAB):
             return False
         spaces = self._column(match.start(2), match.end(2)) if not empty else 1
         marker = match.start(2) - first
@@ -285,7 +287,7 @@ class BlockScanner:
         if char in "`~" and char and self._fence(position, rest, end, content, content):
             return True
         while char in "-*+0123456789" and char and (inner := _ITEM.match(self._text, rest, end)):
-            if _RULE.match(self._text, rest, end) or inner.end() == end:
+            if _RULE.match(self._text, rest, end) or inner.end() == end or len(self._items) >= _MAX_DEPTH:
                 break
             self._items.append(self._items[-1] + inner.end() - rest)
             rest = inner.end()
@@ -306,8 +308,10 @@ class BlockScanner:
         ):
             return False
         if closing:
-            found = text.find(closing, first)
-            if found >= 0:
+            found = -1 if closing in self._unclosed else text.find(closing, first)
+            if found < 0:
+                self._unclosed.add(closing)
+            else:
                 stop = text.find("\n", found)
                 end = len(text) if stop < 0 else stop
                 self._position = end + 1

@@ -1,0 +1,223 @@
+"""Markdown: structure as markdown-it sees it, front matter, shortcodes and comments left out, links, clean headings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from librarian.reading.front_matter import read_front_matter
+from librarian.reading.parsers.markdown_blocks import BlockScanner
+
+from .conftest import Parse
+
+_ORACLE = MarkdownIt("commonmark", {"html": True}).enable("table")
+
+
+def _expected(text: str) -> dict[str, set[tuple[int, int]]]:
+    """(line, level) of headings, fences and tables outside quotes, as markdown-it finds them."""
+    found: dict[str, set[tuple[int, int]]] = {"heading": set(), "fence": set(), "table": set()}
+    quotes = 0
+    for token in _ORACLE.parse(text):
+        quotes += (token.type == "blockquote_open") - (token.type == "blockquote_close")
+        kind = token.type.removesuffix("_open")
+        if not quotes and kind in found and token.map:
+            found[kind].add((token.map[0] + 1, int(token.tag[1]) if kind == "heading" else 0))
+    return found
+
+
+def _seen(text: str, start: int = 0) -> dict[str, set[tuple[int, int]]]:
+    scanner = BlockScanner(text, start).scan()
+    found: dict[str, set[tuple[int, int]]] = {"heading": {(head.line, head.level) for head in scanner.headings}}
+    for kind in ("fence", "table"):
+        lines = (text.count("\n", 0, block.start) + 1 for block in scanner.blocks if block.kind == kind)
+        found[kind] = {(line, 0) for line in lines}
+    return found
+
+
+def test_headings_fences_and_tables_of_real_pages_are_those_of_markdown_it(real_data: Callable[[str], Path]) -> None:
+    pages = sorted(real_data("docs").rglob("*.md"))[::12]
+    assert len(pages) > 100
+    for page in pages:
+        text = page.read_text(encoding="utf-8").replace("\r\n", "\n")
+        start = read_front_matter(text).end
+        blanked = "\n" * text.count("\n", 0, start) + text[start:]
+        assert _seen(text, start) == _expected(blanked), page
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# a\n## b ##\n### c #d\n####### e\n#f\n\\# g\n    # h\n   # i\n#\n",
+        "one\ntwo\n===\nthree\n---\n\n---\n\n- four\n---\n> five\n---\n",
+        "```\n# no\n~~~\n```\n# yes\n~~~~ py\n~~~\n# no\n~~~~~\n# yes\n",
+        "````\n```\n# no\n````\n# yes\n```unclosed\n# no\n",
+        "- item\n\n  ```\n  # no\n  ```\n- two\n  ```\n  open\nafter\n# yes\n",
+        "1. one\n   # inside\n2. ## also\n\n# out\n",
+        "| a | b |\n|---|---|\n| 1 | 2 |\nno pipe\n\n| a |\n|---|---|\n",
+        "words\n| a | b |\n| :-- | --: |\n| `x\\|y` | 2 |\n# head\n",
+        "<div>\n# no\n</div>\n\n# yes\n<!-- a\n# no\n\n# no -->\n# yes\n",
+        "<pre>\n\n# no\n\n</pre>\n# yes\n\n<b>x</b>\n# yes\n",
+        "> # quoted\n> ```\n> code\n> ```\n\n# yes\n",
+        "a `b\n# c` d\n- - - deep\n* * *\n# e\n1) x\n12345. y\n",
+        "* a\n\n      code\n\n  # b\n\n    * c\n\n      | x | y |\n      |---|---|\n      | 1 | 2 |\n",
+        "\t# tab\n\ntext\n\t# lazy\n-\t# item\n",
+    ],
+)
+def test_structure_agrees_with_markdown_it_where_it_is_tricky(text: str) -> None:
+    assert _seen(text) == _expected(text)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.text(alphabet="#`~-=>|*_ \n\ta1.<!{%}[]():\\", max_size=30), max_size=12).map("\n".join))
+def test_blocks_are_in_order_and_never_overlap_whatever_the_text(text: str) -> None:
+    scanner = BlockScanner(text).scan()
+    reached = 0
+    for block in scanner.blocks:
+        assert reached <= block.start < block.end <= len(text)
+        reached = block.end
+    for heading in scanner.headings:
+        assert text.count("\n", 0, heading.start) + 1 == heading.line
+
+
+def test_a_page_keeps_its_text_and_gives_up_its_front_matter(parse: Parse) -> None:
+    text = (
+        "---\ntitle: Single sign-on\ntags: [auth, sso]\nlastmod: 2026-03-01T12:00:00+02:00\nweight: 3\n---\n"
+        "# Overview\n\nSign in once. Use it everywhere.\n\n```sh\n# not a heading\n```\n\n"
+        "| a | b |\n|---|---|\n| 1 | 2 |\n"
+    )
+    doc = parse(text)
+    assert doc.text == text
+    assert (doc.title, doc.title_in_text, doc.tags) == ("Single sign-on", True, ("auth", "sso"))
+    assert doc.last_modified == "2026-03-01T10:00:00Z"
+    assert doc.front_matter["weight"] == 3
+    assert [(head.level, head.text, head.line) for head in doc.headings] == [(1, "Overview", 7)]
+    assert [block.kind for block in doc.blocks] == ["heading", "paragraph", "fence", "table"]
+    fence, table = doc.blocks[2], doc.blocks[3]
+    assert text[fence.start : fence.header_end] == "```sh"
+    assert text[table.start : table.header_end] == "| a | b |\n|---|---|"
+    assert [(span.start, span.reason) for span in doc.excluded] == [(0, "front_matter")]
+    assert doc.summary == "Sign in once. Use it everywhere."
+    assert doc.file_type == ".md"
+
+
+@pytest.mark.parametrize(
+    ("tags", "expected"),
+    [("a, b ,a", ("a", "b")), ("[a, 2, true]", ("a", "2", "True")), ("", ()), ("{x: 1}", ("x",)), ("7", ("7",))],
+)
+def test_tags_are_a_list_or_comma_separated(parse: Parse, tags: str, expected: tuple[str, ...]) -> None:
+    assert parse(f"---\ntags: {tags}\n---\ntext\n").tags == expected
+
+
+def test_broken_front_matter_is_said_and_left_out(parse: Parse) -> None:
+    doc = parse('---\ntitle: "open\nx: [1\n---\n# Real\n\nWords.\n')
+    assert doc.title == "Real"
+    assert doc.excluded[0].reason == "front_matter"
+    assert "front matter" in doc.notes[0]
+
+
+def test_toml_front_matter_is_read(parse: Parse) -> None:
+    doc = parse('+++\ntitle = "Hugo page"\ndate = 2026-01-02\n+++\nWords.\n')
+    assert (doc.title, doc.last_modified) == ("Hugo page", "2026-01-02T00:00:00Z")
+
+
+def test_rules_around_prose_are_not_front_matter(parse: Parse) -> None:
+    for text in ("---\nJust prose here.\n---\nMore.\n", "---\nnever closed\n", "---\n- a\n---\nx\n", "+++\nbroken =\n"):
+        assert not parse(text).front_matter
+    assert parse("---\nJust prose: [here.\n---\nMore.\n").notes == ()
+
+
+def test_a_page_of_front_matter_alone_is_found_by_it(parse: Parse) -> None:
+    doc = parse("---\ntitle: Tasks\ndescription: What you can do.\n---\n\n")
+    assert doc.excluded == ()
+    assert doc.summary == "What you can do."
+    assert doc.blocks[0].end > 20
+
+
+def test_shortcodes_comments_and_imports_are_left_out_but_words_that_they_show_stay(parse: Parse) -> None:
+    text = (
+        'import Tabs from "@theme/Tabs";\n\nA {{< glossary_tooltip text="pod" term_id="pod" >}} runs. <!-- why? -->\n\n'
+        "{{% note %}}\nKept.\n{{% /note %}}\n\n{{< comment >}}\nGone.\n{{< /comment >}}\n\n"
+        "```\n{{< kept >}} <!-- kept -->\n```\n"
+    )
+    doc = parse(text)
+    visible = "".join(
+        char for place, char in enumerate(text) if not any(s.start <= place < s.end for s in doc.excluded)
+    )
+    assert visible.split() == ["A", "pod", "runs.", "Kept.", "```", "{{<", "kept", ">}}", "<!--", "kept", "-->", "```"]
+    assert {span.reason for span in doc.excluded} == {"shortcode", "comment"}
+
+
+def test_mdx_leaves_out_exports_and_lines_of_components(parse: Parse) -> None:
+    doc = parse("export const a = 1;\n\n<Tabs values={x}>\n\nWords.\n\n</Tabs>\n", "a/b/page.mdx")
+    assert [doc.text[span.start : span.end].split()[0] for span in doc.excluded] == ["export", "<Tabs", "</Tabs>"]
+
+
+def test_links_carry_what_a_reader_sees_and_where_they_lead(parse: Parse) -> None:
+    text = (
+        "See [the **guide**](../guide.md#start) and [spec](<a b.md> 'Title'), ![no](x.png), [ref][r], [short][].\n\n"
+        "```\n[no](no.md)\n```\n\n[r]: https://example.org/r\n[short]: s.md\n[a [nested] one](n_(x).md)\n"
+    )
+    doc = parse(text)
+    assert [(link.text, link.target) for link in doc.links] == [
+        ("the guide", "../guide.md#start"), ("spec", "a b.md"), ("ref", "https://example.org/r"), ("short", "s.md"),
+        ("a [nested] one", "n_(x).md"),
+    ]  # fmt: skip
+    assert all(text[link.start] == "[" for link in doc.links)
+
+
+@pytest.mark.parametrize(
+    ("markup", "words"),
+    [
+        ("The `kubectl` **command** {#kubectl}", "The kubectl command"),
+        ("[Link](x.md) to _it_ and snake_case_name", "Link to it and snake_case_name"),
+        ('{{% heading "whatsnext" %}}', "whatsnext"),
+        ('<a name="x"></a>Title &amp; more \\# end', "Title & more # end"),
+        ("`List<T>` and `a*b*c`", "List<T> and a*b*c"),
+        ("![logo](l.png) Name ~~old~~ ***new***", "logo Name old new"),
+        ("Using :doc:`the guide <g>` with ``code``", "Using the guide with code"),
+        ("2 * 3 * 4 and <https://a.b>", "2 * 3 * 4 and https://a.b"),
+        ("Permissions { #permissions }", "Permissions"),
+    ],
+)
+def test_headings_are_plain_words(parse: Parse, markup: str, words: str) -> None:
+    assert parse(f"# {markup}\n").headings[0].text == words
+
+
+def test_a_title_is_taken_from_the_best_place_there_is(parse: Parse) -> None:
+    assert parse("## Second\n\n# First\n").title == "First"
+    assert parse("## Second\n").title == "Second"
+    doc = parse("no heading", "acme/auth/single-sign_on.md")
+    assert (doc.title, doc.title_in_text) == ("Single sign on", False)
+    assert parse("x", "acme/auth/_index.md").title == "Auth"
+    assert parse("x", "acme/auth/README.md").title == "Auth README"
+    assert parse("---\ntitle: true\n---\n# H\n").title == "H"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 50_000,
+        "<!--" * 20_000,
+        "{{<" * 20_000,
+        "`" * 50_000,
+        "](" * 30_000,
+        "*_" * 30_000,
+        "[a](" * 20_000,
+        "[[a]" * 20_000,
+        "<!--\n" * 20_000,
+        "|" * 50_000,
+        "{{< comment >}}" * 9_000,
+        "- " * 90_000 + "\n- a\n# b\n" * 9_000,
+    ],
+)
+def test_hostile_repetition_takes_linear_time(parse: Parse, text: str) -> None:
+    started = time.process_time()
+    parse(text)
+    parse("# " + text[:5000])
+    assert time.process_time() - started < 5

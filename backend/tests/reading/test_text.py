@@ -1,0 +1,163 @@
+"""Plain text and reStructuredText: underlined titles, code, tables, lists, what is left out, encodings and binaries."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from librarian.reading.encoding import decode
+from librarian.reading.parsers.text_blocks import TextScanner
+from librarian.vocabulary.errors import SourceError
+
+from .conftest import Parse
+
+RST = """\
+.. _label:
+
+=====
+Title
+=====
+
+Words first::
+
+    literal = 1
+
+    # more
+
+Section
+-------
+
+.. note::
+   A note.
+
+.. code-block:: python
+
+   x = 1
+
+- one
+- two
+
+  deeper
+
+.. a comment
+   that goes on
+
+=====  =====
+a      b
+=====  =====
+1      2
+=====  =====
+
++---+---+
+| a | b |
++===+===+
+| 1 | 2 |
++---+---+
+
+See `the site <https://a.b>`_ and :doc:`the page <page>`.
+
+Sub
+~~~
+"""
+
+
+def test_a_restructured_page_shows_its_structure(parse: Parse) -> None:
+    doc = parse(RST, "a/b/page.rst.txt")
+    assert [(head.level, head.text, head.line) for head in doc.headings] == [
+        (1, "Title", 3), (2, "Section", 13), (3, "Sub", RST.split("\n").index("Sub") + 1),
+    ]  # fmt: skip
+    kinds = [(block.kind, doc.text[block.start : block.end].split("\n")[0]) for block in doc.blocks]
+    assert ("fence", "    literal = 1") in kinds
+    assert ("fence", ".. code-block:: python") in kinds
+    assert ("list", "- one") in kinds
+    tables = [block for block in doc.blocks if block.kind == "table"]
+    assert [doc.text[table.start : table.header_end].count("\n") for table in tables] == [2, 2]
+    assert [doc.text[span.start : span.end].split("\n")[0] for span in doc.excluded] == [".. _label:", ".. a comment"]
+    assert [(link.text, link.target) for link in doc.links] == [("the site", "https://a.b"), ("the page", "page")]
+    assert (doc.title, doc.file_type) == ("Title", ".txt")
+
+
+def test_plain_text_needs_no_structure(parse: Parse) -> None:
+    doc = parse("Just a line.\nAnd another...\n...\n\n-- \nJoe\n----\n", "a/b/some-notes_v2.txt")
+    assert (doc.title, doc.title_in_text) == ("Some notes v2", False)
+    assert doc.headings == () or doc.headings[0].text == "Joe"
+
+
+def test_titles_underlined_too_briefly_are_text(parse: Parse) -> None:
+    assert parse("A very long line of ordinary words in a paragraph\n---\n", "a/b/c.txt").headings == ()
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.text(alphabet="=-~.:+| \ta1*_\n", max_size=20), max_size=15).map("\n".join), st.booleans())
+def test_text_blocks_are_in_order_and_never_overlap(text: str, directives: bool) -> None:
+    scanner = TextScanner(text, directives=directives).scan()
+    reached = 0
+    for block in scanner.blocks:
+        assert reached <= block.start < block.end <= len(text)
+        reached = block.end
+    for heading in scanner.headings:
+        assert text.count("\n", 0, heading.start) + 1 == heading.line
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be"])
+def test_unicode_encodings_are_recognised_with_and_without_marks(encoding: str) -> None:
+    text = "Plain words, ümläute and 漢字.\nSecond line.\n" * 5
+    found = decode(text.replace("\n", "\r\n").encode(encoding), "f")
+    assert found.text == text
+    assert found.confidence >= 0.9
+
+
+#: What each file of charset-normalizer's samples is encoded in, by its own documentation.
+LEGACY = {
+    "sample-arabic-1.txt": "cp1256", "sample-french-1.txt": "cp1252", "sample-chinese.txt": "big5",
+    "sample-greek.txt": "cp1253", "sample-greek-2.txt": "cp1253", "sample-hebrew-2.txt": "cp1255",
+    "sample-hebrew-3.txt": "cp1255", "sample-korean.txt": "cp949", "sample-turkish.txt": "cp1254",
+    "sample-russian.txt": "mac_cyrillic",
+}  # fmt: skip
+
+
+def test_real_files_in_legacy_encodings_are_read_right(real_data: Callable[[str], Path]) -> None:
+    folder = real_data("files") / "encodings" / "charset_normalizer"
+    for name, encoding in LEGACY.items():
+        data = (folder / name).read_bytes()
+        expected = data.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
+        assert decode(data, name).text == expected, name
+
+
+def test_a_few_damaged_bytes_do_not_make_utf_8_a_legacy_encoding() -> None:
+    found = decode(("Grüße aus Köln. " * 20).encode() + b"\xff end", "f")
+    assert found.encoding == "utf-8"
+    assert found.text.startswith("Grüße aus Köln.")
+    assert 0.9 < found.confidence < 1
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"\x7fELF\x02\x01", b"PK\x03\x04rest", b"%PDF-1.7", b"\x89PNG\r\n\x1a\n", bytes(range(256)) * 4, b"\1\2\3\4" * 50,
+     b"abc\0\0def\0ghi\xff" * 9],
+)  # fmt: skip
+def test_binary_data_is_refused_by_name(data: bytes, parse: Parse) -> None:
+    with pytest.raises(SourceError) as caught:
+        parse(data, "a/b/c.txt")
+    assert caught.value.reason == "binary"
+    assert "a/b/c.txt" in str(caught.value)
+
+
+def test_marks_and_newlines_go_and_nothing_else() -> None:
+    assert decode(codecs.BOM_UTF8 + b"a\r\nb\rc\n\x0c\td ", "f").text == "a\nb\nc\n\x0c\td "
+    assert decode(b"", "f").text == ""
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.binary(max_size=300))
+def test_any_bytes_are_text_or_refused(data: bytes) -> None:
+    with contextlib.suppress(SourceError):
+        found = decode(data, "f")
+        assert "\r" not in found.text
+        assert 0 <= found.confidence <= 1
