@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +21,7 @@ from librarian.shelving.lexical_index import TantivyIndex
 from librarian.shelving.vectors.archive import SqliteVectorArchive
 from librarian.shelving.vectors.exact import ExactStore
 from librarian.vocabulary.protocols import Embedder, Reader
-from librarian.vocabulary.types import Filters, IndexReport
+from librarian.vocabulary.types import Filters, IndexReport, ReadResult, SourceFile
 from tests.models.fakes import FakeEmbedder
 
 INLINE = IndexerOptions(processes=0, embedding_processes=0)
@@ -155,3 +157,19 @@ def renamed(embedder: FakeEmbedder, name: str) -> FakeEmbedder:
     other = FakeEmbedder(embedder.spec.dimension, embedder.spec.max_tokens, name)
     other.spec = replace(other.spec, name=name)
     return other
+
+
+class Trap:
+    """A reader that hangs and crashes on some files; picklable, for children."""
+
+    fingerprint = "trap"
+
+    def __init__(self, inner: Reader) -> None:
+        self.inner = inner
+
+    def read(self, source: SourceFile) -> ReadResult:
+        if "hangs" in source.file_path:
+            threading.Event().wait()
+        if "crashes" in source.file_path:
+            os._exit(9)
+        return self.inner.read(source)

@@ -1,0 +1,185 @@
+"""What the indexer promises while it runs in the background, with real children where it matters.
+
+* It indexes at start, then embeds, then follows the watcher; `wait_until_ready` waits for just that.
+* News go before embedding; a failed model is tried again and doesn't stop the text.
+* A hanging or crashing file is listed and the others are found.
+* `stop` leaves no thread and no child, whenever it comes.
+"""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from librarian.shelving.indexer import IndexerOptions
+from librarian.shelving.watcher import FileWatcher
+from librarian.vocabulary.errors import Unavailable
+from tests.models.fakes import FakeEmbedder
+from tests.shelving.library import Library, Trap
+
+PATIENCE_S = 60.0
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    made = Library(tmp_path)
+    for number, animals in enumerate(("wombats", "lemurs", "badgers", "otters")):
+        made.write(f"ray/core/{number}.md", f"# Number {number}\n\nA passage about {animals}.\n")
+    threads = set(threading.enumerate())
+    yield made
+    made.close()
+    assert set(threading.enumerate()) <= threads
+    assert multiprocessing.active_children() == []
+
+
+def test_it_indexes_embeds_and_follows_the_watcher(library: Library) -> None:
+    with FileWatcher(library.root, library.indexer.changed, debounce_ms=20), library.indexer as indexer:
+        indexer.start()
+        indexer.start()
+        assert indexer.wait_until_ready(PATIENCE_S)
+        assert indexer.state() == "ready"
+        assert indexer.last_report.added == 4
+        assert indexer.last_indexed_at == library.now
+        library.assert_whole()
+        library.write("ray/core/0.md", "# Number 0\n\nNow about ocelots.\n")
+        wait_for(lambda: library.find("ocelots") == {"ray/core/0.md"})
+        assert library.find("wombats") == set()
+        (library.root / "ray").rename(library.root / "sun")
+        wait_for(lambda: all(path.startswith("sun/") for path in library.documents()))
+        shutil.rmtree(library.root / "sun")
+        wait_for(lambda: library.documents() == set())
+        assert indexer.wait_until_ready(PATIENCE_S)
+        library.assert_whole()
+    assert indexer.progress().phase == "idle"
+
+
+def test_children_read_and_embed(library: Library) -> None:
+    library.options = IndexerOptions(processes=2, embedding_processes=1, file_timeout_s=2)
+    library.make = FakeEmbedder
+    library.reader = Trap(library.reader)
+    for number in range(100):
+        library.write(f"ray/core/{number}.md", f"# Number {number}\n\nA passage about animal{number}.\n")
+    library.write("ray/core/hangs.md", "# Hangs\n")
+    library.write("ray/core/crashes.md", "# Crashes\n")
+    library.reopen()
+    library.indexer.start()
+    assert library.indexer.wait_until_ready(PATIENCE_S)
+    assert {(f.file_path, f.reason) for f in library.indexer.last_report.failed} == {
+        ("ray/core/hangs.md", "timeout"),
+        ("ray/core/crashes.md", "crash"),
+    }
+    (library.root / "ray/core/hangs.md").unlink()
+    (library.root / "ray/core/crashes.md").unlink()
+    library.indexer.look_at_everything()
+    assert library.indexer.wait_until_ready(PATIENCE_S)
+    library.assert_whole()
+
+
+def test_children_without_work_end_and_come_back(library: Library) -> None:
+    library.options = IndexerOptions(processes=1, embedding_processes=1, idle_s=0.05)
+    library.make = FakeEmbedder
+    indexer = library.reopen()
+    indexer.start()
+    assert indexer.wait_until_ready(PATIENCE_S)
+    wait_for(lambda: not multiprocessing.active_children())
+    indexer.changed(frozenset({str(library.write("ray/core/0.md", "# Number 0\n\nNow about ocelots.\n"))}))
+    assert indexer.wait_until_ready(PATIENCE_S)
+    library.assert_whole()
+
+
+def test_everything_is_looked_at_from_time_to_time(library: Library) -> None:
+    library.options = IndexerOptions(processes=0, embedding_processes=0, reconcile_s=0.05, idle_s=0.05)
+    indexer = library.reopen()
+    indexer.start()
+    assert indexer.wait_until_ready(PATIENCE_S)
+    library.write("ray/core/unseen.md", "# Unseen\n\nabout axolotls\n")
+    wait_for(lambda: library.find("axolotls") == {"ray/core/unseen.md"})
+
+
+def test_a_model_that_fails_is_said_and_tried_again(library: Library) -> None:
+    library.embedder.fail = Unavailable("The model isn't there.", hint="Fetch it.")
+    indexer = library.indexer
+    indexer.start()
+    assert indexer.wait_until_ready(PATIENCE_S)
+    assert indexer.state() == "degraded"
+    assert "Fetch it" in indexer.problem()
+    assert library.find("badgers")
+    library.embedder.fail = None
+    indexer.retry()
+    assert indexer.wait_until_ready(PATIENCE_S)
+    assert indexer.state() == "ready"
+    library.assert_whole()
+
+
+def test_an_unexpected_error_is_said_and_the_next_look_repairs(library: Library) -> None:
+    library.fault_at = "lexical commit"
+    broken = library.indexer._writer._fault
+
+    def fail(step: str) -> None:
+        if step == library.fault_at:
+            raise OSError("disk full")
+        broken(step)
+
+    library.indexer._writer._fault = fail
+    library.indexer.start()
+    assert library.indexer.wait_until_ready(PATIENCE_S)
+    assert "disk full" in library.indexer.problem()
+    assert library.indexer.state() == "degraded"
+    library.fault_at = ""
+    library.indexer.look_at_everything()
+    wait_for(lambda: library.indexer.problem() == "")
+    assert library.indexer.wait_until_ready(PATIENCE_S)
+    library.assert_whole()
+
+
+def test_news_go_before_embedding(library: Library) -> None:
+    under_way, go_on = threading.Event(), threading.Event()
+
+    class Slow(FakeEmbedder):
+        def embed_passages(self, texts: list[str]) -> object:  # type: ignore[override]
+            under_way.set()
+            go_on.wait(PATIENCE_S)
+            return super().embed_passages(texts)
+
+    library.embedder = Slow()
+    library.indexer.start()
+    assert under_way.wait(PATIENCE_S)
+    assert library.indexer.progress().phase == "embedding"
+    assert library.indexer.state() == "indexing"
+    library.indexer.changed(frozenset({str(library.write("ray/core/0.md", "# Zero\n\nabout ocelots\n"))}))
+    wait_for(lambda: library.find("ocelots") == {"ray/core/0.md"})
+    go_on.set()
+    assert library.indexer.wait_until_ready(PATIENCE_S)
+    library.assert_whole()
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_stopped_in_the_middle_it_goes_on_at_the_next_start(library: Library, processes: int) -> None:
+    for number in range(300):
+        library.write(f"ray/many/{number}.md", f"# Number {number}\n\nA passage about animal{number}.\n")
+    library.options = IndexerOptions(processes=processes, embedding_processes=processes)
+    library.make = functools.partial(FakeEmbedder)
+    indexer = library.reopen()
+    indexer.start()
+    wait_for(lambda: bool(library.generations))
+    indexer.stop()
+    indexer.stop()
+    with library.catalog.read() as reader:
+        assert 64 <= reader.count().documents <= 304
+    indexer.start()
+    assert indexer.wait_until_ready(PATIENCE_S)
+    library.assert_whole()
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.01)
