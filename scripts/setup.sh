@@ -16,7 +16,7 @@ find_python() {
             return 0
         fi
     done
-    for name in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[1-9]*/bin/python3 /opt/homebrew/bin/python3 /usr/local/bin/python3; do
+    for name in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[1-9]*/bin/python3; do
         if [ -x "$name" ] && usable "$name"; then
             printf '%s\n' "$name"
             return 0
