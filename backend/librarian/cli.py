@@ -13,7 +13,6 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from importlib import import_module
 
 from librarian.vocabulary.errors import CallerError, LibrarianError, NotFound, SourceError
 
@@ -33,7 +32,9 @@ def run(arguments: Sequence[str]) -> int:
     """Does what the command line says and returns its exit code. Errors go to stderr; with `--json` to stdout too."""
     try:
         if arguments[:1] == ["stdio"] and not {"--help", "-h"} & set(arguments):
-            return int(import_module("librarian.keeper.relay").main(list(arguments[1:])))
+            from librarian.keeper.relay import main as relay
+
+            return relay(list(arguments[1:]))
         from librarian.terminal.commands import app
 
         app(args=list(arguments), prog_name="librarian")

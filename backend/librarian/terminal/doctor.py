@@ -8,7 +8,6 @@ import socket
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -68,7 +67,9 @@ def _model(settings: Settings) -> Finding:
         return Finding("model", "note", "embeddings are off: keyword search only", "Set embeddings.enabled to true.")
     if settings.embeddings.provider != "local":
         return Finding("model", "ok", f"{name} by {settings.embeddings.provider}")
-    folder = import_module("librarian.models.store").ModelStore().locate(name)
+    from librarian.models.store import ModelStore
+
+    folder = ModelStore().locate(name)
     if folder is None:
         return Finding("model", "wrong", f"{name} isn't installed", f"Run librarian models fetch {name}.")
     return Finding("model", "ok", f"{name} in {folder}")

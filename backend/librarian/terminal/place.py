@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,15 +32,19 @@ class Place:
     def ask(
         self, verb: str, *, on_progress: OnProgress | None = None, timeout: float | None = None, **given: Any
     ) -> Any:
-        """A verb's answer by the index's keeper, which is started where there is none. None isn't passed on."""
-        client = import_module("librarian.keeper.client")
-        arguments = {name: value for name, value in given.items() if value is not None}
+        """A verb's answer by the index's keeper, which is started where there is none. None isn't passed on.
+
+        Neither settings nor arrays are loaded for this: what a short command costs is its start.
+        """
+        from librarian.keeper import client, where
+
+        found = where.find(config=self.config, root=self.root, index=self.index)
         return client.call(
-            self.index or self.settings().index.path,
+            found.index,
             verb,
-            arguments,
-            config=self.config,
-            root=self.root,
+            {name: value for name, value in given.items() if value is not None},
+            config=found.config,
+            root=found.root if self.root else None,
             on_progress=on_progress,
             timeout=timeout,
         )

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,9 @@ from . import rendering
 from .options import Config, Index, Json, Root
 from .page import Page, write_json
 from .place import OnProgress, Place
+
+if TYPE_CHECKING:
+    from librarian.models.store import ModelStore
 
 UNREADABLE, SETUP = 3, 78
 
@@ -67,7 +70,9 @@ def stdio(root: Root = None, index: Index = None, config: Config = None) -> None
     """Connect an MCP host's stdin and stdout to the library. For hosts; see `librarian connect`."""
     options = (("--root", root), ("--index", index), ("--config", config))
     arguments = [text for option, path in options if path is not None for text in (option, str(path))]
-    raise typer.Exit(import_module("librarian.keeper.relay").main(arguments))
+    from librarian.keeper.relay import main as relay
+
+    raise typer.Exit(relay(arguments))
 
 
 def index(
@@ -191,7 +196,7 @@ def fetch(
     if name is None and (settings.embeddings.provider != "local" or not settings.embeddings.enabled):
         return
     wanted = name or settings.embeddings.model
-    store = import_module("librarian.models.store").ModelStore()
+    store = _models()
     folder = store.locate(wanted)
     if folder is None:
         sys.stderr.write(f"Fetching {wanted} ...\n")
@@ -208,7 +213,7 @@ def fetch(
 def list_models(as_json: Json = False, root: Root = None, index: Index = None, config: Config = None) -> None:
     """List the installed models; the one in use has a star."""
     used = Place(root, index, config).settings().embeddings.model
-    installed = import_module("librarian.models.store").ModelStore().installed()
+    installed = _models().installed()
     if as_json:
         write_json({"models": [{"name": name, "used": name == used} for name in installed]})
         return
@@ -235,12 +240,18 @@ def use(
         raise CallerError(
             "There is no configuration file to write to.", hint="Set EMBEDDING_MODEL, or add a config.json."
         )
-    import_module("librarian.models.store").ModelStore().ensure(name)
+    _models().ensure(name)
     path.write_text(set_text(path.read_text("utf-8"), "embeddings", "model", name), "utf-8")
     if as_json:
         write_json({"name": name, "config": str(path)})
     else:
         sys.stdout.write(f"{path}: embeddings.model is {name}\n")
+
+
+def _models() -> ModelStore:
+    from librarian.models.store import ModelStore
+
+    return ModelStore()
 
 
 def connect(

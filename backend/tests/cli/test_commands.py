@@ -14,13 +14,13 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 import typer.main
 
 from librarian import cli
+from librarian.keeper import client
 from librarian.terminal import rendering
 from librarian.terminal.commands import app
 from librarian.terminal.page import Page
@@ -201,9 +201,7 @@ class Keeper:
 @pytest.fixture
 def keeper(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Keeper:
     recorder = Keeper()
-    module = ModuleType("librarian.keeper.client")
-    module.call = recorder.call  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "librarian.keeper.client", module)
+    monkeypatch.setattr(client, "call", recorder.call)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CONFIG_FILE", str(tmp_path / "config.json"))
     (tmp_path / "docs").mkdir()
@@ -439,7 +437,7 @@ def test_a_broken_configuration_ends_with_78(
     keeper: Keeper, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "config.json").write_text('{"serch": {}, "search": {"mod": 1}}')
-    assert run("status") == 78
+    assert run("config") == 78
     assert "Nearest" in capsys.readouterr().err
 
 
@@ -520,3 +518,16 @@ def test_a_relay_costs_only_the_standard_library(tmp_path: Path) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(cli.__file__).parents[1]
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "['--config', 'x']\n", "")
+
+
+def test_asking_the_keeper_loads_no_settings_and_no_arrays(tmp_path: Path) -> None:
+    code = (
+        "import sys; from librarian import cli; from librarian.keeper import client;"
+        "client.call = lambda *a, **k: {'products': [], 'total': 0};"
+        "code = cli.run(['products']);"
+        "assert not {'rich', 'numpy', 'dotenv', 'librarian.config'} & set(sys.modules); sys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(cli.__file__).parents[1]
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -20,6 +20,8 @@ from hypothesis import strategies as st
 from librarian import cli
 from librarian.config import jsonc
 from librarian.config.editing import set_text
+from librarian.keeper import client
+from librarian.models import store
 from librarian.terminal import bench
 from librarian.vocabulary.errors import SetupError
 
@@ -49,14 +51,14 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     (tmp_path / "docs" / "books").mkdir(parents=True)
     found = SimpleNamespace(folder=tmp_path, store=Store(tmp_path / "models"), served=[], health={"status": "ok"})
     modules: dict[str, dict[str, Any]] = {
-        "librarian.models.store": {"ModelStore": lambda: found.store},
         "librarian.serve": {"serve": lambda settings: found.served.append(settings) or 0},
-        "librarian.keeper.client": {"call": lambda *a, **k: found.health},
     }
     for name, content in modules.items():
         module = ModuleType(name)
         vars(module).update(content)
         monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(store, "ModelStore", lambda: found.store)
+    monkeypatch.setattr(client, "call", lambda *a, **k: found.health)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -185,7 +187,7 @@ def test_doctor_survives_a_keeper_that_does_not(
     def fail(*_: object, **__: object) -> None:
         raise SetupError("The index is in use.", hint="Stop the other one.")
 
-    monkeypatch.setattr(sys.modules["librarian.keeper.client"], "call", fail)
+    monkeypatch.setattr(client, "call", fail)
     house.config.write_text('{"embeddings": {"enabled": false, "max_text_length": 5}}')
     assert cli.run(["doctor", "--json"]) == 78
     found = findings(capsys)
