@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 _SILENT = frozenset({"script", "style", "head", "title", "template", "noscript"})
 _BLOCKS = frozenset(
     {
-        "address", "article", "aside", "blockquote", "br", "center", "dd", "div", "dl", "dt", "fieldset",
+        "address", "article", "aside", "blockquote", "center", "dd", "div", "dl", "dt", "fieldset",
         "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header",
         "hr", "li", "main", "nav", "ol", "p", "pre", "section", "table", "tbody", "tfoot",
         "thead", "tr", "ul",
@@ -36,7 +36,7 @@ class _Converter(HTMLParser):
         self._preformatted = 0
 
     def text(self) -> str:
-        lines = (line.rstrip() for line in self._lines)
+        lines = (line.rstrip() if line.strip(" >") else "" for line in self._lines)
         return _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -46,6 +46,8 @@ class _Converter(HTMLParser):
             self._break(2)
             self._quotes += 1
             self._lines[-1] = self._margin()
+        elif tag == "br":
+            self._lines.append(self._margin())
         elif tag in _BLOCKS:
             self._break(2 if tag in _PARAGRAPHS else 1)
             if tag == "li":
@@ -64,7 +66,7 @@ class _Converter(HTMLParser):
         elif tag == "blockquote":
             self._quotes = max(0, self._quotes - 1)
             self._break(2)
-        elif tag in _BLOCKS and tag != "br":
+        elif tag in _BLOCKS:
             self._preformatted = max(0, self._preformatted - (tag == "pre"))
             self._break(2 if tag in _PARAGRAPHS else 1)
 
@@ -89,7 +91,7 @@ class _Converter(HTMLParser):
     def _break(self, lines: int) -> None:
         if self._silent:
             return
-        if self._lines[-1].strip(" >") or lines == 1:
+        if self._lines[-1].strip(" >"):
             self._lines.append(self._margin())
         if lines == 2 and len(self._lines) > 1 and self._lines[-2].strip(" >"):
             self._lines.append(self._margin())

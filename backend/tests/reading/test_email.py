@@ -1,0 +1,208 @@
+"""Mails: headers decoded, text preferred to HTML, attachments listed, quotes and signatures kept but not indexed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from librarian.reading.email_parser import EmailParser
+from librarian.reading.html_text import html_to_text
+from librarian.vocabulary.errors import SourceError
+from librarian.vocabulary.types import Attachment, Document, Email, SourceFile
+
+from .conftest import Parse
+
+NAME = "acme/mail/note.eml"
+
+
+def header_of(doc: Document) -> Email:
+    assert doc.email is not None
+    return doc.email
+
+
+def visible(doc: Document) -> str:
+    kept = (char for place, char in enumerate(doc.text) if not any(s.start <= place < s.end for s in doc.excluded))
+    return " ".join("".join(kept).split())
+
+
+def test_a_reply_with_everything(parse: Parse) -> None:
+    mail = EmailMessage()
+    mail["Subject"] = "Re: Grüße 📎"
+    mail["From"] = "Jörg Müller <jm@example.org>"
+    mail["To"] = "Ann <ann@example.org>, bob@example.org"
+    mail["Cc"] = '"Doe, Jane" <jane@example.org>'
+    mail["Date"] = "Tue, 03 Mar 2026 10:00:00 +0200"
+    mail["Message-ID"] = "<three@x>"
+    mail["In-Reply-To"] = "<two@x>"
+    mail["References"] = "<one@x> <two@x>"
+    mail.set_content("Yes, do it.\n\nOn Monday, Ann wrote:\n> Shall we?\n> Really?\n\nAnd soon.\n\n-- \nJörg\nACME\n")
+    mail.add_alternative("<p>Yes, <b>do</b> it.</p>", subtype="html")
+    mail.add_attachment(b"12345", maintype="application", subtype="pdf", filename="Überblick.pdf")
+    doc = parse(mail.as_bytes(), NAME)
+    assert header_of(doc) == Email(
+        subject="Re: Grüße 📎",
+        sender="Jörg Müller <jm@example.org>",
+        to=("Ann <ann@example.org>", "bob@example.org"),
+        cc=("Doe, Jane <jane@example.org>",),
+        date="2026-03-03T08:00:00Z",
+        message_id="three@x",
+        in_reply_to=("two@x",),
+        references=("one@x", "two@x"),
+        thread_id="one@x",
+        attachments=(Attachment("Überblick.pdf", "application/pdf", 5),),
+    )
+    assert (doc.kind, doc.title, doc.last_modified) == ("email", "Re: Grüße 📎", "2026-03-03T08:00:00Z")
+    assert visible(doc) == "Yes, do it. And soon."
+    assert [span.reason for span in doc.excluded] == ["quote", "signature"]
+    assert "> Shall we?" in doc.text
+
+
+def test_html_alone_becomes_text(parse: Parse) -> None:
+    mail = EmailMessage()
+    mail["From"] = "a@b.c"
+    mail.set_content(
+        "<html><head><style>p {}</style><title>t</title></head><body><h1>Hi</h1><p>One<br>two &amp; three</p>"
+        "<ul><li>a</li><li>b</li></ul><blockquote>old words</blockquote><script>no()</script></body></html>",
+        subtype="html",
+    )
+    doc = parse(mail.as_bytes(), NAME)
+    assert doc.text == "Hi\n\nOne\ntwo & three\n\n- a\n- b\n\n> old words"
+    assert visible(doc) == "Hi One two & three - a - b"
+
+
+def test_a_mail_of_nothing_but_quotes_keeps_them(parse: Parse) -> None:
+    assert parse(b"Subject: fwd\n\n> all\n> of it\n", NAME).excluded == ()
+
+
+def test_threads_come_from_the_first_reference_else_the_message_else_the_subject(parse: Parse) -> None:
+    def thread(headers: str) -> str:
+        return header_of(parse(f"{headers}\n\nbody\n", NAME)).thread_id
+
+    assert thread("References: <a@x> <b@x>\nMessage-ID: <c@x>") == "a@x"
+    assert thread("In-Reply-To: <b@x>\nMessage-ID: <c@x>") == "b@x"
+    assert thread("Message-ID: c@x") == "c@x"
+    assert thread("Subject: Plan") == thread("Subject: RE: Aw: plan") != thread("Subject: Other")
+    assert thread("From: a@b") != thread("From: c@d")
+
+
+@pytest.mark.parametrize(
+    ("header", "subject"),
+    [
+        (b"Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\n =?utf-8?q?_an_alle?=", "Grüße an alle"),
+        (b"Subject: =?iso-2022-jp?B?GyRCRnxLXDhsGyhC?=", "日本語"),
+        (b"Subject: =?nonsense?B?////?= x", None),
+        (b"Subject: =?utf-8?B?broken", "=?utf-8?B?broken"),
+        ("Subject: Grüße roh".encode(), "Grüße roh"),
+        ("Subject: Grüße roh und länger ausgeführt".encode("cp1252"), "Grüße roh und länger ausgeführt"),
+        (b"Subject : spaced\nFrom : a@b.c", "spaced"),
+        (b"Subject: a\x07b\tc", "ab c"),
+    ],
+)
+def test_subjects_are_decoded(parse: Parse, header: bytes, subject: str | None) -> None:
+    doc = parse(header + b"\n\nbody\n", NAME)
+    assert doc.title
+    if subject is not None:
+        assert header_of(doc).subject == subject
+
+
+@pytest.mark.parametrize("date", ["", "yesterday", "Tue, 99 Foo 99999 99:99:99 +9999", "0"])
+def test_a_date_that_is_none_leaves_the_files_own(parse: Parse, date: str) -> None:
+    doc = parse(f"Date: {date}\nSubject: x\n\nbody\n", NAME, mtime_ns=1_767_225_600_000_000_000)
+    assert header_of(doc).date is None
+    assert doc.last_modified == "2026-01-01T00:00:00Z"
+
+
+def test_bodies_are_read_whatever_their_declared_character_set(parse: Parse) -> None:
+    text = "Grüße aus Köln und viele längere Wörter"
+    for charset, encoding in (("iso-8859-1", "latin-1"), ("no-such-set", "utf-8"), ("us-ascii", "utf-8")):
+        head = f"Subject: x\nContent-Type: text/plain; charset={charset}\n\n".encode()
+        assert parse(head + text.encode(encoding), NAME).text == text
+
+
+def test_broken_mime_is_read_and_said(parse: Parse) -> None:
+    doc = parse(
+        b"Subject: x\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\nwords\n--b\nContent-Type: "
+        b"application/pdf\nContent-Transfer-Encoding: base64\n\n!!!!\n",
+        NAME,
+    )
+    assert doc.text == "words"
+    assert doc.notes == ("broken MIME",)
+    assert [item.filename for item in header_of(doc).attachments] == ["unnamed.pdf"]
+
+
+def test_nested_parts_have_a_limit(parse: Parse) -> None:
+    mail = "Subject: deep\n"
+    for depth in range(400):
+        mail += f"Content-Type: multipart/mixed; boundary=b{depth}\n\n--b{depth}\n"
+    started = time.process_time()
+    parse(mail + "\nwords\n", NAME)
+    assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize("data", [b"", b"just words without headers\n", b"\0\1\2: x\n\n", b"\n\n"])
+def test_what_is_no_mail_is_refused(parse: Parse, data: bytes) -> None:
+    with pytest.raises(SourceError) as caught:
+        parse(data, NAME)
+    assert caught.value.reason == "not_a_mail"
+
+
+_line = st.one_of(
+    st.binary(max_size=40),
+    st.sampled_from(
+        [
+            b"Subject: =?utf-8?q?x?=",
+            *(b"From: A <a@b>, <", b"Content-Type: multipart/mixed; boundary=b", b"--b", b"--b--"),
+            *(b"Content-Transfer-Encoding: base64", b"Content-Disposition: attachment; filename*=x''%ff", b"", b"> q"),
+            *(b"-- ", b'Content-Type: text/html; charset="', b"Date: Mon, 1 Jan 0000 00:00:00 -9999", b"\tfold"),
+            *(b"References: <<>> <a", b"Content-Type: message/rfc822", b"Content-Transfer-Encoding: x-uuencode"),
+            *(b"begin 644 x", b"<p>hi"),
+        ]
+    ),
+)  # fmt: skip
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(_line, max_size=25).map(b"\n".join))
+def test_no_bytes_raise_anything_but_a_source_error(data: bytes) -> None:
+    try:
+        doc = EmailParser().parse(SourceFile("/x", NAME, "a", "b", len(data), 0), b"Subject: s\n" + data)
+    except SourceError:
+        return
+    doc.text.encode()
+    reached = 0
+    for span in doc.excluded:
+        assert reached <= span.start < span.end <= len(doc.text)
+        reached = span.end
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.text(alphabet="<>/=\"' abpdivlscrtk&;!-\n", max_size=120))
+def test_any_html_becomes_text(markup: str) -> None:
+    assert isinstance(html_to_text(markup), str)
+
+
+def test_html_keeps_tables_preformatted_lines_and_picture_texts() -> None:
+    markup = (
+        "<table><tr><td>a</td><td>b</td></tr></table><pre>x\n  y</pre><img alt='logo'><blockquote><p>q</p></blockquote>"
+    )
+    assert html_to_text(markup) == "a | b\n\nx\n  y\n\nlogo\n\n> q"
+
+
+def test_every_real_mail_is_read_within_a_second(real_data: Callable[[str], Path]) -> None:
+    paths = sorted((real_data("files") / "email").rglob("*.eml"))
+    assert len(paths) > 100
+    for path in paths:
+        data = path.read_bytes()
+        started = time.process_time()
+        doc = EmailParser().parse(SourceFile(str(path), f"a/b/{path.name}", "a", "b", len(data), 0), data)
+        assert time.process_time() - started < 1, path
+        assert "\r" not in doc.text
+        assert "\0" not in doc.text
+        assert doc.email is not None
+        assert doc.email.thread_id
