@@ -33,7 +33,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "web": {"vocabulary", "desk", "mcp_server.app"},  # one port: MCP's routes are grafted into the web application
     "keeper": {"vocabulary.errors"},
     "assembly": {"vocabulary", "config", "desk", *INNER},
-    "serve": {"vocabulary", "config", "desk", "keeper", "assembly", "mcp_server", "web"},
+    "log": {"config"},
+    "serve": {"vocabulary", "config", "desk", "keeper", "assembly", "mcp_server", "web", "log"},
     "cli": {"vocabulary", "keeper", "terminal"},
     "terminal": {"vocabulary", "desk", "config", "keeper", "assembly", "models", "serve"},
     "__init__": {"vocabulary", "config", "desk", "assembly", "shelving", "finding"},

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from ..vocabulary import wire
 from ..vocabulary.desk_protocol import ResourceRow
@@ -33,7 +33,7 @@ class Librarian:
         self._state = StateReport(parts)
         self._closed = threading.Event()
 
-    def __enter__(self) -> Librarian:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -44,6 +44,12 @@ class Librarian:
     def start(self) -> None:
         """Begin indexing, embedding and watching in the background."""
         self._parts.start()
+
+    def reload(self) -> None:
+        """Look at the whole folder again soon, and try again what failed to load."""
+        if self._parts.embedder is not None:
+            self._parts.embedder.reset()
+        self._parts.indexing.look_again()
 
     def close(self) -> None:
         """Stop all background work and close every store. Safe to call twice."""

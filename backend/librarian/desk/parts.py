@@ -46,6 +46,9 @@ class Indexing(Protocol):
     def notice(self, paths: Sequence[str]) -> None:
         """Paths that may have changed: look at them soon, in the background."""
 
+    def look_again(self) -> None:
+        """Look at the whole folder soon, and try again what failed."""
+
     def progress(self) -> Progress: ...
 
     def problems(self) -> Sequence[str]:

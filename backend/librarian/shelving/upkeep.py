@@ -128,6 +128,11 @@ class Upkeep:
         """Look at these paths soon."""
         self._indexer.changed(frozenset(paths))
 
+    def look_again(self) -> None:
+        """Look at the whole folder soon, and try the model again."""
+        self._indexer.retry()
+        self._indexer.look_at_everything()
+
     def progress(self) -> Progress:
         """How far the work is."""
         return self._indexer.progress()

@@ -1,0 +1,327 @@
+"""The process that owns an index folder: it takes the lock, opens the doors, and closes them in order.
+
+As `librarian serve` it opens HTTP on one port and the socket in the index folder; as a keeper, started by a relay or by
+the command line, the socket alone. Everything slow (models, the first index) is loaded behind the open doors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from . import __version__
+from .config.settings import Settings
+from .keeper import address as addresses
+from .keeper.greeting import greet
+from .keeper.host import Host, ReportProgress
+from .keeper.lock import KEEPER, FolderLock
+from .keeper.starting import take_over
+from .log import configure
+from .vocabulary.errors import CallerError, LibrarianError, SetupError
+from .vocabulary.protocols import Budget
+
+if TYPE_CHECKING:
+    from .assembly import Librarian
+
+logger = logging.getLogger(__name__)
+
+GRACE_S = 3  #: what open streams get at shutdown before they are cut
+PROGRESS_S = 0.25
+VERBS = frozenset(
+    (
+        *("search", "search_emails", "get_document", "get_thread", "list_products", "list_components", "analyze"),
+        *("status", "health", "clear_cache", "refresh", "check", "evaluate"),
+    )
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The keeper's entry: `python -m librarian.serve [--socket-only] …`. Returns the exit code."""
+    parser = argparse.ArgumentParser(prog="librarian.serve")
+    parser.add_argument("--config", type=Path)
+    parser.add_argument("--root", type=Path)
+    parser.add_argument("--index", type=Path)
+    parser.add_argument("--socket-only", action="store_true")
+    parser.add_argument("--idle-timeout", type=float)
+    given = parser.parse_args(argv)
+    overrides = {"docs.root_path": given.root, "index.path": given.index, "serve.idle_timeout_s": given.idle_timeout}
+    try:
+        settings = Settings.load(given.config, overrides={k: v for k, v in overrides.items() if v is not None})
+        return serve(settings, http=not given.socket_only)
+    except SetupError as error:
+        print(error, file=sys.stderr)  # noqa: T201 (the last line that a starting relay shows)
+        return 78
+
+
+def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None) -> int:
+    """Own the index folder and serve until told to stop. Returns the exit code; raises `SetupError`."""
+    configure(settings)
+    index = settings.index.path
+    listening = None
+    if http:
+        settings.check_listening()
+        if url := served_at(index):
+            _say(out, f"Librarian is already serving at {url}")
+            return 0
+        listening = _bind(settings.mcp.host, settings.mcp.port)
+    try:
+        lock = _lock(index, take=http)
+        if lock is None:
+            return 0  # another keeper was quicker; whoever started this one will find it
+        try:
+            from .assembly import Librarian, build
+
+            with Librarian(build(settings)) as library:
+                asyncio.run(_Process(settings, library, listening, out).run())
+        finally:
+            lock.release()
+    finally:
+        if listening is not None:
+            listening.close()
+    return 0
+
+
+def served_at(index: Path) -> str:
+    """Where a running `librarian serve` serves this index; empty where none does."""
+    address = addresses.read(index)
+    if address is None or not address.url:
+        return ""
+    try:
+        lines, welcome = greet(address, "ping", __version__)
+    except (OSError, LibrarianError):
+        return ""
+    lines.close()
+    return welcome.url
+
+
+def _lock(index: Path, *, take: bool) -> FolderLock | None:
+    if take:
+        return take_over(index, version=__version__)
+    lock = FolderLock(index, KEEPER)
+    return lock if lock.acquire(version=__version__) else None
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    """A bound socket. Raises `SetupError` naming who holds the port."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host.strip("[]"), port))
+        listening.listen(256)
+        listening.set_inheritable(False)
+    except OSError as error:
+        listening.close()
+        raise SetupError(
+            f"Port {port} on {host} can't be used: {error.strerror}{_holder(port)}.",
+            hint="End that program, or choose another port with --port, mcp.port or MCP_PORT.",
+        ) from error
+    return listening
+
+
+def _holder(port: int) -> str:
+    import psutil
+
+    try:
+        for connection in psutil.net_connections("tcp"):
+            if connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port == port:
+                if connection.pid is None:
+                    return "; another user's program holds it"
+                return f"; {psutil.Process(connection.pid).name()} (process {connection.pid}) holds it"
+    except psutil.Error:
+        return ""
+    return ""
+
+
+def _say(out: TextIO | None, text: str) -> None:
+    if out is not None:
+        out.write(text + "\n")
+        out.flush()
+
+
+class _Process:
+    """One run of the event loop: doors opened together, closed together."""
+
+    def __init__(
+        self, settings: Settings, library: Librarian, listening: socket.socket | None, out: TextIO | None
+    ) -> None:
+        self._settings = settings
+        self._library = library
+        self._listening = listening
+        self._out = out
+        self._stop = asyncio.Event()
+
+    async def run(self) -> None:
+        """Serve until SIGTERM, SIGINT, a successor, or nobody has come for a while."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop.set)
+        loop.add_signal_handler(signal.SIGHUP, self._reload)
+        doors: asyncio.Future[Any] = loop.create_future()
+        async with self._host(doors):
+            await asyncio.to_thread(self._library.start)
+            async with self._mcp() as door:
+                doors.set_result(door)
+                await self._stop.wait()
+        doors.cancel()
+
+    def _reload(self) -> None:
+        logger.info("Looking at everything again (SIGHUP)")
+        self._library.reload()
+
+    def _host(self, doors: asyncio.Future[Any]) -> Host:
+        async def serve_mcp(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            door = await asyncio.shield(doors)
+            await door.serve_lines(reader, writer)
+
+        settings, serves = self._settings, self._listening is not None
+        return Host(
+            settings.index.path,
+            version=__version__,
+            handle=Verbs(self._library),
+            serve_mcp=serve_mcp,
+            on_retire=self._stop.set,
+            on_idle=None if serves else self._stop.set,
+            idle_timeout_s=0 if serves else settings.serve.idle_timeout_s,
+            busy=lambda: self._library.status().status == "indexing",
+            role="serve" if serves else "background",
+            url=self._url if serves else "",
+        )
+
+    @property
+    def _url(self) -> str:
+        assert self._listening is not None
+        host, port = self._listening.getsockname()[:2]
+        shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+        return f"http://{shown}:{port}"
+
+    @contextlib.asynccontextmanager
+    async def _mcp(self) -> AsyncIterator[Any]:
+        """The MCP door, running; with HTTP around it where this process serves that."""
+        from .mcp_server.app import McpDoor
+
+        toolsets = sorted(self._settings.enabled_toolsets)
+        door = McpDoor(self._library, toolsets=toolsets, version=__version__)
+        if self._listening is None:
+            async with door.run():
+                yield door
+            return
+        import uvicorn
+
+        from .web.app import build_app
+
+        settings = self._settings
+        token = settings.security.token
+        app = build_app(
+            self._library,
+            token=token.get_secret_value() if token else None,
+            hosts=(settings.mcp.host, *settings.security.allowed_hosts),
+            cors_origins=settings.security.cors_origins,
+            endpoint=settings.mcp.endpoint,
+            rate_limit=settings.security.rate_limit or None,
+            version=__version__,
+            door=door,
+        )
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan="on",
+            timeout_graceful_shutdown=GRACE_S,
+            server_header=False,
+        )
+        server = _Server(config)
+        serving = asyncio.create_task(server.serve(sockets=[self._listening]))
+        serving.add_done_callback(lambda _: self._stop.set())
+        _say(self._out, self._where())
+        try:
+            yield door
+        finally:
+            server.should_exit = True
+            await serving
+
+    def _where(self) -> str:
+        url, settings = self._url, self._settings
+        return "\n".join(
+            [
+                f"Librarian serves {settings.docs.root_path}",
+                f"  page         {url}/",
+                f"  MCP          {url}{settings.mcp.endpoint}   (Streamable HTTP; older clients: {url}/sse)",
+                f"  health       {url}/health",
+                "  connect      librarian connect claude-code | claude-desktop | cursor | vscode | codex | gemini",
+                *(f"  note         {notice}" for notice in settings.notices),
+            ]
+        )
+
+
+def _make_server() -> type[Any]:
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        """A server that leaves signals to the process that it is part of."""
+
+        @contextlib.contextmanager
+        def capture_signals(self) -> Any:
+            yield
+
+    return Server
+
+
+def _Server(config: Any) -> Any:  # noqa: N802 (made late: uvicorn is imported only where HTTP is served)
+    return _make_server()(config)
+
+
+class Verbs:
+    """What the command line may ask for over the socket: the desk's verbs by name, as JSON."""
+
+    def __init__(self, library: Librarian) -> None:
+        self._library = library
+
+    def __call__(
+        self, verb: str, arguments: Mapping[str, Any], report: ReportProgress, cancelled: threading.Event
+    ) -> Mapping[str, Any]:
+        """Answer one verb; long ones report how far the index is."""
+        if verb not in VERBS:
+            raise CallerError(f"There is no verb {verb!r}.", hint=f"Use one of {', '.join(sorted(VERBS))}.")
+        budget = Budget(cancelled=cancelled)
+        method: Callable[..., Any] = getattr(self._library, verb)
+        with self._reporting(report if verb == "refresh" else None):
+            try:
+                answer = method(**arguments, budget=budget)
+            except TypeError as error:
+                if "argument" in str(error) and verb in str(error):
+                    raise CallerError(f"{verb}: {error}.") from error
+                raise
+        return answer if isinstance(answer, Mapping) else answer.model_dump(mode="json")
+
+    @contextlib.contextmanager
+    def _reporting(self, report: ReportProgress | None) -> Any:
+        if report is None:
+            yield
+            return
+        done = threading.Event()
+
+        def tell() -> None:
+            while not done.wait(PROGRESS_S):
+                report(self._library.status().progress.model_dump(mode="json"))
+
+        teller = threading.Thread(target=tell, name="progress", daemon=True)
+        teller.start()
+        try:
+            yield
+        finally:
+            done.set()
+            teller.join()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,14 @@
+"""Open the HTTP doors: `python backend/main.py [--config FILE] [--root DIR] [--index DIR]`, the same as `librarian serve`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from librarian.cli import main
+
+if __name__ == "__main__":
+    sys.argv[1:1] = ["serve"]
+    sys.exit(main())
