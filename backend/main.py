@@ -1,4 +1,4 @@
-"""Open the HTTP doors: `python backend/main.py [--config FILE] [--root DIR] [--index DIR]`, the same as `librarian serve`."""
+"""Open the HTTP doors: `python backend/main.py [--config FILE] [--root DIR] [--index DIR]`, as `librarian serve` does."""
 
 from __future__ import annotations
 

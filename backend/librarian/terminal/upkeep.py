@@ -63,7 +63,7 @@ def serve(
         sys.stdout.write(f"Documents:  {settings.docs.root_path}\nBrowser:    {places['page']}\n")
         sys.stdout.write(f"MCP client: {places['mcp']}  (or: librarian connect claude-desktop, cursor, vscode ...)\n")
     sys.stdout.flush()
-    raise typer.Exit(import_module("librarian.serve").serve(settings))
+    raise typer.Exit(import_module("librarian.serve").serve(settings, out=sys.stdout))
 
 
 def stdio(root: Root = None, index: Index = None, config: Config = None) -> None:
