@@ -1,4 +1,4 @@
-"""Open the HTTP doors: `python backend/main.py [--config FILE] [--root DIR] [--index DIR]`, as `librarian serve` does."""
+"""Open the HTTP doors, as `librarian serve` does: `python backend/main.py [--config FILE] [--root DIR] [--index DIR]`."""
 
 from __future__ import annotations
 

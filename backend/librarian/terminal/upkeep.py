@@ -55,15 +55,10 @@ def serve(
         sys.stderr.write(f"Note: {notice}\n")
     url = f"http://{settings.mcp.host}:{settings.mcp.port}"
     places = {"page": f"{url}/", "mcp": f"{url}{settings.mcp.endpoint}", "rest": f"{url}/api/search"}
-    if settings.mcp.transport == "stdio":
-        pass  # stdout belongs to the protocol
-    elif as_json:
+    if as_json:
         write_json(places)
-    else:
-        sys.stdout.write(f"Documents:  {settings.docs.root_path}\nBrowser:    {places['page']}\n")
-        sys.stdout.write(f"MCP client: {places['mcp']}  (or: librarian connect claude-desktop, cursor, vscode ...)\n")
-    sys.stdout.flush()
-    raise typer.Exit(import_module("librarian.serve").serve(settings, out=sys.stdout))
+        sys.stdout.flush()
+    raise typer.Exit(import_module("librarian.serve").serve(settings, out=None if as_json else sys.stdout))
 
 
 def stdio(root: Root = None, index: Index = None, config: Config = None) -> None:
