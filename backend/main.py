@@ -1,4 +1,4 @@
-"""Open the HTTP doors, as `librarian serve` does: `python backend/main.py [--config FILE] [--root DIR] [--index DIR]`."""
+"""The HTTP doors, as `librarian serve` opens them: `python backend/main.py [--config FILE] [--root DIR]`."""
 
 from __future__ import annotations
 
