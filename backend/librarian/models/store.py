@@ -149,7 +149,7 @@ class ModelStore:
         spec = read_spec(name, made)
         config = read_json(made / "config.json")
         classifier = any("SequenceClassification" in str(kind) for kind in config.get("architectures") or ())
-        keep = _has_cuda() if self._keep_fp32 is None else self._keep_fp32
+        keep = has_cuda() if self._keep_fp32 is None else self._keep_fp32
         if config.get("model_type") in _BERT_LIKE and "model.safetensors" in files:
             weights = source.get("model.safetensors")
             head: onnx_build.Head = "classifier" if classifier else spec.pooling
@@ -197,7 +197,8 @@ class ModelStore:
             yield
 
 
-def _has_cuda() -> bool:
+def has_cuda() -> bool:
+    """Whether the installed ONNX Runtime can use CUDA."""
     import onnxruntime
 
     return "CUDAExecutionProvider" in onnxruntime.get_available_providers()

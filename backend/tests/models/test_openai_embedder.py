@@ -1,0 +1,169 @@
+"""What these tests prove of embeddings by a service, against a real server on this machine:
+
+* it keeps the embedder's contract, puts answers in order, and sends key and model;
+* limits and failures are tried again after the pause that the service asks for, never for ever;
+* a refused key, a used-up quota, a missing model, nonsense and a dead network each give one clear message.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from librarian.models.loading import load_embedder
+from librarian.models.openai_embedder import OpenAIEmbedder
+from librarian.vocabulary.errors import SetupError, Unavailable
+from librarian.vocabulary.protocols import Embedder
+from tests.contracts.embedder_contract import EmbedderContract
+from tests.models.fakes import FakeEmbedder
+
+
+class Service:
+    """A server whose next answers can be written in advance."""
+
+    def __init__(self) -> None:
+        self.planned: list[tuple[int, dict[str, str], Any]] = []
+        self.requests: list[tuple[dict[str, str], dict[str, Any]]] = []
+        service = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                service.requests.append(({k.lower(): v for k, v in self.headers.items()}, body))
+                status, headers, answer = service.planned.pop(0) if service.planned else (200, {}, service.embed(body))
+                data = answer.encode() if isinstance(answer, str) else json.dumps(answer).encode()
+                self.send_response(status)
+                for name, value in {"Content-Length": str(len(data)), **headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+        self._thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
+        self._thread.start()
+
+    def embed(self, body: dict[str, Any]) -> dict[str, Any]:
+        rows = [3 * FakeEmbedder()._vector(text) for text in body["input"]]
+        data = [{"index": i, "embedding": row.tolist()} for i, row in enumerate(rows)]
+        return {"data": data[::-1]}
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+        self._thread.join()
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    found = Service()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def pauses() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def embedder(service: Service, pauses: list[float]) -> Iterator[OpenAIEmbedder]:
+    def wait(seconds: float) -> bool:
+        pauses.append(seconds)
+        return False
+
+    found = OpenAIEmbedder("some-model", base_url=service.url, api_key="secret", wait=wait)
+    yield found
+    found.close()
+
+
+class TestContract(EmbedderContract):
+    @pytest.fixture
+    def embedder(self, service: Service) -> Iterator[Embedder]:
+        found = OpenAIEmbedder("some-model", base_url=service.url)
+        yield found
+        found.close()
+
+
+def test_the_width_is_asked_for_once_and_the_key_is_sent(service: Service, embedder: OpenAIEmbedder) -> None:
+    assert embedder.spec.dimension == 64
+    embedder.embed_passages(["a"] * 100)
+    assert [len(body["input"]) for _, body in service.requests] == [1, 64, 36]
+    headers, body = service.requests[0]
+    assert headers["authorization"] == "Bearer secret"
+    assert body["model"] == "some-model"
+    assert "secret" not in embedder.fingerprint
+
+
+def test_a_limit_is_waited_out(service: Service, embedder: OpenAIEmbedder, pauses: list[float]) -> None:
+    busy = {"error": {"message": "slow down"}}
+    service.planned = [(429, {"Retry-After": "7"}, busy), (503, {}, "<html>"), (429, {"Retry-After": "9999"}, busy)]
+    assert embedder.embed_query("a").shape == (64,)
+    assert pauses == [7.0, 1.0, 20.0]
+
+
+def test_retries_end(service: Service, embedder: OpenAIEmbedder, pauses: list[float]) -> None:
+    service.planned = [(500, {}, {"error": "broken"})] * 9
+    with pytest.raises(Unavailable, match=r"fails with 500 \(broken\)\. Try again later"):
+        embedder.embed_query("a")
+    assert pauses == [0.5, 1.0, 2.0]
+    service.planned = [(429, {}, {"error": {"message": "slow down."}})] * 4
+    with pytest.raises(Unavailable, match=r"limits the rate of requests \(slow down\)"):
+        embedder.embed_query("a")
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "error", "message"),
+    [
+        (401, {"error": {"message": "bad key"}}, SetupError, r"refuses the key \(bad key\)\. Check OPENAI_API_KEY"),
+        (404, {"error": {"message": "no such model"}}, SetupError, "has no model 'some-model'"),
+        (429, {"error": {"message": "pay", "code": "insufficient_quota"}}, Unavailable, "quota .* is used up"),
+        (400, {"detail": "too long"}, Unavailable, "refuses the request with 400"),
+        (400, "", Unavailable, "HTTP 400"),
+        (200, {"nothing": 1}, Unavailable, "isn't embeddings"),
+        (200, "<html>", Unavailable, "isn't embeddings"),
+        (200, {"data": [{"index": 0, "embedding": [1.0, 2.0]}]}, SetupError, r"shape \(1, 2\), not \(1, 64\)"),
+    ],
+)
+def test_what_is_useless_to_repeat_is_said_at_once(
+    service: Service, embedder: OpenAIEmbedder, pauses: list[float], status: int, answer: Any, error: Any, message: str
+) -> None:
+    service.planned = [(status, {}, answer)]
+    with pytest.raises(error, match=message):
+        embedder.embed_query("a")
+    assert pauses == []
+
+
+def test_a_dead_network_is_said(embedder: OpenAIEmbedder, pauses: list[float]) -> None:
+    embedder._url = "http://127.0.0.1:9/v1"
+    with pytest.raises(Unavailable, match="can't be reached"):
+        embedder.embed_query("a")
+    assert len(pauses) == 3
+
+
+def test_a_pause_can_be_ended(service: Service) -> None:
+    embedder = OpenAIEmbedder("some-model", base_url=service.url, dimension=64, wait=lambda _: True)
+    service.planned = [(500, {}, "")]
+    with pytest.raises(Unavailable):
+        embedder.embed_query("a")
+    assert len(service.requests) == 1
+    embedder.close()
+
+
+def test_a_known_model_needs_no_question(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", service.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "from-environment")
+    embedder = load_embedder("text-embedding-3-small")
+    assert embedder.spec.dimension == 1536
+    assert service.requests == []
+    assert embedder.backend == "openai"
+    assert embedder.device == "remote"
+    embedder.close()

