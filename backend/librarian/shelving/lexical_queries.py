@@ -103,5 +103,5 @@ class QueryBuilder:
 
 
 def joined(clauses: list[tuple[Any, Query]]) -> Query:
-    """One query of several clauses."""
-    return tantivy.Query.boolean_query(clauses)
+    """One query of several clauses; a lone one stays bare, or tantivy would not skip postings."""
+    return clauses[0][1] if len(clauses) == 1 else tantivy.Query.boolean_query(clauses)

@@ -263,6 +263,17 @@ class LexicalContract:
         assert sorted(ranking.ids) == chosen
         assert index.search(asked("apple"), single_chunks([], 1000), 10).ids == ()
 
+    def test_a_filter_that_most_pass_still_finds_the_few_best_of_them(self, index: LexicalIndex) -> None:
+        index.put([(n, 1, SOME, entry("apple apple")) for n in range(1, 401)])
+        index.put([(n, 2, SOME, entry("apple other")) for n in range(401, 801)])
+        index.commit(1)
+        for chosen in (range(401, 801), range(201, 601), range(1, 401)):
+            ranking = index.search(asked("apple"), single_chunks(chosen, 800), 10)
+            assert len(ranking.ids) == 10
+            assert set(ranking.ids) <= set(chosen)
+            best = [n for n in chosen if n <= 400]
+            assert not best or set(ranking.ids) <= set(best)
+
     # -- features and words ----------------------------------------------------------------------------------------
 
     def test_features_agree_with_the_search_in_the_order_asked_for(self, index: LexicalIndex) -> None:
