@@ -39,8 +39,7 @@ log = logging.getLogger(__name__)
 K1 = 1.2  #: tantivy's BM25 constants; they can't be set
 B = 0.75
 
-_DENSE = 0.25  # of all entries: from here on, rank first and filter then (107,308 entries: 5.4 ms become 1.7)
-_SPARE = 1.25
+_SPARE = 1.25  # how many more than expected are ranked, so that enough of them pass a filter
 
 _HEAP = 50_000_000  # bytes of postings that the writer collects before it writes a segment; grows as needed
 
@@ -61,11 +60,21 @@ class TantivyIndex:
     """`protocols.LexicalIndex` in a folder, or in memory where `path` is None.
 
     `identity` names the catalog that this is a projection of: an index made for another one is emptied when opened.
+    Where a selection lets through at least `dense_share` of all entries, search ranks first and filters then: on
+    107,308 entries, all of which pass, that takes less than a third of the time.
     Raises `Damaged` where the folder can't be read: `lexical_schema.discard` it and open again.
     """
 
-    def __init__(self, path: Path | None, *, weights: FieldWeights = FieldWeights(), identity: str = "") -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        *,
+        weights: FieldWeights = FieldWeights(),
+        identity: str = "",
+        dense_share: float = 0.25,
+    ) -> None:
         self._path = path
+        self._dense_share = dense_share
         self._index, self._state = open_index(path)
         self._build = QueryBuilder(build_schema(), weights)
         self._lock = RLock()
@@ -219,7 +228,7 @@ class TantivyIndex:
         if mask is None:
             return _top(searcher, joined(clauses), limit)
         share = selection.count / max(1, int(searcher.num_docs))
-        if share >= _DENSE:
+        if share >= self._dense_share:
             # Ranking without a filter skips most postings; where most of what it finds passes, that is the shorter way.
             more = int(_SPARE * limit / share) + limit
             unfiltered = _top(searcher, joined(clauses), more)

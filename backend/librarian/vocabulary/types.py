@@ -298,9 +298,9 @@ class FieldWeights:
     """How much a term counts in each field of the keyword index.
 
     Measured as nDCG@10 of pages ranked by their best chunk, on 167 questions over the Ray documentation, 50 over the
-    Kubernetes one and 52 over CACM abstracts: body alone 0.424, 0.663, 0.424; these weights 0.522, 0.723, 0.408; title 1
-    0.484, 0.676, 0.390; identifiers 2 0.505, 0.672, 0.400. Scoring pairs of adjacent terms as phrases too moved the
-    three by +0.02, −0.02 and +0.01 and doubled the time, so none are scored.
+    Kubernetes one and 52 over CACM abstracts: body alone 0.424, 0.663, 0.424; these weights 0.522, 0.723, 0.408;
+    title 1 0.484, 0.676, 0.390; identifiers 2 0.505, 0.672, 0.400. Scoring pairs of adjacent terms as phrases too moved
+    the three by +0.02, −0.02 and +0.01 and doubled the time, so none are scored.
     """
 
     body: float = 1.0

@@ -21,7 +21,7 @@ from librarian.shelving.lexical_index import K1, B, TantivyIndex, idf
 from librarian.shelving.lexical_schema import STATE_FILE, discard
 from librarian.vocabulary.errors import Damaged, SetupError
 from librarian.vocabulary.types import AnalyzedQuery, FieldWeights, LexicalEntry
-from tests.contracts.lexical_contract import EVERYTHING, SOME, LexicalContract, asked, entry
+from tests.contracts.lexical_contract import EVERYTHING, SOME, LexicalContract, asked, entry, single_chunks
 
 
 class TestTantivyIndex(LexicalContract):
@@ -29,7 +29,7 @@ class TestTantivyIndex(LexicalContract):
         return TantivyIndex(folder / "lexical")
 
     def open_transient(self, folders: pytest.TempPathFactory) -> TantivyIndex:
-        return TantivyIndex(None)
+        return TantivyIndex(None, dense_share=math.inf)
 
 
 def stored_length(length: int) -> int:
@@ -128,6 +128,24 @@ def test_a_term_that_occurs_nowhere_counts_as_one_the_body_could_hold() -> None:
 
 def test_idf_stays_finite_while_deleted_entries_await_merging() -> None:
     assert idf(10, 3) == idf(10, 10) == math.log(1 + 0.5 / 10.5)
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    made=st.lists(st.lists(words, min_size=1, max_size=5).map(" ".join), min_size=1, max_size=30),
+    passing=st.sets(st.integers(1, 30), min_size=1),
+    limit=st.integers(1, 6),
+)
+def test_ranking_first_and_filtering_first_give_the_same(made: list[str], passing: set[int], limit: int) -> None:
+    indexes = [TantivyIndex(None, dense_share=share) for share in (0.0, math.inf)]
+    rankings = []
+    for index in indexes:
+        index.put([(n, n, SOME, entry(body)) for n, body in enumerate(made, start=1)])
+        index.commit(1)
+        rankings.append(index.search(asked("apple", "berry"), single_chunks(sorted(passing), 30), limit))
+        index.close()
+    assert rankings[0].raw == pytest.approx(rankings[1].raw)
+    assert set(rankings[0].ids) <= passing
 
 
 # -- the folder ----------------------------------------------------------------------------------------------------
