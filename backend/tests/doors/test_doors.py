@@ -1,0 +1,218 @@
+"""One question through every door gives one answer; one mistake, one sentence.
+
+The real desk over a small library without embeddings: Python, MCP in memory, over lines, HTTP and SSE in both protocol
+eras, REST by GET and POST. Answers are equal field by field but for their times.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+from mcp import types
+
+from librarian.assembly import Librarian
+from librarian.mcp_server.app import McpDoor
+from librarian.vocabulary.errors import CallerError
+from librarian.vocabulary.protocols import Budget
+from librarian.vocabulary.verbs import VERBS, ask
+from librarian.web.app import build_app
+from tests.doors.clients import ERAS, WAYS, connected, run
+from tests.doors.serving import served
+
+FILES = {
+    "ray/core/tokens.md": "---\ntags: [auth]\n---\n# Tokens\n\nRotate a token with `ray token rotate`.\n\n## Expiry\n\n"
+    "A token expires after 30 days.\n",
+    "ray/core/install.md": "# Install\n\nInstall it with pip.\n",
+    "prom/server/größe.txt": "Storage size\n\nThe storage grows by 3 GB a day.\n",
+    "prom/mail/one.eml": "From: Ann <ann@example.org>\nTo: ben@example.org\nSubject: Storage on Friday\n"
+    "Date: Sun, 01 Feb 2026 09:00:00 +0000\nMessage-ID: <m1@example.org>\nContent-Type: text/plain\n\n"
+    "Shall we grow the storage on Friday?\n",
+}
+TIMES = {"took_ms", "ms", "uptime_s", "cache", "indexed_at"}
+
+
+@dataclass(frozen=True)
+class Place:
+    library: Librarian
+    door: McpDoor
+    url: str
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    folder = tmp_path_factory.mktemp("library")
+    for name, text in FILES.items():
+        path = folder / "docs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    settings: dict[str, object] = {"embeddings.enabled": False, "logging.level": "ERROR"}
+    with Librarian.open(root=folder / "docs", index=folder / "index", **settings) as library:
+        door = McpDoor(library, version="1.2.3")
+        with served(build_app(library, door=door)) as url:
+            yield Place(library, door, url)
+
+
+def timeless(value: Any) -> Any:
+    """The answer without what differs from call to call."""
+    if isinstance(value, dict):
+        return {name: timeless(item) for name, item in value.items() if name not in TIMES}
+    return [timeless(item) for item in value] if isinstance(value, list) else value
+
+
+def by_python(place: Place, tool: str, given: dict[str, Any]) -> Any:
+    """The answer's fields, or the error's words."""
+    verb = next(verb for verb in VERBS if verb.name == tool)
+    try:
+        return ask(place.library, verb, given, Budget()).model_dump(mode="json")
+    except CallerError as error:
+        return str(error)
+
+
+def by_mcp(way: str, era: str) -> Callable[[Place, str, dict[str, Any]], Any]:
+    def call(place: Place, tool: str, given: dict[str, Any]) -> Any:
+        answers: list[Any] = []
+
+        async def body() -> None:
+            async with connected(way, place.door, place.url, era=era) as client:
+                result = await client.call_tool(tool, given)
+                block = result.content[0]
+                assert isinstance(block, types.TextContent)
+                answers.append(block.text if result.is_error else result.structured_content)
+
+        run(body())
+        return answers[0]
+
+    return call
+
+
+PATHS = {
+    "search_documentation": "/api/search",
+    "search_emails": "/api/search?type=emails",
+    "get_email_thread": "/api/thread",
+    "get_document": "/api/document",
+    "list_products": "/api/products",
+    "list_components": "/api/components",
+    "analyze_query": "/api/analyze",
+}
+
+
+def by_rest(method: str) -> Callable[[Place, str, dict[str, Any]], Any]:
+    def call(place: Place, tool: str, given: dict[str, Any]) -> Any:
+        url = httpx.URL(place.url + PATHS[tool])
+        if method == "POST" and tool not in {"list_products", "list_components"}:
+            answer = httpx.post(url, json=given)
+        else:
+            answer = httpx.get(url.copy_merge_params(given))
+        body = answer.json()
+        return body if answer.is_success else f"{body['error']['message']} {body['error']['hint']}".strip()
+
+    return call
+
+
+DOORS = {
+    **{f"mcp-{way}-{era}": by_mcp(way, era) for way in WAYS for era in ERAS},
+    "rest-get": by_rest("GET"),
+    "rest-post": by_rest("POST"),
+}
+QUESTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("search_documentation", {"query": "rotate a token", "max_results": 5}),
+    (
+        "search_documentation",
+        {"query": "storage", "product": "prom", "mode": "keyword", "include_parent_context": True},
+    ),
+    ("search_documentation", {"query": "token", "file_types": ["md"], "tags": ["auth"], "max_tokens": 100}),
+    ("search_documentation", {"query": "zzyzx"}),
+    ("search_emails", {"query": "storage"}),
+    ("search_emails", {"sender": "ann"}),
+    ("get_document", {"path": "ray/core/tokens.md", "section": "expiry"}),
+    ("get_document", {"path": "librarian://docs/prom/server/gr%C3%B6%C3%9Fe.txt"}),
+    ("list_products", {}),
+    ("list_components", {"product": "ray"}),
+    ("analyze_query", {"query": "how do I rotate a token?", "path": "ray/core/install.md"}),
+]
+MISTAKES: list[tuple[str, dict[str, Any], str]] = [
+    ("search_documentation", {"query": "a", "mode": "best"}, "best"),
+    ("search_documentation", {"query": " "}, "query is empty"),
+    ("search_documentation", {"query": "a" * 3000}, "3000"),
+    ("search_documentation", {"query": "a", "max_results": 0}, "max_results"),
+    ("search_documentation", {"query": "a", "max_results": 51}, "max_results"),
+    ("search_documentation", {"query": "a", "limit": "5"}, "no argument 'limit'"),
+    ("search_documentation", {"query": "a", "product": "rey"}, "Did you mean 'ray'?"),
+    ("search_documentation", {"query": "a", "modified_after": "yesterday"}, "yesterday"),
+    ("search_documentation", {"query": "a", "semantic_weight": 2}, "semantic_weight"),
+    ("search_emails", {}, "query"),
+    ("get_document", {"path": "../secret.md"}, "../secret.md"),
+    ("get_document", {"path": "/etc/passwd"}, "/etc/passwd"),
+    ("get_document", {"path": "ray/core/token.md"}, "ray/core/tokens.md"),
+    ("get_document", {"path": "ray/core/tokens.md", "section": "Renewal"}, "Renewal"),
+    ("get_email_thread", {"thread_id": "nope"}, "nope"),
+    ("list_components", {"product": "rey"}, "Did you mean 'ray'?"),
+    ("list_components", {}, "product"),
+]
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_question_has_one_answer(place: Place, door: str) -> None:
+    for tool, given in QUESTIONS:
+        expected = by_python(place, tool, given)
+        assert isinstance(expected, dict), (tool, given, expected)
+        assert timeless(DOORS[door](place, tool, given)) == timeless(expected), (tool, given)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_mistake_has_one_sentence(place: Place, door: str) -> None:
+    for tool, given, words in MISTAKES:
+        expected = by_python(place, tool, given)
+        assert isinstance(expected, str), (tool, given)
+        assert words in expected
+        assert DOORS[door](place, tool, given) == expected, (tool, given)
+
+
+def test_the_questions_are_answered_and_not_with_nothing(place: Place) -> None:
+    """Guards the two tests above against agreeing on emptiness."""
+    found = by_python(place, *QUESTIONS[0])
+    assert found["results"][0]["file_path"] == "ray/core/tokens.md"
+    assert by_python(place, *QUESTIONS[4])["results"][0]["subject"] == "Storage on Friday"
+    nothing = by_python(place, *QUESTIONS[3])
+    assert nothing["results"] == []
+    assert nothing["suggestions"]
+
+
+def test_resources_instructions_and_completions_come_from_the_library(place: Place) -> None:
+    async def body() -> None:
+        async with connected("http", place.door, place.url) as client:
+            assert client.instructions is not None
+            assert "ray" in client.instructions
+            assert len(client.instructions) < 2048
+            listed = (await client.list_resources()).resources
+            assert {item.name for item in listed} == set(FILES)
+            for item in listed:
+                contents = (await client.read_resource(str(item.uri))).contents[0]
+                assert isinstance(contents, types.TextResourceContents)
+                assert contents.text
+            path = types.ResourceTemplateReference(uri="librarian://docs/{+path}")
+            found = await client.complete(path, {"name": "path", "value": "ray/core/t"})
+            assert found.completion.values == ["ray/core/tokens.md"]
+
+    run(body())
+
+
+def test_a_refresh_tells_whoever_listens(place: Place) -> None:
+    async def body() -> None:
+        async with (
+            connected("http", place.door, place.url) as client,
+            client.listen(resources_list_changed=True) as events,
+        ):
+            new = place.library.root / "ray" / "core" / "new.md"
+            new.write_text("# New\n\nSomething new.\n", encoding="utf-8")
+            await asyncio.to_thread(place.library.refresh)
+            assert "Changed" in type(await anext(events)).__name__
+            new.unlink()
+            await asyncio.to_thread(place.library.refresh)
+
+    run(body(), 60)
