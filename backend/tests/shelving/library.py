@@ -99,6 +99,11 @@ class Library:
         path.write_text(text)
         return path
 
+    def scanned(self, file_path: str) -> SourceFile:
+        found = FolderScanner(self.root, known_extensions=frozenset(PARSERS)).look(str(self.root / file_path))
+        assert isinstance(found, SourceFile)
+        return found
+
     def complete(self) -> IndexReport:
         report = self.indexer.refresh()
         self.indexer.embed()

@@ -105,6 +105,22 @@ def test_a_moved_file_whose_title_is_its_name_gets_the_new_title(library: Librar
     library.assert_whole()
 
 
+def test_a_move_that_changes_what_is_derived_from_the_path_is_a_new_document(library: Library) -> None:
+    library.write("ray/core/notes.md", "# Notes\n\nAbout quokkas.\n")
+    library.complete()
+    calls = library.embedder.calls
+    (library.root / "ray/api").mkdir()
+    (library.root / "ray/core/notes.md").rename(library.root / "ray/api/notes.md")
+    assert library.complete().moved == 1
+    with library.catalog.read() as reader:
+        stored = reader.document_by_path("ray/api/notes.md")
+    assert stored is not None
+    fresh = library.reader.read(library.scanned("ray/api/notes.md"))
+    assert stored.document.doc_type == fresh.document.doc_type
+    assert library.embedder.calls == calls
+    library.assert_whole()
+
+
 def test_a_renamed_folder_moves_all_its_files_and_embeds_nothing(library: Library) -> None:
     library.complete()
     calls = library.embedder.calls

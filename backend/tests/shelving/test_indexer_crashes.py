@@ -90,6 +90,18 @@ def test_a_lost_keyword_index_is_made_again_with_the_same_ids(library: Library) 
     library.assert_whole()
 
 
+def test_files_that_changed_while_the_keyword_index_was_lost_are_put_anew(library: Library) -> None:
+    library.complete()
+    library.close()
+    shutil.rmtree(library.index / "words")
+    library.write("ray/core/1.md", "# Number 1\n\nNow about ocelots.\n")
+    (library.root / "ray/core/2.md").unlink()
+    library.open()
+    library.complete()
+    assert library.find("ocelots") == {"ray/core/1.md"}
+    library.assert_whole()
+
+
 def test_a_lost_store_is_filled_from_the_archive(library: Library) -> None:
     library.complete()
     calls = library.embedder.calls
@@ -148,7 +160,7 @@ def test_a_keyword_index_with_entries_of_deleted_or_missing_passages_is_put_righ
     with library.catalog.read() as reader:
         generation, stored = reader.generation, list(reader.iter_documents())
         document = stored[0].document
-    entry = library.reader.read(library.indexer._scanner.look(str(library.root / document.file_path))).entries[0]  # type: ignore[arg-type]
+    entry = library.reader.read(library.scanned(document.file_path)).entries[0]
     library.lexical.put([(999, 888, document, entry)])
     library.lexical.commit(generation)
     assert "1 documents that are no more" in " ".join(library.indexer.check())
