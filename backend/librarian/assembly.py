@@ -6,7 +6,6 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -21,7 +20,7 @@ from .finding.query_router import QueryRouter
 from .finding.result_cache import ResultCache
 from .language.analyzer import StandardAnalyzer
 from .models.loading import Retrying, load_embedder
-from .models.query_cache import CachedEmbedder
+from .models.query_cache import CachedEmbedder, QueryEmbeddings
 from .models.table import dimension_of, spec_of
 from .reading.chunking import StructureChunker
 from .reading.parsers import PARSERS
@@ -36,6 +35,7 @@ from .shelving.vectors.archive import SqliteVectorArchive
 from .shelving.vectors.child_store import ChildStore
 from .shelving.vectors.chroma import ChromaStore
 from .shelving.vectors.exact import ExactStore
+from .shelving.vectors.store_set import StoreSet
 from .shelving.watcher import FileWatcher
 from .vocabulary.errors import SetupError
 from .vocabulary.protocols import Budget, Embedder, VectorStore
@@ -88,7 +88,7 @@ def build(settings: Settings) -> desk.Parts:
     catalog = SqliteCatalog(index / "catalog.sqlite", shared_products=settings.docs.shared_products)
     lexical = TantivyIndex(index / "keyword", identity=catalog.identity)
     archive = SqliteVectorArchive(index / "vectors.sqlite")
-    shelves = Shelves(settings)
+    stores = StoreSet(partial(_stores, settings), exact_up_to=EXACT_UP_TO)
     embedder = _embedder(settings)
     listeners = Listeners()
     indexer = FileIndexer(
@@ -98,7 +98,7 @@ def build(settings: Settings) -> desk.Parts:
         catalog,
         lexical,
         archive,
-        stores_for=shelves,
+        stores_for=stores,
         embedder=embedding_child(settings) if embedder else None,
         model_key=model_key(settings),
         options=_indexer_options(settings),
@@ -108,7 +108,7 @@ def build(settings: Settings) -> desk.Parts:
         catalog,
         lexical,
         analyzer,
-        vectors=lambda: shelves.answering(indexer.model()),
+        vectors=lambda: stores.answering(indexer.model()),
         embedder=embedder,
         options=_search_options(settings),
     )
@@ -126,11 +126,11 @@ def build(settings: Settings) -> desk.Parts:
         context=parent_context,
         indexing=upkeep,
         embedder=embedder,
-        caches={"exact": cached, "query_embedding": _QueryEmbeddings(embedder)},
+        caches={"exact": cached, "query_embedding": QueryEmbeddings(embedder)},
         check=upkeep.check,
         evaluate=_evaluate,
         start=partial(_start, upkeep, embedder),
-        close=partial(_close, upkeep, engine, shelves, lexical, archive, catalog, embedder),
+        close=partial(_close, upkeep, engine, stores, lexical, archive, catalog, embedder),
     )
 
 
@@ -245,61 +245,26 @@ def model_key(settings: Settings) -> str:
     return "|".join((embeddings.provider, embeddings.model, embeddings.base_url or "", __version__))
 
 
-@dataclass(slots=True)
-class Shelves:
-    """The vector stores of each model's fingerprint, made when first asked for.
-
-    `auto`: a persistent Chroma collection is kept in step in a child process; the exact scan answers up to
-    `EXACT_UP_TO` windows, Chroma above.
-    """
-
-    settings: Settings
-    _made: dict[str, tuple[VectorStore, ...]] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def __call__(self, fingerprint: str) -> Sequence[VectorStore]:
-        """All stores that are kept in step for a model."""
-        with self._lock:
-            if fingerprint not in self._made:
-                self._made[fingerprint] = tuple(self._make(fingerprint))
-            return self._made[fingerprint]
-
-    def _make(self, fingerprint: str) -> Iterator[VectorStore]:
-        settings, dimension = self.settings.vector_db, dimension_of(fingerprint)
-        if settings.store in ("auto", "exact"):
-            yield ExactStore(dimension)
-        if settings.store in ("auto", "chroma"):
-            yield ChildStore("chroma", chroma_child(self.settings, fingerprint, dimension))
-        if settings.store not in ("auto", "exact", "chroma"):
-            raise SetupError(
-                f"The vector store {settings.store} isn't installed.",
-                hint="Set vector_db.store to auto, exact or chroma.",
-            )
-
-    def answering(self, fingerprint: str) -> VectorStore | None:
-        """The store that answers questions; None before any model has been at work."""
-        if not fingerprint:
-            return None
-        stores = self(fingerprint)
-        if len(stores) > 1 and stores[0].count() > EXACT_UP_TO:
-            return stores[1]
-        return stores[0]
-
-    def close(self) -> None:
-        """Close every store."""
-        for stores in self._made.values():
-            for store in stores:
-                store.close()
+def _stores(settings: Settings, fingerprint: str) -> Iterator[VectorStore]:
+    """A model's vector stores, the one that answers first (decisions page: an exact scan answers small libraries)."""
+    database, dimension = settings.vector_db, dimension_of(fingerprint)
+    if database.store in ("auto", "exact"):
+        yield ExactStore(dimension)
+    if database.store in ("auto", "chroma"):
+        yield ChildStore("chroma", chroma_child(settings, fingerprint, dimension))
+    if database.store not in ("auto", "exact", "chroma"):
+        raise SetupError(
+            f"The vector store {database.store} isn't installed.", hint="Set vector_db.store to auto, exact or chroma."
+        )
 
 
 def chroma_child(settings: Settings, fingerprint: str, dimension: int) -> Callable[[], VectorStore]:
     """What opens a model's Chroma collection inside a child."""
     database, hnsw = settings.vector_db, settings.vector_db.hnsw_config
-    name = f"{database.collection_name}-{hashlib.sha256(fingerprint.encode()).hexdigest()[:8]}"
     return partial(
         ChromaStore,
         settings.chroma_path,
-        name,
+        f"{database.collection_name}-{hashlib.sha256(fingerprint.encode()).hexdigest()[:8]}",
         dimension,
         distance=database.distance_metric,
         M=hnsw.M,
@@ -334,28 +299,6 @@ def _generation(catalog: SqliteCatalog) -> Callable[[], int]:
             return reading.generation
 
     return generation
-
-
-@dataclass(frozen=True, slots=True)
-class _QueryEmbeddings:
-    """The cache of question vectors, which exists once its model is loaded."""
-
-    embedder: Retrying[Embedder] | None
-
-    def _cache(self) -> CachedEmbedder | None:
-        loaded = self.embedder.peek() if self.embedder else None
-        return loaded if isinstance(loaded, CachedEmbedder) else None
-
-    def stats(self) -> tuple[int, int, int]:
-        cache = self._cache()
-        return cache.stats() if cache else (0, 0, 0)
-
-    def clear(self) -> int:
-        cache = self._cache()
-        entries = cache.stats()[0] if cache else 0
-        if cache:
-            cache.clear()
-        return entries
 
 
 def _desk_options(settings: Settings) -> desk.DeskOptions:

@@ -4,34 +4,35 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from ..vocabulary import wire
-from ..vocabulary.desk_protocol import ResourceRow
 from ..vocabulary.errors import CallerError, NotFound
 from ..vocabulary.protocols import Budget
-from ..vocabulary.types import Filters, IndexReport, SearchOutcome, StoredDocument
+from ..vocabulary.types import Filters, IndexReport, SearchOutcome
 from . import addresses, answers, questions
 from . import arguments as check
 from .browsing import newest_first
+from .hosting import Hosting
 from .parts import Parts
 from .reading import read
 from .state import StateReport, skipped
 
-RESOURCES_PER_PAGE = 200
+FIRST_TEXT_S = 10.0  #: how long the first question of all waits for the first files
 
 
-class Librarian:
+class Librarian(Hosting):
     """A library, open. Use as a context manager or call `close`."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._state = StateReport(parts)
         self._closed = threading.Event()
+        self._started = False
 
     def __enter__(self) -> Self:
         return self
@@ -43,6 +44,7 @@ class Librarian:
 
     def start(self) -> None:
         """Begin indexing, embedding and watching in the background."""
+        self._started = True
         self._parts.start()
 
     def reload(self) -> None:
@@ -61,20 +63,38 @@ class Librarian:
 
     def search(self, query: str, *, budget: Budget | None = None, **given: Any) -> wire.SearchAnswer:
         """Passages of documents; arguments as of the tool `search_documentation`."""
+        budget = budget or Budget()
+        self._await_text(budget)
         asked = questions.documents(self._parts.options, self._products(), {"query": query, **given})
-        outcome = self._parts.engine.search(asked, budget or Budget())
+        outcome = self._parts.engine.search(asked, budget)
         return wire.SearchAnswer(results=self._results(outcome, answers.result), **self._envelope(outcome, asked.mode))
 
     def search_emails(self, query: str = "", *, budget: Budget | None = None, **given: Any) -> wire.EmailSearchAnswer:
         """Passages of mails; arguments as of the tool `search_emails`."""
+        budget = budget or Budget()
+        self._await_text(budget)
         asked = questions.emails(self._parts.options, self._products(), {"query": query, **given})
-        if asked.text:
-            outcome = self._parts.engine.search(asked, budget or Budget())
-        else:
-            outcome = newest_first(self._parts.catalog, asked)
+        by_words = self._parts.engine.search
+        outcome = by_words(asked, budget) if asked.text else newest_first(self._parts.catalog, asked)
         return wire.EmailSearchAnswer(
             results=self._results(outcome, answers.email_result), **self._envelope(outcome, asked.mode)
         )
+
+    def _await_text(self, budget: Budget) -> None:
+        """A library that is being read for the very first time answers once something is in, or after a while."""
+        with self._parts.catalog.read() as reader:
+            if reader.generation > 0:
+                return
+        indexing, changed = self._parts.indexing, threading.Event()
+        deadline = time.monotonic() + FIRST_TEXT_S
+        forget = self.on_generation(lambda _: changed.set())
+        try:
+            while not changed.wait(0.05) and self._started and time.monotonic() < deadline:
+                budget.check()
+                if indexing.last_indexed_at is not None or indexing.problems():
+                    return
+        finally:
+            forget()
 
     def _envelope(self, outcome: SearchOutcome, requested: str) -> dict[str, Any]:
         with self._parts.catalog.read() as reader:
@@ -281,84 +301,6 @@ class Librarian:
     def evaluate(self, *, budget: Budget | None = None, **given: Any) -> Mapping[str, object]:
         """Measure the answers on judged questions; see `librarian evaluate --help`."""
         return self._parts.evaluate(self, budget=budget or Budget(), **given)
-
-    # -- for hosts -----------------------------------------------------------------------------------------------
-
-    def resources(
-        self, cursor: str | None = None, *, budget: Budget | None = None
-    ) -> tuple[list[ResourceRow], str | None]:
-        """A page of documents, and the next page's cursor: the last path of this one."""
-        after, last = cursor or "", ""
-        page: list[ResourceRow] = []
-        with self._parts.catalog.read() as reader:
-            for stored in reader.iter_documents():
-                document = stored.document
-                if document.file_path <= after:
-                    continue
-                if len(page) == RESOURCES_PER_PAGE:
-                    return page, last
-                last = document.file_path
-                page.append((addresses.uri(last), document.title, document.file_type, document.last_modified))
-        return page, None
-
-    def complete(
-        self, kind: str, value: str, context: Mapping[str, str] | None = None, *, budget: Budget | None = None
-    ) -> list[str]:
-        """Names that begin with `value`, then those that contain it; a `thread` is found by its subject."""
-        context = context or {}
-        with self._parts.catalog.read() as reader:
-            products = reader.products()
-            if kind == "product":
-                names = sorted(products)
-            elif kind == "component":
-                inside = [products[context["product"]]] if context.get("product") in products else products.values()
-                names = sorted({component for components in inside for component in components})
-            elif kind == "heading":
-                stored = reader.document_by_path(context.get("path", ""), text=False)
-                names = [heading.text for heading in stored.document.headings] if stored else []
-            elif kind == "thread":
-                return self._threads(reader.iter_documents(Filters(kind="email")), value)
-            else:
-                names = [stored.document.file_path for stored in reader.iter_documents()]
-        low = value.lower()
-        found = [name for name in names if name.lower().startswith(low)]
-        found += [name for name in names if low in name.lower() and not name.lower().startswith(low)]
-        return found
-
-    @staticmethod
-    def _threads(mails: Iterable[StoredDocument], value: str) -> list[str]:
-        """Ids of threads whose subject or id holds `value`."""
-        low = value.lower()
-        found: dict[str, None] = {}
-        for stored in mails:
-            email = stored.document.email
-            if email and (low in email.subject.lower() or email.thread_id.lower().startswith(low)):
-                found.setdefault(email.thread_id)
-        return list(found)
-
-    def instructions(self) -> str:
-        """What a model should know before it asks, built from what the library holds; under 2,048 characters."""
-        with self._parts.catalog.read() as reader:
-            count, products = reader.count(), reader.products()
-        names = sorted(products, key=lambda name: -sum(products[name].values()))
-        listed = ", ".join(f"{name} ({sum(products[name].values())})" for name in names[:20])
-        more = f" and {len(names) - 20} more" if len(names) > 20 else ""
-        mails = f" and {count.emails} emails (search_emails, get_email_thread)" if count.emails else ""
-        text = (
-            f"Librarian searches {count.documents - count.emails} documents{mails} on this machine. "
-            f"Products: {listed or 'none indexed yet'}{more}.\n"
-            "Use search_documentation for any question about these products before answering from memory: pass the "
-            "user's question as it is, narrow with product, and quote file_path and lines in the answer. "
-            "Results are passages; read more with get_document(path=<a result's id or file_path>, section=...). "
-            "Names, flags and error codes are matched exactly; mode=auto suits nearly all questions. For vague "
-            "questions pass hypothetical_answer, a short passage such as the answer might look like. "
-            "answerable=unlikely means that the library probably doesn't hold the answer: say so."
-        )
-        return text[:2047]
-
-    def on_generation(self, callback: Callable[[int], None]) -> Callable[[], None]:
-        """Call `callback` with the new generation after each change of the index; returns what ends it."""
-        return self._parts.indexing.on_generation(callback)
 
     def wait_until_ready(self, timeout_s: float | None = None) -> bool:
         """Block until nothing is left to read or embed; False where the time ran out first."""

@@ -61,6 +61,10 @@ class Indexing(Protocol):
         """Call `callback` with each new generation, from whatever thread; returns what ends it."""
 
     @property
+    def last_indexed_at(self) -> float | None:
+        """When this process last finished a look at the folder (seconds since the epoch); None before."""
+
+    @property
     def watching(self) -> bool: ...
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -65,7 +66,6 @@ class StateReport:
         options = self._parts.options
         with self._parts.catalog.read() as reader:
             count, failures, generation = reader.count(), reader.failures(), reader.generation
-            last_indexed = reader.meta("last_indexed_at") or None
         progress, reasons = self._parts.indexing.progress(), self.reasons()
         return wire.StatusAnswer.model_validate(
             {
@@ -97,7 +97,7 @@ class StateReport:
                 },
                 "failures": self._failures(failures),
                 "skipped": skipped(failures),
-                "last_indexed_at": last_indexed,
+                "last_indexed_at": _iso(self._parts.indexing.last_indexed_at),
                 "index_path": str(options.index),
                 "root_path": str(options.root),
                 "storage": {
@@ -146,6 +146,13 @@ class StateReport:
                     continue  # gone while counting: a merge or checkpoint removed it
             self._disk = (time.monotonic(), size)
         return size
+
+
+def _iso(seconds: float | None) -> str | None:
+    """Seconds since the epoch as ISO 8601 in UTC."""
+    if seconds is None:
+        return None
+    return dt.datetime.fromtimestamp(seconds, dt.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def skipped(failures: Sequence[Failure]) -> dict[str, object]:

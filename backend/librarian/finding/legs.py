@@ -54,9 +54,7 @@ class SemanticLeg:
     def store(self) -> VectorStore:
         """The store that answers. Raises `Unavailable` where there is none, or nothing in it yet."""
         store = self._vectors()
-        if store is None:
-            raise Unavailable("There is no vector store.", hint="Keyword search works meanwhile.")
-        if store.count() == 0:
+        if store is None or store.count() == 0:
             raise Unavailable("No passage is embedded yet.", hint="Keyword search works meanwhile.")
         return store
 

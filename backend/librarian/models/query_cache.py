@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from librarian.vocabulary.protocols import Embedder
+from librarian.vocabulary.protocols import Embedder, Loadable
 from librarian.vocabulary.types import ModelSpec, Vector, Vectors, Window
 
 
@@ -75,3 +75,26 @@ class CachedEmbedder:
 
     def close(self) -> None:
         self._embedder.close()
+
+
+class QueryEmbeddings:
+    """The cache of question vectors of a model that may not be loaded yet."""
+
+    def __init__(self, embedder: Loadable[Embedder] | None) -> None:
+        self._embedder = embedder
+
+    def _cache(self) -> CachedEmbedder | None:
+        loaded = self._embedder.peek() if self._embedder else None
+        return loaded if isinstance(loaded, CachedEmbedder) else None
+
+    def stats(self) -> tuple[int, int, int]:
+        """(entries, hits, misses); zeros while no model is loaded."""
+        cache = self._cache()
+        return cache.stats() if cache else (0, 0, 0)
+
+    def clear(self) -> int:
+        """Forget all vectors; returns how many there were."""
+        cache, entries = self._cache(), self.stats()[0]
+        if cache:
+            cache.clear()
+        return entries

@@ -153,6 +153,11 @@ class Upkeep:
         return self._listeners.add(callback)
 
     @property
+    def last_indexed_at(self) -> float | None:
+        """When the last look at the folder ended, in seconds since the epoch."""
+        return self._indexer.last_indexed_at
+
+    @property
     def watching(self) -> bool:
         """Whether changes are being watched for."""
         return self._watcher is not None and not self._lost

@@ -1,0 +1,95 @@
+"""What MCP hosts ask besides searching and reading: resources, completions, instructions, news."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from ..vocabulary.desk_protocol import ResourceRow
+from ..vocabulary.protocols import Budget
+from ..vocabulary.types import Filters, StoredDocument
+from . import addresses
+from .parts import Parts
+
+RESOURCES_PER_PAGE = 200
+
+
+class Hosting:
+    """The part of the desk that hosts use on a model's behalf."""
+
+    _parts: Parts
+
+    def resources(
+        self, cursor: str | None = None, *, budget: Budget | None = None
+    ) -> tuple[list[ResourceRow], str | None]:
+        """A page of documents, and the next page's cursor: the last path of this one."""
+        after, last = cursor or "", ""
+        page: list[ResourceRow] = []
+        with self._parts.catalog.read() as reader:
+            for stored in reader.iter_documents():
+                document = stored.document
+                if document.file_path <= after:
+                    continue
+                if len(page) == RESOURCES_PER_PAGE:
+                    return page, last
+                last = document.file_path
+                page.append((addresses.uri(last), document.title, document.file_type, document.last_modified))
+        return page, None
+
+    def complete(
+        self, kind: str, value: str, context: Mapping[str, str] | None = None, *, budget: Budget | None = None
+    ) -> list[str]:
+        """Names that begin with `value`, then those that contain it; a `thread` is found by its subject."""
+        context = context or {}
+        with self._parts.catalog.read() as reader:
+            products = reader.products()
+            if kind == "product":
+                names = sorted(products)
+            elif kind == "component":
+                inside = [products[context["product"]]] if context.get("product") in products else products.values()
+                names = sorted({component for components in inside for component in components})
+            elif kind == "heading":
+                stored = reader.document_by_path(context.get("path", ""), text=False)
+                names = [heading.text for heading in stored.document.headings] if stored else []
+            elif kind == "thread":
+                return self._threads(reader.iter_documents(Filters(kind="email")), value)
+            else:
+                names = [stored.document.file_path for stored in reader.iter_documents()]
+        low = value.lower()
+        found = [name for name in names if name.lower().startswith(low)]
+        found += [name for name in names if low in name.lower() and not name.lower().startswith(low)]
+        return found
+
+    @staticmethod
+    def _threads(mails: Iterable[StoredDocument], value: str) -> list[str]:
+        """Ids of threads whose subject or id holds `value`."""
+        low = value.lower()
+        found: dict[str, None] = {}
+        for stored in mails:
+            email = stored.document.email
+            if email and (low in email.subject.lower() or email.thread_id.lower().startswith(low)):
+                found.setdefault(email.thread_id)
+        return list(found)
+
+    def instructions(self) -> str:
+        """What a model should know before it asks, built from what the library holds; under 2,048 characters."""
+        with self._parts.catalog.read() as reader:
+            count, products = reader.count(), reader.products()
+        names = sorted(products, key=lambda name: -sum(products[name].values()))
+        listed = ", ".join(f"{name} ({sum(products[name].values())})" for name in names[:20])
+        more = f" and {len(names) - 20} more" if len(names) > 20 else ""
+        mails = f" and {count.emails} emails (search_emails, get_email_thread)" if count.emails else ""
+        text = (
+            f"Librarian searches {count.documents - count.emails} documents{mails} on this machine. "
+            f"Products: {listed or 'none indexed yet'}{more}.\n"
+            "Use search_documentation for any question about these products before answering from memory: pass the "
+            "user's question as it is, narrow with product, and quote file_path and lines in the answer. "
+            "Results are passages; read more with get_document(path=<a result's id or file_path>, section=...). "
+            "Names, flags and error codes are matched exactly; mode=auto suits nearly all questions. For vague "
+            "questions pass hypothetical_answer, a short passage such as the answer might look like. "
+            "answerable=unlikely means that the library probably doesn't hold the answer: say so."
+        )
+        return text[:2047]
+
+    def on_generation(self, callback: Callable[[int], None]) -> Callable[[], None]:
+        """Call `callback` with the new generation after each change of the index; returns what ends it."""
+        return self._parts.indexing.on_generation(callback)
