@@ -107,13 +107,24 @@ class TantivyIndex:
                 self._writing().delete_documents_by_term("doc", int(doc_id))
 
     def commit(self, generation: int) -> None:
-        """Make what was put and deleted visible, and remember the catalog's generation."""
+        """Make what was put and deleted visible, and remember the catalog's generation.
+
+        Raises `Unavailable` where it can't be written; searches go on with what was committed before.
+        """
         with self._lock:
-            if self._writer is not None:
-                self._guarded(self._writer.commit)
-                self._searcher = self._guarded(self._newest)
-            self._state = replace(self._state, generation=generation)
-            save_state(self._path, self._state)
+            try:
+                if self._writer is not None:
+                    self._writer.commit()
+                    self._searcher = self._newest()
+                state = replace(self._state, generation=generation)
+                save_state(self._path, state)
+            except (OSError, ValueError, RuntimeError) as error:
+                self._writer = None  # what it still holds is lost; the next one starts from the last commit
+                raise Unavailable(
+                    f"The keyword index {self._path} can't be written: {error}.",
+                    hint="Check free space and permissions.",
+                ) from error
+            self._state = state
 
     def clear(self) -> None:
         """Drop everything, at once."""

@@ -19,7 +19,7 @@ from rank_bm25 import BM25Okapi
 
 from librarian.shelving.lexical_index import K1, B, TantivyIndex, idf
 from librarian.shelving.lexical_schema import STATE_FILE, discard
-from librarian.vocabulary.errors import Damaged, SetupError
+from librarian.vocabulary.errors import Damaged, SetupError, Unavailable
 from librarian.vocabulary.types import AnalyzedQuery, FieldWeights, LexicalEntry
 from tests.contracts.lexical_contract import EVERYTHING, SOME, LexicalContract, asked, entry, single_chunks
 
@@ -224,4 +224,18 @@ def test_many_small_commits_are_merged_into_few_segments(tmp_path: Path) -> None
     index = TantivyIndex(tmp_path)
     assert index.count() == 25
     assert index._searcher.num_segments < 10
+    index.close()
+
+
+def test_a_commit_that_cannot_be_written_is_told_and_searches_go_on(tmp_path: Path) -> None:
+    path = tmp_path / "lexical"
+    index = TantivyIndex(path)
+    index.put([(1, 1, SOME, entry("apple"))])
+    index.commit(1)
+    discard(path)
+    index.put([(2, 2, SOME, entry("apple"))])
+    with pytest.raises(Unavailable, match="can't be written"):
+        index.commit(2)
+    assert index.search(asked("apple"), EVERYTHING, 9).ids == (1,)
+    assert index.generation == 1
     index.close()
