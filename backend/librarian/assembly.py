@@ -86,7 +86,7 @@ def build(settings: Settings) -> desk.Parts:
         ) from error
     analyzer = StandardAnalyzer(settings.search.min_keyword_length)
     catalog = SqliteCatalog(index / "catalog.sqlite", shared_products=settings.docs.shared_products)
-    lexical = TantivyIndex(index / "keyword", identity=catalog.identity)
+    lexical = TantivyIndex.sound(index / "keyword", identity=catalog.identity)
     archive = SqliteVectorArchive(index / "vectors.sqlite")
     stores = StoreSet(partial(_stores, settings), exact_up_to=EXACT_UP_TO)
     embedder = _embedder(settings)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import tantivy
 
-from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.errors import Damaged, Unavailable
 from librarian.vocabulary.types import (
     AnalyzedQuery,
     Document,
@@ -32,7 +32,7 @@ from librarian.vocabulary.types import (
 
 from .dates import micros_or_none
 from .lexical_queries import MUST, Query, QueryBuilder, joined
-from .lexical_schema import FIELDS, build_schema, explained, open_index, save_state
+from .lexical_schema import FIELDS, build_schema, discard, explained, open_index, save_state
 
 log = logging.getLogger(__name__)
 
@@ -87,6 +87,16 @@ class TantivyIndex:
                 self.clear()
             self._state = replace(self._state, identity=identity or self._state.identity)
             save_state(path, self._state)
+
+    @classmethod
+    def sound(cls, path: Path, *, weights: FieldWeights = FieldWeights(), identity: str = "") -> TantivyIndex:
+        """The index in that folder; an empty one, to be filled from the catalog, where it is damaged."""
+        try:
+            return cls(path, weights=weights, identity=identity)
+        except Damaged as error:
+            log.warning("%s It is made again.", error.message)
+            discard(path)
+            return cls(path, weights=weights, identity=identity)
 
     # -- writing ---------------------------------------------------------------------------------------------------
 

@@ -193,9 +193,7 @@ def test_a_broken_folder_is_damaged_and_can_be_made_anew(tmp_path: Path, name: s
             file.write_text(content)
     with pytest.raises(Damaged, match="made again"):
         TantivyIndex(path, identity="mine")
-    discard(path)
-    discard(path)
-    again = TantivyIndex(path, identity="mine")
+    again = TantivyIndex.sound(path, identity="mine")
     assert again.count() == 0
     again.close()
 
