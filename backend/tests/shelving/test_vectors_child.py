@@ -41,7 +41,7 @@ def test_what_is_stored_is_found_after_the_child_has_ended(store: ChildStore) ->
 def test_a_store_that_can_not_be_opened_is_unavailable() -> None:
     store = ChildStore("chroma", partial(ChromaStore, Path("/dev/null/nowhere"), "windows", 4))
     try:
-        with pytest.raises(Unavailable, match="chroma"):
+        with pytest.raises(Unavailable, match="Chroma"):
             store.count()
     finally:
         store.close()
