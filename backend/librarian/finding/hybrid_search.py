@@ -43,7 +43,7 @@ from librarian.vocabulary.types import (
     Vector,
 )
 
-from . import hyde, modes, paging, reranker, suggestions
+from . import hyde, modes, paging, suggestions
 from .calibration import Calibration
 from .fusion import score
 from .legs import SemanticLeg, keyword_leg
@@ -51,6 +51,7 @@ from .options import SearchOptions
 from .pool import Pool, gather
 from .query_router import QueryRouter
 from .ranker import LinearRanker, shipped
+from .reranker import SecondLook
 from .snippet import Snippets
 
 log = logging.getLogger(__name__)
@@ -59,6 +60,8 @@ _OFF = Ranking("", (), (), (), "off", "not part of this mode")
 #: Modes that read each leg. `auto` has become another mode before this is asked.
 _BY_WORDS = frozenset({"keyword", "hybrid", "rerank", "hyde"})
 _BY_MEANING = frozenset({"semantic", "hybrid", "rerank", "hyde"})
+#: A question of so many content words that quotes what occurs nowhere quotes by the way, as prose does.
+_QUOTING_SENTENCE = 6
 
 
 @dataclass(slots=True)
@@ -113,7 +116,7 @@ class HybridSearchEngine:
         self._analyzer = analyzer
         self._semantic = SemanticLeg(embedder, vectors, threshold=options.similarity_threshold)
         self._options = options
-        self._reranker = reranker
+        self._second_look = SecondLook(reranker, options)
         self._rewriter = rewriter
         self._ranker = ranker or shipped()
         self._calibration = calibration
@@ -255,7 +258,13 @@ class HybridSearchEngine:
 
     def _by_words(self, run: _Run) -> Ranking:
         try:
-            return keyword_leg(self._lexical, run.analyzed, run.selection, self._options.depth)
+            found = keyword_leg(self._lexical, run.analyzed, run.selection, self._options.depth)
+            if not found.ids and run.analyzed.phrases and len(run.analyzed.terms) >= _QUOTING_SENTENCE:
+                run.analyzed = replace(run.analyzed, phrases=())
+                found = keyword_leg(self._lexical, run.analyzed, run.selection, self._options.depth)
+                plain = run.query.text.replace('"', "")
+                run.rewritten = {"search_terms": plain, "hypothetical_answer": "", "source": "quotes left aside"}
+            return found
         except LibrarianError:
             raise
         except Exception as error:
@@ -309,8 +318,7 @@ class HybridSearchEngine:
             return future.result(timeout=wait_ms / 1000)
         except FutureTimeout:
             future.cancel()
-            reason = f"no answer within {wait_ms:.0f} ms"
-            return Ranking("semantic", (), (), (), "skipped", reason, wait_ms), _OFF, None
+            return Ranking("semantic", (), (), (), "skipped", f"no answer within {wait_ms:.0f} ms", wait_ms), _OFF, None
 
     def _without_excluded(self, run: _Run, pool: Pool) -> Pool:
         """Hold candidates that only the meaning brought to the question's `-word` and `"quoted words"`."""
@@ -332,41 +340,23 @@ class HybridSearchEngine:
 
     def _reranked(self, run: _Run, first: Judged) -> Judged:
         """The first stage's candidates judged again; its own order where that isn't possible, which is said."""
-        query, options = run.query, self._options
-        wanted = query.offset + query.max_results
-        count = max(options.rerank_candidates, options.rerank_multiplier * wanted)
-        started = time.perf_counter()
-        judged: list[Candidate] = []
-        scale, problem = "rerank", ""
-        if self._reranker is None:
-            judged = reranker.keyword_stage(first.pool, first.candidates, count, options)
-            problem = "" if judged else "no candidate reaches the keyword threshold"
-        else:
-            try:
-                judged = self._read_together(run, first, count, self._reranker.get())
-                scale = "cross-encoder"
-            except LibrarianError as error:
-                problem = str(error)
-                run.degraded.append(f"rerank: {problem}")
-        ms = round((time.perf_counter() - started) * 1000, 3)
-        if problem:
-            run.legs["rerank"] = LegReport("failed" if self._reranker else "skipped", problem, ms)
+        wanted = run.query.offset + run.query.max_results
+        count = max(self._options.rerank_candidates, self._options.rerank_multiplier * wanted)
+        second = self._second_look.at(
+            run.query.text,
+            first.pool,
+            first.candidates,
+            count,
+            lambda ids: {chunk: stored.chunk.text for chunk, stored in run.reader.chunks(ids).items()},
+            lambda candidate: self._relevance(first, candidate),
+            run.budget,
+        )
+        run.legs["rerank"] = second.leg
+        run.degraded += second.degraded
+        if second.leg.status != "ok":
             run.mode = "hybrid"
             return first
-        run.legs["rerank"] = LegReport("ok", "", ms)
-        return Judged(first.pool, judged, scale)
-
-    def _read_together(self, run: _Run, first: Judged, count: int, model: Reranker) -> list[Candidate]:
-        candidates = first.candidates[:count]
-        stored = run.reader.chunks([candidate.chunk_id for candidate in candidates])
-        known = [candidate for candidate in candidates if candidate.chunk_id in stored]
-        passages = [stored[candidate.chunk_id].chunk.text for candidate in known]
-        logits = model.score(run.query.text, passages, run.budget)
-        read = {c.chunk_id: logit for c, logit in zip(known, logits, strict=True) if logit is not None}
-        if len(read) < len(known):
-            run.degraded.append(f"rerank: read {len(read)} of {len(known)} candidates in time")
-        relevance = {candidate.chunk_id: self._relevance(first, candidate) for candidate in known}
-        return reranker.model_stage(known, read, relevance)
+        return Judged(first.pool, second.candidates, second.scale)
 
     # -- the answer --------------------------------------------------------------------------------------------
 

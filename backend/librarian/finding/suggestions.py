@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import difflib
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from itertools import islice
 
 from librarian.vocabulary.protocols import CatalogReader, Columns, LexicalIndex
 from librarian.vocabulary.types import AnalyzedQuery, Filters, Query
 
 #: How like a word an indexed one must be (difflib's ratio), and how many are shown.
 CLOSENESS, MOST = 0.7, 3
-#: Documents whose names are compared; a larger library compares its first ones by path.
-NAMES_READ = 5000
+#: Documents whose names are compared, in order of their paths, and words of the question.
+NAMES_READ, WORDS_READ = 5000, 16
+
+_NAME_WORD = re.compile(r"[^\W_]{3,}")
 
 Suggestion = Mapping[str, object]
 
@@ -53,8 +58,8 @@ def _item(kind: str, value: str, text: str) -> Suggestion:
 
 
 def _terms(analyzed: AnalyzedQuery, lexical: LexicalIndex) -> list[Suggestion]:
-    items = []
-    for term in analyzed.terms[:8]:
+    items: list[Suggestion] = []
+    for term in analyzed.terms[:WORDS_READ]:
         known = lexical.vocabulary(term[:2], 500)
         if term in known:
             continue
@@ -78,16 +83,19 @@ def _filters(filters: Filters, columns: Columns) -> list[Suggestion]:
 
 
 def _documents(analyzed: AnalyzedQuery, filters: Filters, reader: CatalogReader) -> list[Suggestion]:
-    words = {word for word in (*analyzed.words, *analyzed.terms, *analyzed.identifiers) if len(word) > 2}
-    if not words:
-        return []
-    nearest: list[tuple[float, str]] = []
-    for number, stored in enumerate(reader.iter_documents(Filters(kind=filters.kind))):
-        if number == NAMES_READ:
-            break
-        name = f"{stored.document.title} {stored.document.file_path.rsplit('/', 1)[-1]}".lower()
-        parts = {part for part in name.replace("-", " ").replace("_", " ").replace(".", " ").split() if len(part) > 2}
-        matched = sum(1 for word in words if word in parts or difflib.get_close_matches(word, parts, 1, 0.8))
-        if matched:
-            nearest.append((-matched / len(words), stored.document.file_path))
-    return [_item("document", path, f"A document with a near name: {path}.") for _, path in sorted(nearest)[:MOST]]
+    asked = {word for word in (*analyzed.words, *analyzed.terms, *analyzed.identifiers) if len(word) > 2}
+    names: dict[str, set[str]] = {}
+    for stored in islice(reader.iter_documents(Filters(kind=filters.kind)), NAMES_READ):
+        path = stored.document.file_path
+        for word in _NAME_WORD.findall(f"{stored.document.title} {path.rsplit('/', 1)[-1]}".lower()):
+            names.setdefault(word, set()).add(path)
+    by_letter: dict[str, list[str]] = {}
+    for word in names:
+        by_letter.setdefault(word[0], []).append(word)
+    matched: Counter[str] = Counter()
+    for word in sorted(asked)[:WORDS_READ]:
+        # Misspelt words nearly always keep their first letter, and comparing with all others takes seconds.
+        alike = difflib.get_close_matches(word, by_letter.get(word[0], ()), MOST, CLOSENESS)
+        matched.update({path for name in alike for path in names[name]})
+    nearest = sorted(matched, key=lambda path: (-matched[path], path))[:MOST]
+    return [_item("document", path, f"A document with a near name: {path}.") for path in nearest]
