@@ -177,18 +177,19 @@ def check(page: Page, answer: Answer) -> None:
 
 
 def evaluation(page: Page, answer: Answer) -> None:
-    """Measures by mode. Each mode is a mapping from a measure to a number or to [low, value, high]."""
+    """Measures by mode: a number, or a mean with its 95% interval and the p of its difference from the first mode."""
     modes: Mapping[str, Answer] = answer.get("modes") or {}
     measures = list(dict.fromkeys(name for found in modes.values() for name in found))
-    page.table(
-        ["mode", *measures],
-        [[mode, *(_measure(found.get(name)) for name in measures)] for mode, found in modes.items()],
-    )
+    rows = [[mode, *(_measure(found.get(name)) for name in measures)] for mode, found in modes.items()]
+    page.table(["mode", *measures], rows)
+    if "questions" in answer:
+        page.line((f"{answer['questions']} questions; mean with its 95% interval", "dim"))
     for note in answer.get("notes") or ():
         page.line(("note: ", "dim"), str(note))
 
 
 def _measure(value: object) -> str:
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return " ".join(_measure(item) for item in value)
-    return f"{value:.3f}" if isinstance(value, float) else "" if value is None else str(value)
+    if isinstance(value, Mapping):
+        p = f" p={value['p']:.3f}" if value.get("p") is not None else ""
+        return f"{value['mean']:.3f} [{value['low']:.3f}, {value['high']:.3f}]{p}"
+    return f"{value:.2f}" if isinstance(value, float) else "" if value is None else str(value)

@@ -58,7 +58,8 @@ def serve(
     if as_json:
         write_json(places)
         sys.stdout.flush()
-    raise typer.Exit(import_module("librarian.serve").serve(settings, out=None if as_json else sys.stdout))
+    silent = as_json or settings.mcp.transport == "stdio"  # then stdout belongs to a program
+    raise typer.Exit(import_module("librarian.serve").serve(settings, out=None if silent else sys.stdout))
 
 
 def stdio(root: Root = None, index: Index = None, config: Config = None) -> None:
@@ -106,22 +107,23 @@ def evaluate(
     modes: Annotated[
         str, typer.Option(help="Separated by commas; the first is compared with.")
     ] = "keyword,semantic,hybrid",
-    self_judged: Annotated[bool, typer.Option("--self", help="Judge by the library's own links instead.")] = False,
+    product: Annotated[str | None, typer.Option(help="Search only this product.")] = None,
     as_json: Json = False,
     root: Root = None,
     index: Index = None,
     config: Config = None,
 ) -> None:
     """Measure how good the answers are: nDCG@10, P@10, recall@10, MRR@10 and times, by mode."""
-    if self_judged == bool(queries or qrels) or bool(queries) != bool(qrels):
-        raise CallerError("Judged questions are missing.", hint="Give --queries and --qrels, or --self.")
+    for option, path in (("--queries", queries), ("--qrels", qrels)):
+        if path is None or not path.is_file():
+            raise CallerError(f"Judged questions are missing: {option} is {path}.", hint="Give both files.")
     with _Progress(quiet=as_json) as progress:
         answer = Place(root, index, config).ask(
             "evaluate",
-            queries=str(queries.resolve()) if queries else None,
-            qrels=str(qrels.resolve()) if qrels else None,
+            queries=str(queries and queries.resolve()),
+            qrels=str(qrels and qrels.resolve()),
             modes=[mode.strip() for mode in modes.split(",") if mode.strip()],
-            self_judged=self_judged,
+            product=product,
             on_progress=progress.show,
         )
     _show(answer, as_json, rendering.evaluation)

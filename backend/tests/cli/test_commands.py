@@ -20,6 +20,8 @@ import pytest
 import typer.main
 
 from librarian import cli
+from librarian.evaluation.evaluate import as_dict, evaluate
+from librarian.evaluation.judgments import Judged
 from librarian.keeper import client
 from librarian.terminal import rendering
 from librarian.terminal.commands import app
@@ -175,6 +177,9 @@ ANSWERS: dict[str, wire.Wire] = {
 }
 
 
+JUDGED = [Judged("1", "a.md", {"a.md": 1}), Judged("2", "b.md", {"b.md": 1})]
+
+
 class Keeper:
     """Records what is asked; answers from `ANSWERS`, or raises `error`."""
 
@@ -194,7 +199,7 @@ class Keeper:
             if on_progress:
                 on_progress(item)
         if verb == "evaluate":
-            return {"modes": {"keyword": {"nDCG@10": [0.4, 0.5, 0.6], "queries": 3}}, "notes": ["3 questions"]}
+            return as_dict(evaluate(JUDGED, lambda text, mode: [text], ["keyword", "hybrid"]))
         return ANSWERS[verb].model_dump(mode="json") | self.changes.get(verb, {})
 
 
@@ -413,8 +418,8 @@ def test_an_index_that_is_not_in_order_ends_with_78(keeper: Keeper, capsys: pyte
         ("search a --sender ann", "Add --emails."),
         ("search a --emails --tag x", "--tag is for documents"),
         ("show a.md --lines x", "10-20"),
-        ("evaluate", "--self"),
-        ("evaluate --queries a.jsonl", "--qrels"),
+        ("evaluate", "--queries is None"),
+        ("evaluate --queries gone.jsonl --qrels gone.tsv", "gone.jsonl"),
         ("connect clade", "Nearest: 'claude-code'"),
         ("connect zzz", "Known: claude-desktop"),
         ("connect claude-desktop --http", "Leave --http out"),
@@ -485,14 +490,21 @@ def test_progress_is_plain_lines_in_a_pipe_and_one_line_on_a_terminal(
 def test_evaluate_asks_for_files_by_absolute_path(
     keeper: Keeper, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("evaluate", "--queries", "q.jsonl", "--qrels", "q.tsv", "--modes", "keyword, semantic") == 0
+    for name in ("q.jsonl", "q.tsv"):
+        (tmp_path / name).write_text("")
+    assert (
+        run(
+            "evaluate", "--queries", "q.jsonl", "--qrels", "q.tsv", "--modes", "keyword, semantic", "--product", "books"
+        )
+        == 0
+    )
     assert keeper.calls[0][2] == {
         "queries": str(tmp_path / "q.jsonl"),
         "qrels": str(tmp_path / "q.tsv"),
         "modes": ["keyword", "semantic"],
-        "self_judged": False,
+        "product": "books",
     }
-    assert "0.400 0.500 0.600" in capsys.readouterr().out
+    assert "1.000 [1.000, 1.000]" in capsys.readouterr().out
 
 
 def test_bench_counts_every_search_that_no_cache_answered(

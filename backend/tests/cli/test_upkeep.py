@@ -51,7 +51,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     (tmp_path / "docs" / "books").mkdir(parents=True)
     found = SimpleNamespace(folder=tmp_path, store=Store(tmp_path / "models"), served=[], health={"status": "ok"})
     modules: dict[str, dict[str, Any]] = {
-        "librarian.serve": {"serve": lambda settings: found.served.append(settings) or 0},
+        "librarian.serve": {"serve": lambda settings, *, out: found.served.append((settings, out)) or 0},
     }
     for name, content in modules.items():
         module = ModuleType(name)
@@ -206,16 +206,15 @@ def test_doctor_notes_a_port_in_use_and_an_empty_folder(
     assert (found["port"], found["documents"]) == ("note", "note")
 
 
-def test_serve_says_where_to_point_browser_and_client(
+def test_serve_speaks_to_people_and_with_json_to_programs(
     house: SimpleNamespace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.run(["serve"]) == 0
-    out = capsys.readouterr().out
-    assert f"Browser:    {house.url}/\n" in out
-    assert f"MCP client: {house.url}/mcp" in out
+    assert house.served[0][1] is sys.stdout
     assert cli.run(["serve", "--json", "--port", "3999"]) == 0
     assert json.loads(capsys.readouterr().out)["mcp"] == "http://127.0.0.1:3999/mcp"
-    assert [settings.mcp.port for settings in house.served][1] == 3999
+    settings, out = house.served[1]
+    assert (settings.mcp.port, out) == (3999, None)
 
 
 def test_serve_over_stdio_keeps_stdout_for_the_protocol(
@@ -226,6 +225,7 @@ def test_serve_over_stdio_keeps_stdout_for_the_protocol(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "max_text_length" in captured.err
+    assert house.served[0][1] is None
 
 
 def test_serve_refuses_to_be_reached_without_a_token(
