@@ -1,0 +1,98 @@
+"""Reads question and passage together and says how well they fit (Nogueira and Cho 2019, arXiv:1901.04085)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from librarian.vocabulary.errors import SetupError, Unavailable
+from librarian.vocabulary.protocols import Budget
+
+from .embedder import choose_file
+from .store import ModelStore, has_cuda
+from .windowing import clip
+
+DEFAULT_RERANKER = "cross-encoder/ms-marco-MiniLM-L-6-v2"
+
+
+class OnnxCrossEncoder:
+    """A classifier with one output, int8 on the CPU or fp32 on CUDA, from a folder that `ModelStore` has prepared.
+
+    `max_length` bounds question and passage together, in tokens; the passage gives way. Passages run one by one, so
+    that a score doesn't depend on its company and the budget is kept to within one passage. Raises `Unavailable` where
+    the folder can't be loaded, `SetupError` where the model isn't a cross-encoder.
+    """
+
+    def __init__(self, folder: Path, name: str, *, threads: int = 2, max_length: int = 256) -> None:
+        import onnxruntime
+        from tokenizers import Tokenizer
+
+        self.name = name
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        cuda = has_cuda()
+        providers = ["CUDAExecutionProvider"] * cuda + ["CPUExecutionProvider"]
+        try:
+            path = choose_file(folder, cuda=cuda)
+            self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=providers)
+            self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        except Unavailable:
+            raise
+        except Exception as error:  # both libraries raise bare exceptions of their own
+            raise Unavailable(
+                f"The cross-encoder '{name}' in {folder} can't be loaded ({error}).",
+                hint="Delete that folder and run `librarian models fetch`.",
+            ) from error
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        self._room = max_length - len(self._tokenizer.encode("", "").ids)
+        self._inputs = {item.name for item in self._session.get_inputs()}
+        self._output = self._session.get_outputs()[0].name
+
+    def score(self, query: str, passages: Sequence[str], budget: Budget) -> list[float | None]:
+        """A logit per passage, in order; None for those not reached in time. Raises `CallerError` on cancellation."""
+        # Half of the room is the question's at most: a passage must always be read, whatever was asked.
+        query = clip(query, self._places, self._room // 2)
+        room = self._room - len(self._places(query))
+        out: list[float | None] = [None] * len(passages)
+        slowest_ms = 0.0
+        for index, passage in enumerate(passages):
+            if budget.cancelled.is_set():
+                budget.check()
+            if budget.remaining_ms() <= slowest_ms:
+                break
+            started = time.monotonic()
+            out[index] = self._logit(query, clip(passage, self._places, room))
+            slowest_ms = max(slowest_ms, (time.monotonic() - started) * 1000)
+        return out
+
+    def _places(self, text: str) -> list[tuple[int, int]]:
+        places: list[tuple[int, int]] = self._tokenizer.encode(text, add_special_tokens=False).offsets
+        return places
+
+    def _logit(self, query: str, passage: str) -> float:
+        pair = self._tokenizer.encode(query, passage)
+        columns = {"input_ids": pair.ids, "attention_mask": pair.attention_mask, "token_type_ids": pair.type_ids}
+        feed = {name: np.array([row], dtype=np.int64) for name, row in columns.items() if name in self._inputs}
+        found = self._session.run([self._output], feed)[0]
+        if found.shape != (1, 1):
+            raise SetupError(
+                f"'{self.name}' has an output of shape {found.shape[1:]}, not one score.",
+                hint="Set search.reranker to a cross-encoder.",
+            )
+        return float(found[0, 0])
+
+
+def load_reranker(
+    name: str = DEFAULT_RERANKER, *, folder: Path | None = None, threads: int = 2, max_length: int = 256
+) -> OnnxCrossEncoder:
+    """A cross-encoder by its hub name (a bare one is one of `cross-encoder/`) or folder, fetched where needed."""
+    full = name if "/" in name or Path(name).expanduser().is_dir() else f"cross-encoder/{name}"
+    return OnnxCrossEncoder(ModelStore(folder).ensure(full), name, threads=threads, max_length=max_length)
