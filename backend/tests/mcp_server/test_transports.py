@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 from collections.abc import AsyncIterator, Iterator
 
@@ -319,3 +320,16 @@ def test_what_is_refused_keeps_its_id() -> None:
     assert refusal(b'{"id": "a"}')["id"] == "a"
     assert refusal(b"[1]")["id"] is None
     assert refusal(b"[" * 100_000)["error"] == {"code": -32700, "message": "Parse error: the line is not JSON."}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_the_server_stops_while_streams_are_open() -> None:
+    """The SDK leaves the inner ends of an SSE stream open when the server cancels it: collected here, not later."""
+    with contextlib.ExitStack() as stack, httpx.Client() as client:
+        with served(build_app(FakeDesk())) as url:
+            stream = stack.enter_context(client.stream("GET", f"{url}/sse"))
+            events = stream.iter_lines()
+            assert next(events) == "event: endpoint"
+        with contextlib.suppress(httpx.TransportError):
+            assert all("error" not in line for line in events)
+    gc.collect()
