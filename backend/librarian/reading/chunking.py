@@ -31,10 +31,10 @@ _GAP_CHARACTERS = 120
 class StructureChunker:
     """Chunks of about `target_tokens` (estimated), at most `ceiling_tokens`, borders at the document's own joints.
 
-    The defaults were given, then held against others by keyword nDCG@10 on the Ray questions (167) and the Kubernetes
-    tasks (50): 200/400 0.511 and 0.711; 120/240 0.499 and 0.673; 300/500 0.504 and 0.649; 400/600 0.513 and 0.677. Joining
-    sections of less than 40 tokens with what follows them: 0.518 and 0.701. One run each, no intervals; nothing was better
-    on both.
+    The defaults were given, then held against others by keyword nDCG@10 on the Ray questions (167) and the
+    Kubernetes tasks (50): 200/400 0.511 and 0.711; 120/240 0.499 and 0.673; 300/500 0.504 and 0.649; 400/600 0.513
+    and 0.677. Joining sections of less than 40 tokens with what follows them: 0.518 and 0.701. One run each, no
+    intervals; nothing was better on both.
 
     With `respect_boundaries` off, evenly sized pieces regardless of structure; with `enabled` off, one chunk a
     document.

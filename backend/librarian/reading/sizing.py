@@ -1,12 +1,13 @@
 """How many tokens a text may come to, without a tokenizer.
 
-The characters per token below are round assumptions, not a fit. Held against the tokenizer of all-MiniLM-L6-v2 on 54
-pages of documentation, real text has 4.1 in paragraphs, 3.4 in lists, 3.6 in fences, 2.9 in headings and 2.3 in HTML (tables
-and quotes were too few to tell). Chunks cut by this estimate with a ceiling of 400 have a median of 176 tokens, 398 at the
-99th percentile and 593 at most, so the ceiling is no promise: an embedder reads a chunk through windows of its own.
+The characters per token below are round assumptions, not a fit. Held against the tokenizer of all-MiniLM-L6-v2 on
+54 pages of documentation, real text has 4.1 in paragraphs, 3.4 in lists, 3.6 in fences, 2.9 in headings and 2.3 in
+HTML (tables and quotes were too few to tell). Chunks cut by this estimate with a ceiling of 400 have a median of
+176 tokens, 398 at the 99th percentile and 593 at most, so the ceiling is no promise: an embedder reads a chunk
+through windows of its own.
 
-A character outside ASCII counts by its UTF-8 bytes. That is right for Chinese (372 estimated, 357 real) and too low for
-other scripts: by a third for Russian, Greek, Arabic and French, by half for Korean (one sample each).
+A character outside ASCII counts by its UTF-8 bytes. That is right for Chinese (372 estimated, 357 real) and too low
+for other scripts: by a third for Russian, Greek, Arabic and French, by half for Korean (one sample each).
 """
 
 from __future__ import annotations
