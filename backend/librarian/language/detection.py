@@ -49,7 +49,7 @@ def detect(text: str, among: Sequence[str] = (), *, needed: float = 2.0) -> str:
     `among` restricts the answer to some languages. `needed` is the weight of stop words (a word that belongs to one
     language weighs 1) below which a text in Latin or Cyrillic letters counts as undecided.
 
-    >>> detect("how do I restart the pod"), detect("wie starte ich den Pod neu"), detect("nginx redis")
+    >>> detect("how do I restart the pod"), detect("der Pod, der nicht bereit ist"), detect("nginx redis")
     ('en', 'de', '')
     """
     sample = _CODE.sub(" ", _FENCE.sub(" ", text[: 2 * _SAMPLE]))[:_SAMPLE].lower()
