@@ -106,6 +106,8 @@ def _type(text: str) -> tuple[QueryType, int, tuple[str, ...]]:
         ("conceptual", _INSTRUCTION),
     )
     for query_type, pattern in rules:
+        if pattern is _INSTRUCTION and len(text.split()) < 3:
+            continue  # a bare "install" names a topic
         if seen := [match.group(0).lower() for match in pattern.finditer(text)]:
             return query_type, len(seen), (f"{query_type}: “{seen[0]}”",)
     if _QUESTION.match(text) or text.endswith("?"):

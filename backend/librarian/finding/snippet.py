@@ -120,8 +120,8 @@ class Snippets:
     def _step(pieces: Sequence[Unit], first: int, last: int, direction: int) -> tuple[int, int]:
         """One unit more, a whole fence or table at once."""
         edge = last + 1 if direction > 0 else first - 1
-        if not 0 <= edge < len(pieces):
-            return first, last
+        if not 0 <= edge < len(pieces) or (direction < 0 and pieces[edge].heading):
+            return first, last  # headings are shown anyway, beside the snippet
         frame = pieces[edge].frame
         while frame is not None and 0 <= edge + direction < len(pieces) and pieces[edge + direction].frame is frame:
             if pieces[first].frame is frame or pieces[last].frame is frame:

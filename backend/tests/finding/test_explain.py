@@ -1,0 +1,66 @@
+"""Where a document falls out of an answer: each stage is named, with its leg's ranks and what to do."""
+
+from __future__ import annotations
+
+from librarian.finding.explain import Analyst
+from librarian.finding.query_router import QueryRouter
+from librarian.vocabulary.protocols import Budget
+from librarian.vocabulary.types import Failure, Filters, Query
+from librarian.vocabulary.wire import WhyNot
+
+from .library import Library
+
+
+def why_not(library: Library, query: Query, path: str, *, embedder: object = "topics") -> WhyNot:
+    engine = library.engine(embedder=embedder)
+    return Analyst(QueryRouter(library.analyzer), engine, library.catalog).why_not(query, path, Budget())
+
+
+def test_what_is_in_the_answer_is_found_with_its_ranks(manual: Library) -> None:
+    seen = why_not(manual, Query("deploy the shop", mode="hybrid"), "shop/api/deploy.md")
+    assert (seen.stage, seen.rank) == ("found", 1)
+    assert {leg.leg: leg.rank for leg in seen.legs} == {"keyword": 1, "semantic": seen.legs[1].rank}
+
+
+def test_what_lies_beyond_the_results_is_below_the_cut(manual: Library) -> None:
+    seen = why_not(manual, Query("deploy", mode="hybrid", max_results=1), "till/guide/deploy.md")
+    assert seen.stage == "below_cut"
+    assert seen.rank
+    assert seen.rank > 1
+
+
+def test_what_a_filter_keeps_out_is_filtered_and_the_filter_named(manual: Library) -> None:
+    filters = Filters(product="till", tags=("security",))
+    seen = why_not(manual, Query("deploy", mode="hybrid", filters=filters), "shop/ops/secrets.md")
+    assert seen.stage == "filtered"
+    assert "product='till'" in seen.explanation
+    assert "tags" not in seen.explanation
+    other = Query("deploy", filters=Filters(file_paths=("shop/ops/storage.md",)))
+    assert "file_paths" in why_not(manual, other, "shop/ops/secrets.md").explanation
+
+
+def test_what_no_leg_finds_is_not_found(manual: Library) -> None:
+    seen = why_not(manual, Query("logging", mode="keyword"), "shop/ops/secrets.md", embedder=None)
+    assert seen.stage == "not_found"
+    assert all(leg.rank is None and leg.reason for leg in seen.legs)
+
+
+def test_what_the_mode_drops_is_below_the_cut(manual: Library) -> None:
+    seen = why_not(manual, Query("password", mode="rerank"), "till/guide/logging.md")
+    assert seen.stage in ("below_cut", "not_found")
+
+
+def test_what_is_not_indexed_says_why(manual: Library) -> None:
+    assert why_not(manual, Query("x"), "shop/none.md").stage == "not_indexed"
+    manual.catalog.set_failures([Failure("shop/big.md", "skipped", "too_large", "12 MB")], replace=True)
+    seen = why_not(manual, Query("x"), "shop/big.md")
+    assert seen.stage == "not_indexed"
+    assert "too_large: 12 MB" in seen.explanation
+
+
+def test_an_analysis_has_the_fields_of_the_tool(manual: Library) -> None:
+    analyst = Analyst(QueryRouter(manual.analyzer), manual.engine(), manual.catalog)
+    seen = analyst.analyze("how do I configure max_replicas?")
+    assert seen.query == "how do I configure max_replicas?"
+    assert seen.technical_terms == ["max_replicas"]
+    assert seen.word_count == 5

@@ -1,0 +1,166 @@
+"""Snippets of real Markdown, cut by the real parser and chunker.
+
+* at most 600 characters, and the best match is in them
+* fences are balanced, a table's row is whole and its header there, whatever is asked
+* what is highlighted is a word of the question
+* lines are those of the document
+* nothing invisible is shown
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from librarian.finding.snippet import CEILING, Snippets
+from librarian.finding.visible import visible
+from librarian.language.analyzer import StandardAnalyzer
+from librarian.reading.chunking import StructureChunker
+from librarian.reading.parsers.markdown import MarkdownParser
+from librarian.vocabulary.types import Chunk, Document, Snippet, SourceFile
+
+ANALYZER = StandardAnalyzer()
+PROSE = "The gateway listens on port 8080. It forwards each request to a worker. Workers are started on demand."
+
+
+def read(text: str) -> Document:
+    source = SourceFile("/x/page.md", "a/b/page.md", "a", "b", len(text), 1)
+    return MarkdownParser().parse(source, text.encode())
+
+
+def snippets(text: str, question: str, target: int = 320) -> list[Snippet]:
+    document = read(text)
+    query = ANALYZER.query(question)
+    return [
+        Snippets(ANALYZER, target=target).of(chunk, document, query) for chunk in StructureChunker().chunk(document)
+    ]
+
+
+def balanced(text: str) -> bool:
+    return len(re.findall(r"^[ \t>]*(?:[-*+] |\d+[.)] )?[ \t]*```", text, re.MULTILINE)) % 2 == 0
+
+
+words = st.sampled_from(["gateway", "worker", "timeout", "retry", "port", "cache", "token", "limit", "queue", "node"])
+sentence = st.lists(words, min_size=3, max_size=14).map(lambda some: " ".join(some).capitalize() + ".")
+paragraph = st.lists(sentence, min_size=1, max_size=8).map(" ".join)
+code = st.lists(st.lists(words, min_size=1, max_size=6).map("_".join), min_size=1, max_size=50).map(
+    lambda lines: "```python\n" + "\n".join(f"{line} = 1" for line in lines) + "\n```"
+)
+table = st.lists(st.tuples(words, sentence), min_size=1, max_size=30).map(
+    lambda rows: "| name | meaning |\n|---|---|\n" + "\n".join(f"| {a} | {b} |" for a, b in rows)
+)
+item = st.lists(words, min_size=1, max_size=9).map(lambda some: "- " + " ".join(some))
+listing = st.lists(item, min_size=1, max_size=12).map("\n".join)
+nested = st.lists(words, min_size=1, max_size=30).map(
+    lambda lines: "1. First step\n\n   ```bash\n" + "\n".join(f"   run {line}" for line in lines) + "\n   ```"
+)
+page = st.lists(st.one_of(paragraph, code, table, listing, nested), min_size=1, max_size=6).map(
+    lambda parts: "# Page\n\n" + "\n\n".join(parts) + "\n"
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(text=page, question=st.lists(words, min_size=1, max_size=4).map(" ".join), target=st.integers(80, 600))
+def test_snippets_are_short_balanced_and_hold_the_match(text: str, question: str, target: int) -> None:
+    document = read(text)
+    query = ANALYZER.query(question)
+    wanted = {*query.terms, *query.identifiers}
+    for chunk in StructureChunker().chunk(document):
+        snippet = Snippets(ANALYZER, target=target).of(chunk, document, query)
+        assert 0 < len(snippet.text) <= CEILING
+        assert balanced(snippet.text)
+        if wanted & set(ANALYZER.tokens(chunk.text)):
+            assert wanted & set(ANALYZER.tokens(snippet.text))
+            assert snippet.highlights
+        for start, end in snippet.highlights:
+            assert wanted & set(ANALYZER.tokens(snippet.text[start:end]))
+        assert chunk.line_start <= snippet.line_start <= snippet.line_end <= chunk.line_end
+
+
+@settings(max_examples=50, deadline=None)
+@given(text=table, question=words)
+def test_rows_of_tables_are_whole_and_under_their_header(text: str, question: str) -> None:
+    rows = set(text.splitlines())
+    for snippet in snippets(text, question):
+        lines = snippet.text.splitlines()
+        assert lines[:2] == ["| name | meaning |", "|---|---|"]
+        assert all(line in rows or line == "| … |" for line in lines)
+
+
+def test_a_long_fence_is_cut_between_lines_closed_and_marked() -> None:
+    body = "\n".join(f"step_{n} = compute(input_{n}, factor={n})" for n in range(60))
+    found = [s for s in snippets(f"# Code\n\n```python\n{body}\n```\n", "step_41") if "step_41" in s.text]
+    lines = found[0].text.splitlines()
+    assert lines[0] == "```python"
+    assert lines[1] == "…"
+    assert lines[-2:] == ["…", "```"]
+    assert all(line in {*body.splitlines(), "```python", "…", "```"} for line in lines)
+
+
+def test_a_chunk_that_begins_inside_a_fence_gets_its_opening_line() -> None:
+    body = "\n".join(f"value_{n} = {n}" for n in range(300))
+    document = read(f"# Code\n\n~~~sql\n{body}\n~~~\n")
+    start = document.text.index("value_150")
+    end = document.text.index("value_170")
+    chunk = Chunk(1, start, end, document.text[start:end], line_start=154, line_end=174)
+    shown = Snippets(ANALYZER).of(chunk, document, ANALYZER.query("value_160")).text.splitlines()
+    assert shown[0] == "~~~sql"
+    assert shown[-1] == "~~~"
+    assert "value_160 = 160" in shown
+
+
+def test_lines_are_those_of_the_document() -> None:
+    text = "# Top\n\nIntroduction of no interest.\n\nThe worker restarts.\n\nThe end.\n"
+    snippet = snippets(text, "worker restart", target=80)[0]
+    document_lines = text.splitlines()
+    assert "worker restarts" in " ".join(document_lines[snippet.line_start - 1 : snippet.line_end])
+
+
+def test_a_passage_without_the_words_shows_its_opening_not_its_heading() -> None:
+    assert snippets(f"# Gateway\n\n{PROSE}\n", "kubernetes")[0].text.startswith("The gateway listens")
+
+
+def test_words_that_begin_alike_choose_the_sentence() -> None:
+    text = "# Page\n\n" + PROSE * 4 + " Configurations are read once. " + PROSE * 4 + "\n"
+    assert any("Configurations" in s.text for s in snippets(text, "configuring the server", target=100))
+
+
+def test_a_single_endless_line_is_cut_and_marked() -> None:
+    fence = snippets("```\n" + "x" * 3000 + " needle\n```\n", "needle")
+    assert all(len(snippet.text) <= CEILING and balanced(snippet.text) for snippet in fence)
+    row = "| " + " | ".join(f"cell {n} of words" for n in range(120)) + " |"
+    header = "|" + " h |" * 120 + "\n|" + "---|" * 120
+    wide = snippets(f"{header}\n{row}\n", "cell")
+    assert all(len(snippet.text) <= CEILING for snippet in wide)
+
+
+def test_without_the_documents_text_the_passage_alone_must_do() -> None:
+    document = read(f"# A\n\n{PROSE}\n")
+    chunk = StructureChunker().chunk(document)[0]
+    bare = Document("a/b/page.md", "a", "b", "document", ".md", "A", "")
+    shown = Snippets(ANALYZER).of(chunk, bare, ANALYZER.query("worker"))
+    assert "worker" in shown.text
+    empty = Chunk(0, 0, 2, "\n\n")
+    assert Snippets(ANALYZER).of(empty, bare, ANALYZER.query("worker")).text == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("safe\u202eevil\u202c", "safeevil"),
+        ("a\u200bb\u2060c\ufeffd", "abcd"),
+        ("tag\U000e0041\U000e007f", "tag"),
+        ("bell\x07 esc\x1b[31m \x85", "bell esc[31m "),
+        ("tab\tline\n", "tab\tline\n"),
+        (
+            "\u0646\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+            "\u0646\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        ),
+        ("a \u200d b\u200c", "a  b"),
+    ],
+)
+def test_only_what_a_person_would_see_is_shown(text: str, shown: str) -> None:
+    assert visible(text) == shown
