@@ -6,6 +6,8 @@
     keeper  {"librarian": {"version": "0.1.0", "pid": 4242, "role": "background", "url": ""}}
     keeper  {"librarian": {"error": {"code": "setup", "message": "…", "hint": "…"}}}      (instead)
 
+    keeper  {"librarian": {"farewell": true}}                    (last, on `mcp`, where it ends of its own accord)
+
 Kinds: `mcp` (MCP's JSON lines follow), `verb` (requests of the command line follow), `ping` (nothing follows) and
 `retire` (the keeper closes its doors and ends).
 """
@@ -29,6 +31,7 @@ Role = Literal["background", "serve"]
 
 GREETING_S: Final = 10.0  #: a keeper that takes longer to say a word hangs; a busy one takes milliseconds
 LONGEST_GREETING: Final = 65536  #: bytes
+FAREWELL: Final = b'{"librarian":{"farewell":true}}\n'
 
 
 @dataclass(frozen=True, slots=True)

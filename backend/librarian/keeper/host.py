@@ -21,7 +21,7 @@ from typing import Any, Final
 from librarian.vocabulary.errors import CallerError, LibrarianError
 
 from . import address as addresses
-from .greeting import GREETING_S, LONGEST_GREETING, Role, encode, understood
+from .greeting import FAREWELL, GREETING_S, LONGEST_GREETING, Role, encode, understood
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +81,8 @@ class Host:
         self._server: asyncio.Server | None = None
         self._address: addresses.Address | None = None
         self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+        self._relays: set[asyncio.StreamWriter] = set()
+        self._clients = 0  #: connections that keep the process from being idle: all but those that only ask who it is
         self._idle: asyncio.TimerHandle | None = None
         self._retiring = False
 
@@ -92,9 +94,9 @@ class Host:
         return self._address
 
     @property
-    def connections(self) -> int:
-        """Clients that are connected now."""
-        return len(self._connections)
+    def clients(self) -> int:
+        """Relays and callers that are connected now."""
+        return self._clients
 
     async def __aenter__(self) -> Host:
         listening, self._address = addresses.listen(self._index, version=self._version, url=self._url, unix=self._unix)
@@ -108,7 +110,7 @@ class Host:
         await self.close()
 
     async def close(self) -> None:
-        """Take the address back, end all connections and wait a moment for what they were doing."""
+        """Take the address back, say farewell to relays, end all connections and wait a moment for what they do."""
         server, self._server = self._server, None
         if server is None:
             return
@@ -116,6 +118,9 @@ class Host:
         if self._idle is not None:
             self._idle.cancel()
         server.close()
+        for writer in self._relays:
+            if not writer.is_closing():
+                writer.write(FAREWELL)
         for task in list(self._connections):
             task.cancel()
         if self._connections:
@@ -130,7 +135,6 @@ class Host:
         task = asyncio.current_task()
         assert task is not None
         self._connections[task] = writer
-        self._watch_idleness()
         try:
             await self._serve(reader, writer)
         except asyncio.CancelledError:
@@ -144,7 +148,6 @@ class Host:
             with suppress(ConnectionError, asyncio.CancelledError):
                 await writer.wait_closed()
             del self._connections[task]
-            self._watch_idleness()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -169,14 +172,25 @@ class Host:
         welcome = {"version": self._version, "pid": address.pid, "role": self._role, "url": self._url}
         writer.write(encode({"librarian": welcome}))
         await writer.drain()
-        if kind == "mcp":
-            await self._serve_mcp(reader, writer)
-        elif kind == "verb":
-            await self._serve_verbs(reader, writer)
+        if kind in ("mcp", "verb"):
+            self._clients += 1
+            self._watch_idleness()
+            try:
+                await (self._relay(reader, writer) if kind == "mcp" else self._serve_verbs(reader, writer))
+            finally:
+                self._clients -= 1
+                self._watch_idleness()
         elif kind == "retire" and not self._retiring:
             self._retiring = True
             logger.info("Process %s asks this keeper to retire", said.get("pid"))
             self._on_retire()
+
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._relays.add(writer)
+        try:
+            await self._serve_mcp(reader, writer)
+        finally:
+            self._relays.discard(writer)
 
     # -- verbs -----------------------------------------------------------------------------------------------------
 
@@ -234,7 +248,7 @@ class Host:
         if self._idle is not None:
             self._idle.cancel()
             self._idle = None
-        if self._idle_s > 0 and not self._connections and self._server is not None:
+        if self._idle_s > 0 and not self._clients and self._server is not None:
             self._idle = asyncio.get_running_loop().call_later(self._idle_s, self._rest)
 
     def _rest(self) -> None:

@@ -1,8 +1,9 @@
 """Pass MCP's JSON lines between a host's pipes and the keeper.
 
 An MCP host starts one such process each. It loads nothing: it finds the keeper or starts it, and copies lines. It looks
-into a line only to remember the handshake, which a new keeper is told again, and which requests are open, which are
-answered with an error when their keeper dies. It ends when its stdin does. Nothing but protocol is ever written to
+into a line only to remember the handshake, which a new keeper is told again, and which requests are open: when their
+keeper dies they are answered with an error (one of them may have killed it), when it says farewell they are sent to
+the next. It ends when its stdin does. Nothing but protocol is ever written to
 stdout: the descriptor is taken away from everybody else.
 """
 
@@ -20,7 +21,7 @@ from typing import Any, BinaryIO, Final
 
 from librarian.vocabulary.errors import LibrarianError, SetupError, Unavailable
 
-from .greeting import GREETING_S, Lines, encode
+from .greeting import FAREWELL, GREETING_S, Lines, encode
 from .starting import Library, connect
 from .where import find
 
@@ -57,7 +58,7 @@ class Relay:
         self._answered = threading.Condition(self._lock)
         self._writing = threading.Lock()
         self._lines: Lines | None = None
-        self._open: dict[Id, None] = {}  #: the host's requests that wait for an answer
+        self._open: dict[Id, bytes] = {}  #: the host's requests that wait for an answer
         self._asked: set[Id] = set()  #: the keeper's requests that wait for the host's answer
         self._stale: set[Id] = set()  #: those of a keeper that has died
         self._kept: dict[str, bytes] = {}  #: the handshake, and what else a new keeper has to be told, in order
@@ -79,6 +80,7 @@ class Relay:
         if message is None:
             self._reply(None, -32700, "That isn't a JSON object on one line.")
             return
+        line = line if line.endswith(b"\n") else line + b"\n"
         with self._lock:
             ident, method = message.get("id"), message.get("method")
             if method is None and ident in self._stale:
@@ -90,13 +92,13 @@ class Relay:
                 return
             self._remember(line, message)
             if method is not None and ident is not None:
-                self._open[ident] = None
+                self._open[ident] = line
             elif ident is not None:
                 self._asked.discard(ident)
             lines = self._lines
         if lines is not None:
             with suppress(OSError):  # the reading thread sees the same end, and answers what is open
-                lines.socket.sendall(line if line.endswith(b"\n") else line + b"\n")
+                lines.socket.sendall(line)
 
     def _remember(self, line: bytes, message: dict[str, Any]) -> None:
         method = message.get("method")
@@ -126,9 +128,12 @@ class Relay:
 
     def _pump(self, lines: Lines) -> None:
         """Copy the keeper's lines to the host until it hangs up; then fail what is open and find the next keeper."""
+        farewell = False
         with suppress(OSError):  # a killed keeper resets the connection; the same as its end
             while line := lines.read():
-                if line.endswith(b"\n"):
+                if line == FAREWELL:
+                    farewell = True
+                elif line.endswith(b"\n"):
                     self._deliver(line)
         with self._lock:
             if self._closing or self._lines is not lines:
@@ -139,13 +144,13 @@ class Relay:
             self._asked.clear()
             for ident in list(self._open):
                 # an unanswered handshake is repeated to the next keeper, which answers it
-                if not self._is_handshake(ident):
+                if not farewell and not self._is_handshake(ident):
                     self._fail(
                         ident,
                         "The keeper of the index ended before it had answered. Send the request again: another keeper "
                         "is started by itself.",
                     )
-            self._connect()
+            self._connect(again=[line for ident, line in self._open.items() if not self._is_handshake(ident)])
 
     def _deliver(self, line: bytes) -> None:
         if match := _ANSWER.match(line):
@@ -163,8 +168,10 @@ class Relay:
 
     # -- connecting ------------------------------------------------------------------------------------------------
 
-    def _connect(self) -> bool:
-        """Find or start a keeper and tell it the handshake; False with `_problem` set where that fails."""
+    def _connect(self, again: Sequence[bytes] = ()) -> bool:
+        """Find or start a keeper, tell it the handshake and what else has to be sent `again`; False with `_problem`
+        set where that fails.
+        """
         if self._problem is not None and time.monotonic() - self._tried < AGAIN_S:
             return False
         self._tried = time.monotonic()
@@ -172,6 +179,8 @@ class Relay:
             lines = connect(self._library, "mcp", timeout_s=self._greeting_s).lines
             try:
                 self._repeat(lines)
+                for line in again:
+                    lines.socket.sendall(line)
             except BaseException:
                 lines.close()
                 raise

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -194,6 +195,8 @@ def _spawn(library: Library) -> subprocess.Popen[bytes]:
             f"A keeper for {library.index} can't be started: {error}.",
             hint="Make the index folder writable, or choose another with --index or INDEX_PATH.",
         ) from error
+    # takes note of its end, whenever that is, so that it doesn't stay behind as a zombie of a long-lived relay
+    threading.Thread(target=child.wait, name="keeper's end", daemon=True).start()
     return child
 
 

@@ -30,20 +30,15 @@ _COMMENT_OR_COMMA: Final = re.compile(
     r"|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])",
     re.DOTALL,
 )
-_ASSIGNMENT: Final = re.compile(
-    r"""
-    \s*+ (?:export[^\S\r\n]++)?
-    (?: (?P<comment>\#[^\r\n]*) | (?:'(?P<quoted_key>[^']+)' | (?P<key>[^=\#\s]++)) [^\S\r\n]*+
-        (?: =[^\S\r\n]++(?P<nothing>\#[^\r\n]*)
-          | =[^\S\r\n]*+
-            (?: '(?P<single>(?:\\.|[^'\\])*)' | "(?P<double>(?:\\.|[^"\\])*)" | (?P<plain>(?!['"])[^\r\n]*+) )
-        )?
-    )
-    (?:[^\S\r\n]*\#[^\r\n]*)? [^\S\r\n]*+ (?:\r\n|\n|\r|$)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_REST_OF_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|$)")
+_LEADING: Final = re.compile(r"\s*+(?:export[^\S\r\n]++)?+")
+_KEY: Final = re.compile(r"'([^']+)'|(?!['#])([^=#\s]++)|(?=#)")
+_EQUALS: Final = re.compile(r"[^\S\r\n]*+(?:=([^\S\r\n]*+))?+")
+_VALUE: Final = re.compile(r"""'((?:\\.|[^'\\])*+)'|"((?:\\.|[^"\\])*+)"|(?!['"])([^\r\n]*+)""", re.DOTALL)
+_TAIL: Final = re.compile(r"(?:[^\S\r\n]*+#[^\r\n]*+)?+[^\S\r\n]*+(?:\r\n|\n|\r|\Z)")
+_REST_OF_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
+_ESCAPES: Final = {
+    "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,32 +140,41 @@ def assignments(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     place = 0
     while place < len(text):
-        match = _ASSIGNMENT.match(text, place)
-        if match is None:
-            # a line that isn't one: skipped, with the blanks before it
-            start = len(text) - len(text[place:].lstrip())
-            place = max(_end_of_line(text, start), place + 1)
-            continue
-        place = max(match.end(), place + 1)
-        key = match["quoted_key"] or match["key"]
-        if key:
-            found[key] = _value(match)
+        place = _after(_LEADING, text, place)
+        if place == len(text):
+            break
+        key, value = "", ""
+        if match := _KEY.match(text, place):
+            key, place = match[1] or match[2] or "", match.end()
+            equals = _EQUALS.match(text, place)
+            if equals and equals[1] is not None:
+                place = equals.end()
+                # behind a blank a `#` begins a comment, right behind the sign it belongs to the value
+                if not (equals[1] and text.startswith("#", place)) and (match := _VALUE.match(text, place)):
+                    value, place = _unquoted(match), match.end()
+                elif text[place : place + 1] in ("'", '"'):
+                    place = _after(_REST_OF_LINE, text, place)
+                    continue
+            elif equals:
+                place = equals.end()
+            if match := _TAIL.match(text, place):
+                place = match.end()
+                if key:
+                    found[key] = value
+                continue
+        place = _after(_REST_OF_LINE, text, place)
     return found
 
 
-def _end_of_line(text: str, place: int) -> int:
-    match = _REST_OF_LINE.match(text, place)
-    return match.end() if match else len(text)
+def _after(pattern: re.Pattern[str], text: str, place: int) -> int:
+    match = pattern.match(text, place)
+    return match.end() if match else place
 
 
-def _value(match: re.Match[str]) -> str:
-    if match["single"] is not None:
-        return re.sub(r"\\([\\'])", r"\1", match["single"])
-    if match["double"] is not None:
-        return re.sub(r"""\\([\\'"abfnrtv])""", lambda escape: _ESCAPES[escape[1]], match["double"])
-    return re.sub(r"\s+#.*", "", match["plain"] or "").rstrip()
-
-
-_ESCAPES: Final = {
-    "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
-}  # fmt: skip
+def _unquoted(match: re.Match[str]) -> str:
+    single, double, plain = match.groups()
+    if single is not None:
+        return re.sub(r"\\([\\'])", r"\1", single)
+    if double is not None:
+        return re.sub(r"""\\([\\'"abfnrtv])""", lambda escape: _ESCAPES[escape[1]], double)
+    return re.sub(r"\s+#.*", "", plain).rstrip()

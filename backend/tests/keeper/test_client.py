@@ -1,0 +1,93 @@
+"""Properties of the command line's client, against real keepers:
+
+* A verb is answered, with its progress, by a keeper that is started where there is none.
+* What the verb raised is raised here, by its code; a keeper that dies or takes too long is a clear error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from librarian.keeper import client
+from librarian.keeper.greeting import as_error
+from librarian.keeper.starting import Library, program_version
+from librarian.vocabulary.errors import Busy, LibrarianError, NotFound, SetupError, SourceError, Unavailable
+from tests.keeper.processes import until
+
+
+def call(library: Library, verb: str, **more: Any) -> dict[str, Any]:
+    arguments = more.pop("arguments", {})
+    return client.call(library.index, verb, arguments, library=library, **more)
+
+
+def test_a_verb_is_answered_by_a_keeper_that_is_started_for_it(library: Library) -> None:
+    assert client.ping(library.index) is None
+    first = call(library, "search", arguments={"query": "Fuß"})
+    assert first["arguments"] == {"query": "Fuß"}
+    assert call(library, "search")["pid"] == first["pid"]
+    welcome = client.ping(library.index)
+    assert welcome is not None
+    assert (welcome.pid, welcome.role) == (first["pid"], "background")
+    assert client.retire(library.index)
+    assert client.ping(library.index) is None
+    assert not client.retire(library.index)
+
+
+def test_progress_is_passed_on(library: Library) -> None:
+    seen: list[Mapping[str, Any]] = []
+    assert call(library, "count", arguments={"to": 3}, on_progress=seen.append)["verb"] == "count"
+    assert [progress["done"] for progress in seen] == [1, 2, 3]
+    assert call(library, "count", arguments={"to": 3})["verb"] == "count"
+
+
+def test_what_the_verb_raised_is_raised_here(library: Library) -> None:
+    with pytest.raises(NotFound, match="No document 'x'") as caught:
+        call(library, "missing")
+    assert caught.value.hint == "Nearest: 'y'."
+    with pytest.raises(LibrarianError, match="by zero") as bug:
+        call(library, "bug")
+    assert (type(bug.value), bug.value.code) == (LibrarianError, "internal")
+
+
+def test_a_keeper_that_dies_is_a_clear_error_and_the_next_call_works(library: Library) -> None:
+    with pytest.raises(Unavailable, match=r"ended before.*keeper\.log"):
+        call(library, "die")
+    assert call(library, "search")["verb"] == "search"
+
+
+def test_a_verb_that_takes_too_long_is_given_up_and_cancelled(library: Library, tmp_path: Path) -> None:
+    file = tmp_path / "told"
+    call(library, "search")
+    with pytest.raises(Unavailable, match=r"wait wasn't answered within 0\.2 s"):
+        call(library, "wait", arguments={"file": str(file)}, timeout=0.2)
+    until(file.exists, "the cancellation")
+
+
+def test_a_keeper_that_cannot_start_says_why(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ECHO_MODE", "setup")
+    with pytest.raises(SetupError, match="Nearest: 'y'"):
+        call(library, "search")
+
+
+def test_an_idle_keeper_ends_by_itself(library: Library) -> None:
+    call(replace(library, idle_timeout_s=0.05), "search")
+    until(lambda: client.ping(library.index) is None, "its end")
+
+
+@pytest.mark.parametrize("kind", [NotFound, Busy, SetupError, SourceError, Unavailable])
+def test_every_family_of_errors_survives_the_wire(kind: type[LibrarianError]) -> None:
+    error = as_error({"code": kind.code, "message": "No.", "hint": "Yes."})
+    assert (type(error), str(error)) == (kind, "No. Yes.")
+
+
+def test_an_error_without_words_is_still_one() -> None:
+    assert as_error("nonsense").message == "The keeper gave no reason."
+
+
+def test_the_version_is_that_of_the_project() -> None:
+    assert program_version()[0].isdigit()

@@ -1,0 +1,167 @@
+"""Properties of finding a library without the settings class:
+
+* In every combination of command line, environment, `.env` files, configuration file and defaults, it names the same
+  configuration file, root and index as `librarian.config` does, and refuses what that refuses.
+* A `.env` file is read as python-dotenv reads it (oracle, hypothesis).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from io import StringIO
+from itertools import product
+from pathlib import Path
+
+import pytest
+from dotenv import dotenv_values
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from librarian.config.settings import Settings
+from librarian.keeper import where
+from librarian.keeper.where import Where, assignments, find
+from librarian.vocabulary.errors import SetupError
+
+CONFIGS = [
+    None,
+    "{}",
+    '{"docs": {"root_path": "configured docs"}, "index": {"path": "../configured index"}} // both',
+    '{"docs.root_path": "dotted", /* a comment */ "index": {"path": "/absolute/index",},}',
+    '{"docs": {"root_path": "~/library"}, "search": {"mode": "hybrid"}}',
+]
+
+
+class Surroundings:
+    """A working directory, a folder elsewhere with a configuration file, and a repository."""
+
+    def __init__(self, folder: Path) -> None:
+        self.cwd, self.elsewhere, self.repository = (folder / name for name in ("cwd", "elsewhere", "repository"))
+        for place in (self.cwd, self.elsewhere, self.repository):
+            place.mkdir(parents=True)
+
+    def both(
+        self, *, environ: dict[str, str] | None = None, **given: str | None
+    ) -> tuple[Where | SetupError, Where | SetupError]:
+        """What `find` says and what the settings say."""
+        surroundings = {"environ": environ or {}, "cwd": self.cwd, "repository": self.repository}
+        try:
+            found: Where | SetupError = find(**given, **surroundings)  # type: ignore[arg-type]
+        except SetupError as error:
+            found = error
+        try:
+            overrides = {"docs.root_path": given.get("root"), "index.path": given.get("index")}
+            loaded = Settings.load(given.get("config"), overrides=overrides, **surroundings)  # type: ignore[arg-type]
+            settled: Where | SetupError = Where(loaded.config_file, loaded.docs.root_path, loaded.index.path)
+        except SetupError as error:
+            settled = error
+        return found, settled
+
+
+@pytest.fixture
+def surroundings(tmp_path: Path) -> Surroundings:
+    return Surroundings(tmp_path)
+
+
+def write(path: Path, text: str | None) -> None:
+    path.unlink(missing_ok=True)
+    if text is not None:
+        path.write_text(text, "utf-8")
+
+
+def cases() -> Iterator[dict[str, bool]]:
+    names = ("cwd_config", "repository_config", "env_config", "config", "cwd_dotenv", "dotenv", "environ", "line")
+    for values in product([False, True], repeat=len(names)):
+        yield dict(zip(names, values, strict=True))
+
+
+@pytest.mark.parametrize("content", CONFIGS[1:], ids=range(1, len(CONFIGS)))
+def test_every_combination_of_sources_agrees_with_the_settings(surroundings: Surroundings, content: str) -> None:
+    at = surroundings
+    for case in cases():
+        write(at.cwd / "config.json", content if case["cwd_config"] else None)
+        write(at.repository / "config.json", content if case["repository_config"] else None)
+        write(at.elsewhere / "config.json", content)
+        write(at.cwd / ".env", "DOCS_ROOT_PATH=from cwd\nINDEX_PATH=\n" if case["cwd_dotenv"] else None)
+        write(at.elsewhere / ".env", "INDEX_PATH='from elsewhere' # near\n" if case["dotenv"] else None)
+        environ = {"CONFIG_FILE": "../elsewhere/config.json"} if case["env_config"] else {}
+        environ |= {"DOCS_ROOT_PATH": "from environment", "INDEX_PATH": ""} if case["environ"] else {}
+        line: dict[str, str | None] = {"config": str(at.elsewhere / "config.json") if case["config"] else None}
+        line |= {"root": "typed", "index": "~/typed"} if case["line"] else {}
+        found, settled = at.both(environ=environ, **line)
+        assert isinstance(settled, Where), settled
+        assert found == settled, case
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{",
+        "[]",
+        "",
+        '{"docs": {"root_path": 7}}',
+        '{"index": {"path": ""}}',
+        '{"index": {"path": null}}',
+        '{"docs": {"root_path": "a"}, "docs.root_path": null}',
+        '\ufeff{"docs": {"root_path": "a//b"}}',
+        '{"docs": {"root_path": "http://x/*y*/"}} /* , } */',
+    ],
+)
+def test_unusual_files_are_read_or_refused_alike(surroundings: Surroundings, content: str) -> None:
+    write(surroundings.cwd / "config.json", content)
+    found, settled = surroundings.both()
+    assert type(found) is type(settled), (found, settled)
+    if isinstance(settled, Where):
+        assert found == settled
+
+
+def test_a_named_file_that_is_missing_is_refused_by_both(surroundings: Surroundings) -> None:
+    for naming in ({"config": "no.json"}, {"environ": {"CONFIG_FILE": "no.json"}}):
+        found, settled = surroundings.both(**naming)  # type: ignore[arg-type]
+        assert str(found) == str(settled)
+        assert isinstance(found, SetupError)
+
+
+def test_a_configuration_file_may_be_named_in_the_working_directorys_dotenv(surroundings: Surroundings) -> None:
+    write(surroundings.elsewhere / "config.json", '{"index": {"path": "here"}}')
+    write(surroundings.cwd / ".env", 'CONFIG_FILE="../elsewhere/config.json"')
+    found, settled = surroundings.both()
+    assert found == settled
+    assert isinstance(found, Where)
+    assert found.index == surroundings.elsewhere / "here"
+
+
+def test_an_unreadable_dotenv_is_refused_by_both(surroundings: Surroundings) -> None:
+    (surroundings.cwd / ".env").write_bytes(b"INDEX_PATH=\xff\xfe")
+    found, settled = surroundings.both()
+    assert isinstance(found, SetupError)
+    assert str(found) == str(settled)
+
+
+def test_without_arguments_the_process_itself_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("CONFIG_FILE", "DOCS_ROOT_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("INDEX_PATH", "somewhere")
+    write(tmp_path / "config.json", json.dumps({"docs": {"root_path": "d"}}))
+    assert find() == Where(tmp_path / "config.json", tmp_path / "d", tmp_path / "somewhere")
+    assert (where.REPOSITORY / "backend" / "librarian").is_dir()
+
+
+pieces = st.sampled_from(
+    ["A", "B", "=", " ", "\n", "\r\n", "'", '"', "\\", "n", "#", "export ", "INDEX_PATH", "x y", "\t", "é", "''", '"']
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(pieces, max_size=14).map("".join))
+@example("A='unfinished\nB=1")
+@example("A= 'unfinished\nB=1")
+@example("A=1 # one\nexport B='x # y'\nC=\"a\\tb\"\n# D=2\nE\nF=\n'G H'=3")
+@example("A=# no comment\nB= # comment\nC=x#y\nC=x #y")
+@example('A="it\'s" rest\nB=2')
+@example("A B=1\nC=2")
+@example("A='it\\'s \\n'\nB=\"\\\\\\\"\"")
+def test_a_dotenv_file_is_read_as_the_library_does(text: str) -> None:
+    expected = {name: value or "" for name, value in dotenv_values(stream=StringIO(text), interpolate=False).items()}
+    assert assignments(text) == expected
