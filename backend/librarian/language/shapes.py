@@ -142,7 +142,7 @@ def dissect(raw: str, start: int) -> list[Part]:
 
 
 def _add(out: list[Part], seen: set[str], raw: str, start: int, *, plain: bool, identifier: bool = False) -> None:
-    text = normal(raw) if plain else whole_form(raw)
+    text = normal(raw) if plain or raw.isascii() else whole_form(raw)
     if text and text not in seen and len(text) <= LONGEST:
         seen.add(text)
         out.append(Part(text, start, start + len(raw), plain, identifier))
@@ -157,7 +157,8 @@ def _strip(raw: str, start: int) -> tuple[str, int]:
 
 
 def _descend(raw: str, start: int, level: int, out: list[Part], seen: set[str]) -> None:
-    raw, start = _strip(raw, start)
+    if "_" in raw:
+        raw, start = _strip(raw, start)
     if not raw:
         return
     if is_letters(raw) and not has_inner_capital(raw):
