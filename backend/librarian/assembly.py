@@ -115,7 +115,9 @@ def build(settings: Settings) -> desk.Parts:
     answers: LruCache[Any, SearchOutcome] = LruCache(
         settings.search.cache.max_entries if settings.search.cache.exact else 0, settings.search.cache.ttl_s
     )
-    cached = ResultCache(engine, answers, generation=_generation(catalog))
+    cached = ResultCache(
+        engine, answers, generation=partial(_generation, catalog), complete=partial(_complete, catalog, settings)
+    )
     upkeep = Upkeep(indexer, catalog, archive, _watcher(settings), listeners=listeners)
     return desk.Parts(
         options=_desk_options(settings),
@@ -293,12 +295,15 @@ def _search_options(settings: Settings) -> SearchOptions:
     )
 
 
-def _generation(catalog: SqliteCatalog) -> Callable[[], int]:
-    def generation() -> int:
-        with catalog.read() as reading:
-            return reading.generation
+def _generation(catalog: SqliteCatalog) -> int:
+    with catalog.read() as reading:
+        return reading.generation
 
-    return generation
+
+def _complete(catalog: SqliteCatalog, settings: Settings) -> bool:
+    with catalog.read() as reading:
+        count = reading.count()
+    return not settings.embeddings.enabled or count.embedded_chunks >= count.chunks
 
 
 def _desk_options(settings: Settings) -> desk.DeskOptions:

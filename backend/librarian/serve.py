@@ -28,6 +28,8 @@ from .keeper.starting import take_over
 from .log import configure
 from .vocabulary.errors import CallerError, LibrarianError, SetupError
 from .vocabulary.protocols import Budget
+from .vocabulary.verbs import VERBS as KNOWN
+from .vocabulary.verbs import ask
 
 if TYPE_CHECKING:
     from .assembly import Librarian
@@ -42,6 +44,7 @@ VERBS = frozenset(
         *("status", "health", "clear_cache", "refresh", "check", "evaluate"),
     )
 )
+_BY_METHOD = {verb.method: verb for verb in KNOWN}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -293,14 +296,12 @@ class Verbs:
         if verb not in VERBS:
             raise CallerError(f"There is no verb {verb!r}.", hint=f"Use one of {', '.join(sorted(VERBS))}.")
         budget = Budget(cancelled=cancelled)
-        method: Callable[..., Any] = getattr(self._library, verb)
-        with self._reporting(report if verb == "refresh" else None):
-            try:
+        if known := _BY_METHOD.get(verb):
+            answer: Any = ask(self._library, known, arguments, budget)
+        else:
+            method: Callable[..., Any] = getattr(self._library, verb)
+            with self._reporting(report if verb == "refresh" else None):
                 answer = method(**arguments, budget=budget)
-            except TypeError as error:
-                if "argument" in str(error) and verb in str(error):
-                    raise CallerError(f"{verb}: {error}.") from error
-                raise
         return answer if isinstance(answer, Mapping) else answer.model_dump(mode="json")
 
     @contextlib.contextmanager

@@ -99,10 +99,11 @@ class Librarian(Hosting):
     def _envelope(self, outcome: SearchOutcome, requested: str) -> dict[str, Any]:
         with self._parts.catalog.read() as reader:
             count = reader.count()
-        problems = self._state.reasons()
-        known = set(outcome.degraded)
-        extra = tuple(item for item in problems if item not in known)
-        return answers.envelope(replace(outcome, degraded=outcome.degraded + extra), count, requested)
+        extra = [item for item in self._state.reasons() if item not in outcome.degraded]
+        semantic = outcome.legs.get("semantic")
+        if semantic is not None and semantic.status == "ok" and count.embedded_chunks < count.chunks:
+            extra.append(f"semantic: {count.embedded_chunks:,} of {count.chunks:,} passages are embedded so far.")
+        return answers.envelope(replace(outcome, degraded=(*outcome.degraded, *extra)), count, requested)
 
     def _results(self, outcome: SearchOutcome, build: Callable[..., Any]) -> list[Any]:
         """Hits as results, held against the files: a deleted one is dropped, a changed one marked stale."""

@@ -48,11 +48,18 @@ class ResultCache:
     """
 
     def __init__(
-        self, engine: Engine, store: OutcomeStore, *, generation: Callable[[], int], fingerprint: str = ""
+        self,
+        engine: Engine,
+        store: OutcomeStore,
+        *,
+        generation: Callable[[], int],
+        complete: Callable[[], bool],
+        fingerprint: str = "",
     ) -> None:
         self._engine = engine
         self._store = store
         self._generation = generation
+        self._complete = complete
         self._fingerprint = fingerprint
 
     def search(self, query: Query, budget: Budget) -> SearchOutcome:
@@ -63,7 +70,9 @@ class ResultCache:
         if kept is not None:
             return replace(kept, query=query, cache="exact", took_ms=(time.perf_counter() - began) * 1000)
         outcome = self._engine.search(query, budget)
-        whole = not outcome.degraded and all(leg.status != "failed" for leg in outcome.legs.values())
+        whole = (
+            self._complete() and not outcome.degraded and all(leg.status != "failed" for leg in outcome.legs.values())
+        )
         if whole and outcome.generation == key[2]:
             self._store.put(key, outcome)
         return outcome

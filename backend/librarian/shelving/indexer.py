@@ -89,15 +89,16 @@ class FileIndexer(IndexWork):
 
     # -- running ---------------------------------------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Begin: look at everything, then embed, then do as the watcher says.
+    def start(self, *, look: bool = True) -> None:
+        """Begin: look at everything (only later where not `look`), then embed, then do as the watcher says.
 
         Raises `SetupError` where this index belongs to another root.
         """
         if self._threads:
             return
         self._check_root()
-        self._look_at = self._retry_at = 0.0
+        self._look_at = 0.0 if look else time.monotonic() + self._pause()
+        self._retry_at = 0.0
         self._threads = (
             threading.Thread(target=self._run_text, name="indexer", daemon=True),
             threading.Thread(target=self._run_embedding, name="embedding", daemon=True),

@@ -61,6 +61,7 @@ class Upkeep:
 
     Args:
         watcher: makes a watcher from (what changed, what was lost); None where changes aren't watched for.
+        look_at_start: whether `start` begins with a look at the whole folder.
         listeners: the same object that the indexer tells of new generations.
     """
 
@@ -72,18 +73,20 @@ class Upkeep:
         watcher: MakeWatcher | None,
         *,
         listeners: Listeners,
+        look_at_start: bool = True,
     ) -> None:
         self._indexer = indexer
         self._catalog = catalog
         self._archive = archive
         self._make_watcher = watcher
         self._listeners = listeners
+        self._look_at_start = look_at_start
         self._watcher: Watching | None = None
         self._lost = ""
 
     def start(self) -> None:
         """Begin to index and to watch. Raises `SetupError` where the index belongs to another root."""
-        self._indexer.start()
+        self._indexer.start(look=self._look_at_start)
         if self._make_watcher is None:
             return
         self._watcher = self._make_watcher(self._changed, self._watcher_lost)

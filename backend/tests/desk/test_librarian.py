@@ -159,6 +159,17 @@ def test_a_repeated_question_comes_from_the_cache_until_it_is_cleared(library: L
     assert library.search("what is billing", mode="keyword").cache is None
 
 
+def test_without_a_look_at_the_start_new_files_wait_for_the_watcher_or_a_refresh(tmp_path: Path) -> None:
+    page = tmp_path / "docs" / "p" / "c" / "a.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("# A\n\nThe zorkmid is here.\n")
+    given = {"embeddings.enabled": False, "docs.index_on_startup": False, "docs.watch_for_changes": False}
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **given, wait=False) as library:
+        assert library.status().documents == 0
+        library.refresh()
+        assert paths(library.search("zorkmid")) == ["p/c/a.md"]
+
+
 def test_pages_do_not_overlap(library: Librarian) -> None:
     first = library.search("the card token invoice", max_results=2, mode="keyword", max_per_document=0)
     assert first.next_offset == 2
