@@ -90,7 +90,7 @@ def build(settings: Settings) -> desk.Parts:
     archive = SqliteVectorArchive(index / "vectors.sqlite")
     stores = StoreSet(partial(_stores, settings), exact_up_to=EXACT_UP_TO)
     embedder = _embedder(settings)
-    listeners = Listeners()
+    listeners, tally = Listeners(), Tally()
     indexer = FileIndexer(
         settings.docs.root_path,
         _scanner(settings),
@@ -102,6 +102,7 @@ def build(settings: Settings) -> desk.Parts:
         embedder=embedding_child(settings) if embedder else None,
         model_key=model_key(settings),
         options=_indexer_options(settings),
+        observer=tally,
         on_generation=[listeners],
     )
     engine = HybridSearchEngine(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from librarian.vocabulary.protocols import Catalog, VectorArchive
@@ -56,13 +57,35 @@ class Listeners:
         return remove
 
 
+class Tally:
+    """Counts what an indexer tells as its observer, so that no report leaves out what the background has done."""
+
+    _KINDS = ("added", "changed", "removed", "moved")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts = dict.fromkeys(self._KINDS, 0)
+
+    def __call__(self, event: str, **fields: object) -> None:
+        if event == "refreshed":
+            with self._lock:
+                for kind in self._KINDS:
+                    self._counts[kind] += int(str(fields[kind]))
+
+    def since_last(self) -> tuple[int, ...]:
+        """Added, changed, removed and moved since this was last asked."""
+        with self._lock:
+            counts, self._counts = self._counts, dict.fromkeys(self._KINDS, 0)
+        return tuple(counts.values())
+
+
 class Upkeep:
     """Keeps the index true in the background, and on demand.
 
     Args:
         watcher: makes a watcher from (what changed, what was lost); None where changes aren't watched for.
         look_at_start: whether `start` begins with a look at the whole folder.
-        listeners: the same object that the indexer tells of new generations.
+        listeners, tally: the same objects that the indexer tells of new generations and of its work.
     """
 
     def __init__(
@@ -73,6 +96,7 @@ class Upkeep:
         watcher: MakeWatcher | None,
         *,
         listeners: Listeners,
+        tally: Tally,
         look_at_start: bool = True,
     ) -> None:
         self._indexer = indexer
@@ -80,6 +104,7 @@ class Upkeep:
         self._archive = archive
         self._make_watcher = watcher
         self._listeners = listeners
+        self._tally = tally
         self._look_at_start = look_at_start
         self._watcher: Watching | None = None
         self._lost = ""
@@ -116,8 +141,13 @@ class Upkeep:
         self._indexer.stop()
 
     def refresh(self, paths: Sequence[str] | None = None) -> IndexReport:
-        """Make the text equal to the folder now."""
-        return self._indexer.refresh(paths)
+        """Make the text equal to the folder now. The report includes what the background found since the last one."""
+        report = self._indexer.refresh(paths)
+        if paths is not None:
+            return report
+        added, changed, removed, moved = self._tally.since_last()
+        unchanged = max(0, report.unchanged + report.added + report.changed + report.moved - added - changed - moved)
+        return replace(report, added=added, changed=changed, removed=removed, moved=moved, unchanged=unchanged)
 
     def rebuild(self) -> IndexReport:
         """Read every file again."""

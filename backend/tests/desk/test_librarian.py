@@ -170,6 +170,16 @@ def test_without_a_look_at_the_start_new_files_wait_for_the_watcher_or_a_refresh
         assert paths(library.search("zorkmid")) == ["p/c/a.md"]
 
 
+def test_a_report_names_what_the_background_has_read_already(tmp_path: Path) -> None:
+    page = tmp_path / "docs" / "p" / "c" / "a.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("# A\n\nText.\n")
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **{"embeddings.enabled": False}) as library:
+        first, second = library.refresh(), library.refresh()
+    assert (first.added, first.unchanged) == (1, 0)
+    assert (second.added, second.unchanged) == (0, 1)
+
+
 def test_pages_do_not_overlap(library: Librarian) -> None:
     first = library.search("the card token invoice", max_results=2, mode="keyword", max_per_document=0)
     assert first.next_offset == 2
