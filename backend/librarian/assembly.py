@@ -30,7 +30,7 @@ from .shelving.cache import LruCache
 from .shelving.catalog import SqliteCatalog
 from .shelving.indexer import FileIndexer, IndexerOptions
 from .shelving.lexical_index import TantivyIndex
-from .shelving.upkeep import Listeners, Upkeep
+from .shelving.upkeep import Listeners, Tally, Upkeep
 from .shelving.vectors.archive import SqliteVectorArchive
 from .shelving.vectors.child_store import ChildStore
 from .shelving.vectors.chroma import ChromaStore
@@ -119,7 +119,15 @@ def build(settings: Settings) -> desk.Parts:
     cached = ResultCache(
         engine, answers, generation=partial(_generation, catalog), complete=partial(_complete, catalog, settings)
     )
-    upkeep = Upkeep(indexer, catalog, archive, _watcher(settings), listeners=listeners)
+    upkeep = Upkeep(
+        indexer,
+        catalog,
+        archive,
+        _watcher(settings),
+        listeners=listeners,
+        tally=tally,
+        look_at_start=settings.docs.index_on_startup,
+    )
     return desk.Parts(
         options=_desk_options(settings),
         catalog=catalog,
