@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 from . import __version__, desk
+from .assembly_vectors import EXACT_UP_TO, embedded_stores
 from .config.settings import Settings
 from .finding.explain import Analyst
 from .finding.hybrid_search import HybridSearchEngine
@@ -21,7 +21,7 @@ from .finding.result_cache import ResultCache
 from .language.analyzer import StandardAnalyzer
 from .models.loading import Retrying, load_embedder
 from .models.query_cache import CachedEmbedder, QueryEmbeddings
-from .models.table import dimension_of, spec_of
+from .models.table import spec_of
 from .reading.chunking import StructureChunker
 from .reading.parsers import PARSERS
 from .reading.reader import FileReader
@@ -32,18 +32,14 @@ from .shelving.indexer import FileIndexer, IndexerOptions
 from .shelving.lexical_index import TantivyIndex
 from .shelving.upkeep import Listeners, Tally, Upkeep
 from .shelving.vectors.archive import SqliteVectorArchive
-from .shelving.vectors.child_store import ChildStore
-from .shelving.vectors.chroma import ChromaStore
-from .shelving.vectors.exact import ExactStore
 from .shelving.vectors.store_set import StoreSet
 from .shelving.watcher import FileWatcher
 from .vocabulary.errors import SetupError
-from .vocabulary.protocols import Budget, Embedder, VectorStore
+from .vocabulary.protocols import Budget, Embedder
 from .vocabulary.types import Query, SearchOutcome
 
 QUERY_BATCH = 8  #: the session that answers never sees more: onnxruntime keeps the memory of its largest batch
 QUERY_EMBEDDINGS_KEPT = 10_000
-EXACT_UP_TO = 100_000  #: windows; above, a graph index answers (decisions page)
 
 
 class Librarian(desk.Librarian):
@@ -88,7 +84,7 @@ def build(settings: Settings) -> desk.Parts:
     catalog = SqliteCatalog(index / "catalog.sqlite", shared_products=settings.docs.shared_products)
     lexical = TantivyIndex.sound(index / "keyword", identity=catalog.identity)
     archive = SqliteVectorArchive(index / "vectors.sqlite")
-    stores = StoreSet(partial(_stores, settings), exact_up_to=EXACT_UP_TO)
+    stores = StoreSet(partial(embedded_stores, settings), exact_up_to=EXACT_UP_TO)
     embedder = _embedder(settings)
     listeners, tally = Listeners(), Tally()
     indexer = FileIndexer(
@@ -256,34 +252,6 @@ def model_key(settings: Settings) -> str:
     return "|".join((embeddings.provider, embeddings.model, embeddings.base_url or "", __version__))
 
 
-def _stores(settings: Settings, fingerprint: str) -> Iterator[VectorStore]:
-    """A model's vector stores, the one that answers first (decisions page: an exact scan answers small libraries)."""
-    database, dimension = settings.vector_db, dimension_of(fingerprint)
-    if database.store in ("auto", "exact"):
-        yield ExactStore(dimension)
-    if database.store in ("auto", "chroma"):
-        yield ChildStore("chroma", chroma_child(settings, fingerprint, dimension))
-    if database.store not in ("auto", "exact", "chroma"):
-        raise SetupError(
-            f"The vector store {database.store} isn't installed.", hint="Set vector_db.store to auto, exact or chroma."
-        )
-
-
-def chroma_child(settings: Settings, fingerprint: str, dimension: int) -> Callable[[], VectorStore]:
-    """What opens a model's Chroma collection inside a child."""
-    database, hnsw = settings.vector_db, settings.vector_db.hnsw_config
-    return partial(
-        ChromaStore,
-        settings.chroma_path,
-        f"{database.collection_name}-{hashlib.sha256(fingerprint.encode()).hexdigest()[:8]}",
-        dimension,
-        distance=database.distance_metric,
-        M=hnsw.M,
-        construction_ef=hnsw.construction_ef,
-        search_ef=hnsw.search_ef,
-    )
-
-
 # -- finding ---------------------------------------------------------------------------------------------------------
 
 
@@ -327,7 +295,7 @@ def _desk_options(settings: Settings) -> desk.DeskOptions:
         max_per_document=search.passages_per_document,
         model=settings.embeddings.model,
         embeddings_enabled=settings.embeddings.enabled,
-        storage=("sqlite", "tantivy", "exact"),
+        storage=("sqlite", "tantivy", "exact" if settings.vector_db.store == "auto" else settings.vector_db.store),
         shared_products=settings.docs.shared_products,
         features={
             "embeddings": settings.embeddings.enabled,

@@ -32,7 +32,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mcp_server": {"vocabulary", "desk"},
     "web": {"vocabulary", "desk", "mcp_server.app"},  # one port: MCP's routes are grafted into the web application
     "keeper": {"vocabulary.errors"},
-    "assembly": {"vocabulary", "config", "desk", *INNER},
+    "assembly": {"vocabulary", "config", "desk", "assembly_vectors", *INNER},
+    "assembly_vectors": {"vocabulary", "config", "models", "shelving"},
     "log": {"config"},
     "serve": {"vocabulary", "config", "desk", "keeper", "assembly", "mcp_server", "web", "log"},
     "cli": {"vocabulary", "keeper", "terminal"},
@@ -42,6 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 """Room (or module of the top floor) → rooms that it may import. A dotted name allows that module alone."""
 
 KEEPERS: dict[str, tuple[str, ...]] = {
+    "apsw": ("shelving/vectors/sqlite_vec.py",),
     "anyio": ("mcp_server/*", "serve.py"),
     "chardet": ("reading/*",),
     "charset_normalizer": ("reading/*",),
@@ -61,11 +63,15 @@ KEEPERS: dict[str, tuple[str, ...]] = {
     "onnxruntime": ("models/*", "shelving/vectors/exact.py"),
     "pathspec": ("reading/*",),
     "prometheus_client": ("web/metrics.py",),
+    "psycopg": ("shelving/postgres/*",),
+    "psycopg_pool": ("shelving/postgres/*",),
     "psutil": ("shelving/*", "serve.py"),
     "pydantic": ("vocabulary/*", "config/*", "mcp_server/*", "web/*"),
     "pydantic_core": ("mcp_server/*", "web/*"),
+    "qdrant_client": ("shelving/vectors/qdrant.py",),
     "rich": ("terminal/page.py",),
     "sentence_transformers": ("models/*",),
+    "sqlite_vec": ("shelving/vectors/sqlite_vec.py",),
     "sqlite3": ("shelving/*",),
     "starlette": ("mcp_server/*", "web/*"),
     "Stemmer": ("language/*",),

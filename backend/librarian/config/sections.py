@@ -212,7 +212,8 @@ class HnswSettings(Section):
 
 class VectorDbSettings(Section):
     store: Annotated[StoreName, LOWER] = knob(
-        "auto", "What answers vector queries; auto: an exact scan up to 100,000 windows, Chroma above."
+        "auto",
+        "What answers vector queries; auto: an exact scan up to 100,000 windows, Chroma above; pgvector on PostgreSQL.",
     )
     path: Path | None = knob(None, "Where Chroma lies; null: inside index.path.")
     collection_name: str = knob("documents", "Chroma's collection.", min_length=3, max_length=100)
@@ -220,6 +221,9 @@ class VectorDbSettings(Section):
         "cosine", "Chroma's distance; vectors have unit length, so all three order alike."
     )
     hnsw_config: HnswSettings = HnswSettings()
+    quantization: Annotated[Literal["none", "scalar", "binary"], LOWER] = knob(
+        "none", "How a Qdrant server packs the copies of vectors that it keeps in memory."
+    )
 
 
 class StorageSettings(Section):
@@ -227,7 +231,19 @@ class StorageSettings(Section):
         "embedded", "Where documents and passages are kept."
     )
     database_url: SecretStr | None = knob(None, "Address of the PostgreSQL database.", env="DATABASE_URL")
-    qdrant_url: SecretStr | None = knob(None, "Address of the Qdrant server.", env="QDRANT_URL")
+    database_schema: str = knob(
+        "librarian",
+        "The schema that holds this library, so that one database can hold several.",
+        pattern=r"^[a-z_][a-z0-9_]{0,50}$",
+    )
+    text_search: str = knob(
+        "english",
+        "PostgreSQL's text search configuration: the language of stems and stop words.",
+        pattern=r"^[a-z_][a-z0-9_]{0,50}$",
+    )
+    qdrant_url: SecretStr | None = knob(
+        None, "Address of the Qdrant server; null: Qdrant's local mode inside index.path.", env="QDRANT_URL"
+    )
 
 
 class LlmSettings(Section):

@@ -1,0 +1,109 @@
+"""The Qdrant store: the contract in its local mode, in memory, and on a server where `QDRANT_URL` names one.
+
+* A folder keeps what was stored.
+* Filters by value find what filters by chunk find.
+* A threshold leaves out what lies below it; quantization is taken.
+* A server that isn't there is a clear error; without the extra the error names it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import uuid
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from librarian.shelving.vectors.qdrant import IN_MEMORY, QdrantStore, Quantization
+from librarian.vocabulary.errors import SetupError, Unavailable
+from librarian.vocabulary.protocols import VectorStore
+from librarian.vocabulary.types import Filters, Selection
+from tests.contracts.vector_store_contract import EVERYTHING, VectorStoreContract, clustered, selection_of
+
+pytest.importorskip("qdrant_client", reason="the extra librarian[qdrant] isn't installed")
+
+
+class TestQdrantInMemory(VectorStoreContract):
+    def make(self, folder: Path) -> VectorStore:
+        return QdrantStore(IN_MEMORY, "windows", self.dimension)
+
+
+@pytest.mark.skipif(not os.environ.get("QDRANT_URL"), reason="QDRANT_URL names no Qdrant server")
+class TestQdrantServer(VectorStoreContract):
+    persistent = True
+    recall = 0.99
+
+    def make(self, folder: Path) -> VectorStore:
+        name = f"librarian-test-{uuid.uuid5(uuid.NAMESPACE_URL, str(folder)).hex}"
+        return QdrantStore(os.environ["QDRANT_URL"], name, self.dimension)
+
+
+def test_a_folder_keeps_what_was_stored(tmp_path: Path) -> None:
+    first = QdrantStore(tmp_path / "q", "windows", 4)
+    first.upsert(np.array([64, 128]), np.eye(2, 4, dtype=np.float32))
+    first.delete(np.array([128]))
+    first.close()
+    again = QdrantStore(tmp_path / "q", "windows", 4)
+    assert again.ids().tolist() == [64]
+    assert again.search(np.array([1, 0, 0, 0], np.float32), 5, EVERYTHING)[0].tolist() == [64]
+    again.close()
+
+
+def test_filters_by_value_find_what_filters_by_chunk_find(tmp_path: Path) -> None:
+    store = QdrantStore(IN_MEMORY, "windows", 8)
+    rows = clustered(200, 8)
+    names = ["ray", 'it\'s; DROP TABLE "x" --', "kubernetes"]
+    payloads = [{"product": names[n % 3], "tags": ["a", "b"][: n % 3], "modified": n} for n in range(200)]
+    store.upsert(np.arange(200) * 64, rows, payloads)
+    for product in names:
+        for tags in ((), ("a",)):
+            for modified in (None, (20, 150)):
+                passing = [
+                    n
+                    for n in range(200)
+                    if names[n % 3] == product
+                    and (not tags or n % 3)
+                    and (modified is None or modified[0] <= n <= modified[1])
+                ]
+                by_chunk = selection_of(np.array(passing, dtype=int), 199)
+                allowed = {"product": (product,), **({"tags": tags} if tags else {})}
+                by_value = Selection(
+                    Filters(product=product), by_chunk.mask, by_chunk.count, None, allowed, modified, complete=True
+                )
+                one, other = (store.search(rows[3], 500, sel) for sel in (by_chunk, by_value))
+                assert one[0].tolist() == other[0].tolist()
+                assert len(one[0]) == len(passing)
+    store.close()
+
+
+@pytest.mark.parametrize("quantization", ["scalar", "binary"])
+def test_below_the_threshold_nothing_is_sent(tmp_path: Path, quantization: Quantization) -> None:
+    store = QdrantStore(tmp_path / "q", "windows", 4, threshold=0.05, quantization=quantization)
+    store.upsert(np.array([64, 128]), np.eye(2, 4, dtype=np.float32))
+    assert store.search(np.array([1, 0, 0, 0], np.float32), 5, EVERYTHING)[0].tolist() == [64]
+    store.close()
+
+
+def test_a_collection_of_another_dimension_is_begun_anew(tmp_path: Path) -> None:
+    first = QdrantStore(tmp_path / "q", "windows", 4)
+    first.upsert(np.array([64]), np.eye(1, 4, dtype=np.float32))
+    first.close()
+    store = QdrantStore(tmp_path / "q", "windows", 8)
+    assert store.count() == 0
+    store.close()
+
+
+def test_a_server_that_is_not_there_is_a_clear_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(Unavailable, match="QDRANT_URL"):
+        QdrantStore(f"http://127.0.0.1:{port}", "windows", 4)
+
+
+def test_without_the_extra_the_error_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "qdrant_client", None)
+    with pytest.raises(SetupError, match=r"librarian\[qdrant\]"):
+        QdrantStore(tmp_path, "windows", 4)
