@@ -171,9 +171,10 @@ class _Process:
         loop.add_signal_handler(signal.SIGHUP, self._reload)
         doors: asyncio.Future[Any] = loop.create_future()
         async with self._host(doors):
-            await asyncio.to_thread(self._library.start)
             async with self._mcp() as door:
                 doors.set_result(door)
+                # after the door is open: a host that waits for its handshake would wait for the model, too
+                await asyncio.to_thread(self._library.start)
                 await self._stop.wait()
         doors.cancel()
 
