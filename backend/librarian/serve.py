@@ -1,7 +1,7 @@
 """The process that owns an index folder: it takes the lock, opens the doors, and closes them in order.
 
 As `librarian serve` it opens HTTP on one port and the socket in the index folder; as a keeper, started by a relay or by
-the command line, the socket alone. Everything slow (models, the first index) is loaded behind the open doors.
+the command line, the socket alone. Everything slow (stores, models, the first index) is loaded behind the open doors.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import gc
 import logging
 import signal
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO, cast
 
 from . import __version__
 from .config.settings import Settings
@@ -26,18 +28,19 @@ from .keeper.host import Host, ReportProgress
 from .keeper.lock import KEEPER, FolderLock
 from .keeper.starting import take_over
 from .log import configure
-from .vocabulary.errors import CallerError, LibrarianError, SetupError
+from .opening import Opening
+from .vocabulary.desk_protocol import Desk
+from .vocabulary.errors import CallerError, LibrarianError, SetupError, Unavailable
 from .vocabulary.protocols import Budget
 from .vocabulary.verbs import VERBS as KNOWN
 from .vocabulary.verbs import ask
-
-if TYPE_CHECKING:
-    from .assembly import Librarian
 
 logger = logging.getLogger(__name__)
 
 GRACE_S = 3  #: what open streams get at shutdown before they are cut
 PROGRESS_S = 0.25
+HANDSHAKE_S = 0.05  #: a host that has caused the start shakes hands before the library takes the processor
+FAILED_S = 0.5  #: what those who wait for a library that can't be opened get to hear why
 VERBS = frozenset(
     (
         *("search", "search_emails", "get_document", "get_thread", "list_products", "list_components", "analyze"),
@@ -60,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         settings = Settings.load(given.config, overrides={k: v for k, v in overrides.items() if v is not None})
         return serve(settings, http=not given.socket_only)
-    except SetupError as error:
+    except LibrarianError as error:
         print(error, file=sys.stderr)  # noqa: T201 (the last line that a starting relay shows)
         return 78
 
@@ -81,10 +84,7 @@ def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None) -
         if lock is None:
             return 0  # another keeper was quicker; whoever started this one will find it
         try:
-            from .assembly import Librarian, build
-
-            with Librarian(build(settings)) as library:
-                asyncio.run(_Process(settings, library, listening, out).run())
+            asyncio.run(_Process(settings, listening, out).run())
         finally:
             lock.release()
     finally:
@@ -154,33 +154,72 @@ def _say(out: TextIO | None, text: str) -> None:
 class _Process:
     """One run of the event loop: doors opened together, closed together."""
 
-    def __init__(
-        self, settings: Settings, library: Librarian, listening: socket.socket | None, out: TextIO | None
-    ) -> None:
+    def __init__(self, settings: Settings, listening: socket.socket | None, out: TextIO | None) -> None:
         self._settings = settings
-        self._library = library
+        self._opening = Opening(settings.index.path)
         self._listening = listening
         self._out = out
         self._stop = asyncio.Event()
+        self._failure: Exception | None = None
 
     async def run(self) -> None:
-        """Serve until SIGTERM, SIGINT, a successor, or nobody has come for a while."""
+        """Serve until SIGTERM, SIGINT, a successor, or nobody has come for a while. Raises what kept it from that."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
         loop.add_signal_handler(signal.SIGHUP, self._reload)
         doors: asyncio.Future[Any] = loop.create_future()
-        async with self._host(doors):
-            async with self._mcp() as door:
-                doors.set_result(door)
-                # after the door is open: a host that waits for its handshake would wait for the model, too
-                await asyncio.to_thread(self._library.start)
-                await self._stop.wait()
-        doors.cancel()
+        try:
+            async with self._host(doors):
+                # the handshake needs the SDK first of all; who serves HTTP says that it does once it really can
+                if self._listening is None:
+                    with _uncollected():
+                        await asyncio.to_thread(import_module, "librarian.mcp_server.app")
+                opening = asyncio.create_task(self._open(doors))
+                if self._listening is not None or not self._opening.introduced:
+                    await opening
+                if self._failure is None:
+                    async with self._mcp() as door:
+                        doors.set_result(door)
+                        await self._stop.wait()
+                await opening
+        finally:
+            doors.cancel()
+            if self._opening.library is not None:
+                await asyncio.to_thread(self._opening.library.close)
+        if self._failure is not None:
+            raise self._failure
+
+    async def _open(self, doors: asyncio.Future[Any]) -> None:
+        """Open the library and let it begin its work; where that fails, tell those who wait and stop."""
+        if self._listening is None and self._opening.introduced:
+            await asyncio.wait([doors])
+            await asyncio.sleep(HANDSHAKE_S)
+        try:
+            await asyncio.to_thread(self._build)
+        except Exception as error:
+            logger.debug("The library can't be opened", exc_info=True)
+            self._failure = error
+            told = error if isinstance(error, LibrarianError) else Unavailable(repr(error), hint="See keeper.log.")
+            self._opening.failed(told)
+            await asyncio.sleep(FAILED_S)
+            self._stop.set()
+
+    def _build(self) -> None:
+        with _uncollected():
+            from .assembly import Librarian, build
+        library = Librarian(build(self._settings))
+        self._opening.opened(library)
+        library.start()
 
     def _reload(self) -> None:
         logger.info("Looking at everything again (SIGHUP)")
-        self._library.reload()
+        if self._opening.library is not None:
+            self._opening.library.reload()
+
+    def _busy(self) -> bool:
+        library = self._opening.library
+        return library is None or library.status().status == "indexing"
 
     def _host(self, doors: asyncio.Future[Any]) -> Host:
         async def serve_mcp(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -191,12 +230,12 @@ class _Process:
         return Host(
             settings.index.path,
             version=__version__,
-            handle=Verbs(self._library),
+            handle=Verbs(self._opening),
             serve_mcp=serve_mcp,
             on_retire=self._stop.set,
             on_idle=None if serves else self._stop.set,
             idle_timeout_s=0 if serves else settings.serve.idle_timeout_s,
-            busy=lambda: self._library.status().status == "indexing",
+            busy=self._busy,
             role="serve" if serves else "background",
             url=self._url if serves else "",
         )
@@ -214,7 +253,8 @@ class _Process:
         from .mcp_server.app import McpDoor
 
         toolsets = sorted(self._settings.enabled_toolsets)
-        door = McpDoor(self._library, toolsets=toolsets, version=__version__)
+        desk = cast(Desk, self._opening)
+        door = McpDoor(desk, toolsets=toolsets, version=__version__)
         if self._listening is None:
             async with door.run():
                 yield door
@@ -226,7 +266,7 @@ class _Process:
         settings = self._settings
         token = settings.security.token
         app = build_app(
-            self._library,
+            desk,
             token=token.get_secret_value() if token else None,
             hosts=(settings.mcp.host, *settings.security.allowed_hosts),
             cors_origins=settings.security.cors_origins,
@@ -267,6 +307,17 @@ class _Process:
         )
 
 
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """While modules are imported nothing is garbage, and looking for it costs a tenth of the start."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
 def _make_server() -> type[Any]:
     import uvicorn
 
@@ -287,7 +338,7 @@ def _Server(config: Any) -> Any:  # noqa: N802 (made late: uvicorn is imported o
 class Verbs:
     """What the command line may ask for over the socket: the desk's verbs by name, as JSON."""
 
-    def __init__(self, library: Librarian) -> None:
+    def __init__(self, library: Opening) -> None:
         self._library = library
 
     def __call__(
@@ -298,7 +349,7 @@ class Verbs:
             raise CallerError(f"There is no verb {verb!r}.", hint=f"Use one of {', '.join(sorted(VERBS))}.")
         budget = Budget(cancelled=cancelled)
         if known := _BY_METHOD.get(verb):
-            answer: Any = ask(self._library, known, arguments, budget)
+            answer: Any = ask(cast(Desk, self._library), known, arguments, budget)
         else:
             method: Callable[..., Any] = getattr(self._library, verb)
             with self._reporting(report if verb == "refresh" else None):

@@ -29,6 +29,7 @@ KEEPER_ERROR: Final = -32000  #: JSON-RPC's first code for errors of a server's 
 DRAIN_S: Final = 10.0  #: how long answers are awaited after stdin has ended
 HANDSHAKE_S: Final = 30.0  #: how long a new keeper may take to repeat its side of the handshake
 AGAIN_S: Final = 1.0  #: a failed start isn't tried again sooner
+BRIEF_S: Final = 5.0  #: a keeper that ends sooner, with nothing to answer, isn't followed by another until it is needed
 SETUP_EXIT: Final = 78
 
 _ANSWER: Final = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?\d+|"[^"\\]*"),"(?:result|error)":')
@@ -64,6 +65,7 @@ class Relay:
         self._kept: dict[str, bytes] = {}  #: the handshake, and what else a new keeper has to be told, in order
         self._problem: LibrarianError | None = None
         self._tried = float("-inf")
+        self._since = float("-inf")
         self._closing = False
         self.setup_failed = False  #: whether the last attempt failed for a wrong configuration
 
@@ -150,7 +152,8 @@ class Relay:
                         "The keeper of the index ended before it had answered. Send the request again: another keeper "
                         "is started by itself.",
                     )
-            self._connect(again=[line for ident, line in self._open.items() if not self._is_handshake(ident)])
+            if self._open or time.monotonic() - self._since > BRIEF_S:
+                self._connect(again=[line for ident, line in self._open.items() if not self._is_handshake(ident)])
 
     def _deliver(self, line: bytes) -> None:
         if match := _ANSWER.match(line):
@@ -191,7 +194,7 @@ class Relay:
             self._give_up(Unavailable(f"The keeper can't be reached: {error}.", hint="Send the request again."))
             return False
         self._problem, self.setup_failed = None, False
-        self._lines = lines
+        self._lines, self._since = lines, time.monotonic()
         threading.Thread(target=self._pump, args=(lines,), name="keeper", daemon=True).start()
         return True
 

@@ -1,0 +1,125 @@
+"""A desk whose library is still being opened: whoever asks it something waits for that.
+
+So that doors open before stores are read: a host's handshake needs the introduction alone, and the last one given is
+kept in the index folder.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from .vocabulary.errors import LibrarianError, Unavailable
+from .vocabulary.protocols import Budget
+
+if TYPE_CHECKING:
+    from .desk import Librarian
+
+logger = logging.getLogger(__name__)
+
+KEPT: Final = "introduction.txt"
+_POLL_S: Final = 0.1  #: how often a waiting call looks whether it was given up
+_VERBS: Final = frozenset(
+    (
+        *("search", "search_emails", "get_document", "get_thread", "list_products", "list_components", "analyze"),
+        *("status", "health", "clear_cache", "refresh", "check", "evaluate", "resources", "complete"),
+    )
+)
+
+
+class Opening:
+    """Has every verb of the desk. `opened` or `failed` ends the waiting, once."""
+
+    def __init__(self, index: Path) -> None:
+        self._kept = index / KEPT
+        self._done = threading.Event()
+        self._lock = threading.Lock()
+        self._library: Librarian | None = None
+        self._error: LibrarianError | None = None
+        self._early: dict[object, Callable[[int], None]] = {}
+        self._ends: dict[object, Callable[[], None]] = {}
+
+    def opened(self, library: Librarian) -> None:
+        """From now on `library` answers."""
+        with self._lock:
+            self._library = library
+            for key, callback in self._early.items():
+                self._ends[key] = library.on_generation(callback)
+            self._early.clear()
+        self._done.set()
+
+    def failed(self, error: LibrarianError) -> None:
+        """From now on every call raises `error`."""
+        self._error = error
+        self._done.set()
+
+    @property
+    def library(self) -> Librarian | None:
+        """The library, once it is open."""
+        return self._library
+
+    @property
+    def introduced(self) -> bool:
+        """Whether `instructions` needn't wait."""
+        return self._done.is_set() or self._kept.is_file()
+
+    def wait(self, budget: Budget | None = None) -> Librarian:
+        """The library, as soon as it is open. Raises what kept it from opening, and what `budget` does."""
+        while not self._done.wait(_POLL_S):
+            if budget is not None:
+                budget.check()
+        if self._library is None:
+            raise self._error or Unavailable("The library is closed.", hint="Ask again.")
+        return self._library
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _VERBS:
+            raise AttributeError(name)
+
+        def verb(*given: Any, budget: Budget | None = None, **named: Any) -> Any:
+            return getattr(self.wait(budget), name)(*given, budget=budget, **named)
+
+        return verb
+
+    def instructions(self) -> str:
+        """The library's, and before it is open those that it gave last; a first start waits."""
+        if not self._done.is_set():
+            try:
+                if text := self._kept.read_text("utf-8"):
+                    return text
+            except (OSError, ValueError):
+                logger.debug("No introduction is kept in %s", self._kept)
+        text = self.wait().instructions()
+        self._keep(text)
+        return text
+
+    def _keep(self, text: str) -> None:
+        try:
+            if not self._kept.is_file() or self._kept.read_text("utf-8") != text:
+                beside = self._kept.with_name(f"{KEPT}.{os.getpid()}")
+                beside.write_text(text, "utf-8")
+                beside.replace(self._kept)
+        except (OSError, ValueError) as error:
+            logger.warning("The introduction can't be kept: %s", error)
+
+    def on_generation(self, callback: Callable[[int], None]) -> Callable[[], None]:
+        """As the library's; before it is open the callback is remembered."""
+        key = object()
+        with self._lock:
+            if self._library is None:
+                self._early[key] = callback
+            else:
+                self._ends[key] = self._library.on_generation(callback)
+
+        def end() -> None:
+            with self._lock:
+                self._early.pop(key, None)
+                unsubscribe = self._ends.pop(key, None)
+            if unsubscribe is not None:
+                unsubscribe()
+
+        return end
