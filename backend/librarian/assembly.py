@@ -81,7 +81,7 @@ def build(settings: Settings) -> desk.Parts:
             f"The index folder {index} can't be made: {error.strerror}.", hint="Set index.path (INDEX_PATH)."
         ) from error
     analyzer = StandardAnalyzer(settings.search.min_keyword_length)
-    catalog = SqliteCatalog(index / "catalog.sqlite", shared_products=settings.docs.shared_products)
+    catalog = SqliteCatalog.sound(index / "catalog.sqlite", shared_products=settings.docs.shared_products)
     lexical = TantivyIndex.sound(index / "keyword", identity=catalog.identity)
     archive = SqliteVectorArchive(index / "vectors.sqlite")
     stores = StoreSet(partial(embedded_stores, settings), exact_up_to=EXACT_UP_TO)
@@ -125,7 +125,7 @@ def build(settings: Settings) -> desk.Parts:
         look_at_start=settings.docs.index_on_startup,
     )
     return desk.Parts(
-        options=_desk_options(settings),
+        options=_desk_options(settings, catalog.rescued),
         catalog=catalog,
         engine=cached,
         analyst=Analyst(QueryRouter(analyzer, semantic=embedder is not None), engine, catalog),
@@ -283,7 +283,7 @@ def _complete(catalog: SqliteCatalog, settings: Settings) -> bool:
     return not settings.embeddings.enabled or count.embedded_chunks >= count.chunks
 
 
-def _desk_options(settings: Settings) -> desk.DeskOptions:
+def _desk_options(settings: Settings, rescued: str) -> desk.DeskOptions:
     search = settings.search
     return desk.DeskOptions(
         version=__version__,
@@ -305,7 +305,7 @@ def _desk_options(settings: Settings) -> desk.DeskOptions:
             "document_limiting": search.enable_document_limiting,
             "analytics": settings.analytics.enabled,
         },
-        notes=settings.notices,
+        notes=(*settings.notices, *filter(None, [rescued])),
         layout=settings.docs.layout,
     )
 

@@ -7,17 +7,16 @@ postings are not kept here, only the hashes of the windows that were embedded.
 from __future__ import annotations
 
 import logging
-import re
 import sqlite3
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import RLock
-from typing import cast
 
-from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.errors import Damaged, Unavailable
 from librarian.vocabulary.types import (
     WINDOWS_PER_CHUNK,
     Document,
@@ -29,6 +28,7 @@ from librarian.vocabulary.types import (
     embedding_prefix,
 )
 
+from . import catalog_rescue
 from .catalog_check import inconsistencies
 from .catalog_reader import SqliteCatalogReader
 from .catalog_rows import (
@@ -38,6 +38,7 @@ from .catalog_rows import (
     chunk_row,
     document_row,
     email_row,
+    encodable,
     stored_chunk,
     text_row,
 )
@@ -45,8 +46,6 @@ from .catalog_schema import connect, explained, open_writer
 from .columns import LoadedColumns, load_columns, updated_columns
 
 log = logging.getLogger(__name__)
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 _CHUNK_COLUMNS_OF_C = ", ".join(f"c.{name.strip()}" for name in CHUNK_COLUMNS.split(","))
 _LONGEST_LOG = 1000
@@ -83,7 +82,20 @@ class SqliteCatalog:
         self._columns_at = 0
         self._log: dict[int, frozenset[int]] = {}
         self._embedded_below: dict[str, int] = {}
-        self.identity: str = self._writer.execute("SELECT value FROM meta WHERE key = 'identity'").fetchone()[0]
+        self.identity: str = self._identity()
+        self.rescued = ""  #: a sentence, where a damaged file was set aside for this one
+
+    @classmethod
+    def sound(cls, path: Path, *, shared_products: Iterable[str] = ()) -> SqliteCatalog:
+        """The catalog in that file; an empty one, to be filled from the folder, where it is damaged."""
+        try:
+            catalog_rescue.examine_if_suspect(path)
+            return cls(path, shared_products=shared_products)
+        except Damaged as error:
+            note = catalog_rescue.set_aside(path, error.message)
+        catalog = cls(path, shared_products=shared_products)
+        catalog.rescued = note
+        return catalog
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -126,7 +138,7 @@ class SqliteCatalog:
             return self._put(results)
         except UnicodeEncodeError:
             log.info("catalog: lone surrogates in a document are stored as U+FFFD")
-            return self._put([_encodable(result) for result in results])
+            return self._put([encodable(result) for result in results])
 
     def remove(self, file_paths: Sequence[str]) -> tuple[list[int], list[int]]:
         """Drop documents; returns (document ids, chunk ids) dropped. Unknown paths are no error."""
@@ -286,8 +298,8 @@ class SqliteCatalog:
                 connection = connect(self._path, read_only=True)
             connection.execute("BEGIN")
             yield connection, SqliteCatalogReader(connection, self._shared_products)
-        except sqlite3.DatabaseError as error:
-            raise explained(self._path, error) from error
+        except (sqlite3.DatabaseError, zlib.error) as error:
+            raise self._explained(error) from error
         finally:
             if connection is not None:
                 connection.rollback()
@@ -309,8 +321,22 @@ class SqliteCatalog:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 if isinstance(error, sqlite3.DatabaseError):
-                    raise explained(self._path, error) from error
+                    raise self._explained(error) from error
                 raise
+
+    def _explained(self, error: Exception) -> Exception:
+        told = explained(self._path, error)
+        if isinstance(told, Damaged):
+            catalog_rescue.suspect(self._path)
+        return told
+
+    def _identity(self) -> str:
+        try:
+            row = self._writer.execute("SELECT value FROM meta WHERE key = 'identity'").fetchone()
+            return str(row[0])
+        except (sqlite3.DatabaseError, TypeError) as error:
+            self._writer.close()
+            raise Damaged(f"The catalog {self._path} is damaged: it has lost its identity ({error}).") from error
 
     def _put(self, results: Sequence[ReadResult]) -> list[Stored]:
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -370,18 +396,3 @@ def _drop(connection: sqlite3.Connection, file_path: str) -> tuple[list[int], li
 
 def _titled(title: str, title_in_text: bool) -> Document:
     return Document("", "", "", "document", "", title, "", title_in_text=title_in_text)
-
-
-def _encodable(result: ReadResult) -> ReadResult:
-    """The same with each half surrogate replaced by one other character: offsets stay."""
-    return cast(ReadResult, _replaced(result))
-
-
-def _replaced(value: object) -> object:
-    if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
-    if isinstance(value, tuple):
-        return tuple(_replaced(item) for item in value)
-    if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{f.name: _replaced(getattr(value, f.name)) for f in fields(value)})
-    return value

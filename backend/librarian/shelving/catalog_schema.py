@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import uuid
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -137,14 +138,14 @@ def open_writer(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def explained(path: Path, error: sqlite3.DatabaseError) -> Exception:
+def explained(path: Path, error: Exception) -> Exception:
     """The error to raise: a full disk and a damaged file are no bugs; a wrong statement is one, and stays as it is."""
     if isinstance(error, sqlite3.OperationalError):
         return Unavailable(f"The catalog {path} can't be used: {error}.", hint="Check free space and permissions.")
-    if type(error) is sqlite3.DatabaseError:
+    if type(error) is sqlite3.DatabaseError or isinstance(error, zlib.error):
         return Damaged(
             f"The catalog {path} is damaged: {error}.",
-            hint="Run `librarian index --rebuild`: it is made again from the files, and kept vectors are used again.",
+            hint="End Librarian and start it again: the catalog is made anew from the files, and vectors are kept.",
         )
     return error
 

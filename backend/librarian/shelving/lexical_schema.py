@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import shutil
+import textwrap
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ UNPHRASED = ("path", "identifiers")
 FIELDS = PHRASED + UNPHRASED
 VALUES = ("product", "component", "file_type", "doc_type", "language", "kind", "tags")
 
+_OF_THE_DISK = ("Permission denied", "No space left", "Read-only file system", "File too large", "Too many open files")
 _ANALYSED = "analysed"  # entries come as tokens joined by spaces; nothing more is done to them
 
 
@@ -61,10 +63,13 @@ def open_index(path: Path | None) -> tuple[Any, State]:
     """
     if path is None:
         index, state = tantivy.Index(build_schema()), State()
-    elif not (path / "meta.json").exists():
-        path.mkdir(parents=True, exist_ok=True)
-        index, state = tantivy.Index(build_schema(), str(path)), State()
-        save_state(path, state)
+    elif not _exists(path):
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            index, state = tantivy.Index(build_schema(), str(path)), State()
+            save_state(path, state)
+        except (OSError, ValueError) as error:
+            raise unwritable(path, str(error)) from error
     else:
         state = _load_state(path)
         try:
@@ -95,13 +100,22 @@ def discard(path: Path) -> None:
 def explained(path: Path | None, error: BaseException) -> BaseException:
     """The error to raise for one of tantivy's: a folder in use, a damaged one, or the error itself."""
     name = type(error).__name__
-    if "LockBusy" in str(error) or "lock" in str(error).lower():
+    if any(words in str(error) for words in _OF_THE_DISK):
+        return unwritable(path, str(error))
+    if "LockBusy" in str(error):
         return SetupError(
             f"The keyword index {path} is in use.", hint="Stop the other Librarian, or use another --index."
         )
     if isinstance(error, (ValueError, OSError, RuntimeError)) or name == "PanicException":
-        return damaged(path, str(error))
+        return damaged(path, textwrap.shorten(str(error), 200))  # tantivy quotes whole files
     return error
+
+
+def unwritable(path: Path | None, what: str) -> SetupError:
+    """The error for a disk that is full, read-only or somebody else's: the index itself may be well."""
+    return SetupError(
+        f"The keyword index {path} can't be used: {what}.", hint="Check free space and permissions of the index folder."
+    )
 
 
 def damaged(path: Path | None, what: str) -> Damaged:
@@ -112,9 +126,18 @@ def damaged(path: Path | None, what: str) -> Damaged:
     )
 
 
+def _exists(path: Path) -> bool:
+    try:
+        return (path / "meta.json").exists()
+    except OSError as error:
+        raise unwritable(path, str(error)) from error
+
+
 def _load_state(path: Path) -> State:
     try:
         state = State(**json.loads((path / STATE_FILE).read_text(encoding="utf-8")))
+    except PermissionError as error:
+        raise unwritable(path, str(error)) from error
     except (OSError, ValueError, TypeError) as error:
         raise damaged(path, f"{STATE_FILE} is missing or broken") from error
     if state.format != FORMAT:

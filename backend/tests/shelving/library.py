@@ -52,8 +52,8 @@ class Library:
         self.open()
 
     def open(self) -> FileIndexer:
-        self.catalog = SqliteCatalog(self.index / "catalog.sqlite")
-        self.lexical = TantivyIndex(self.index / "words", identity=self.catalog.identity)
+        self.catalog = SqliteCatalog.sound(self.index / "catalog.sqlite")
+        self.lexical = TantivyIndex.sound(self.index / "words", identity=self.catalog.identity)
         self.archive = SqliteVectorArchive(self.index / "vectors.sqlite")
         self.indexer = FileIndexer(
             self.root,

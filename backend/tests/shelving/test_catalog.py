@@ -41,7 +41,7 @@ def change(path: Path, *statements: str) -> None:
 
 def test_a_file_that_is_no_database_is_damaged(path: Path) -> None:
     path.write_bytes(b"certainly no database " * 100)
-    with pytest.raises(Damaged, match="rebuild"):
+    with pytest.raises(Damaged, match="start it again"):
         SqliteCatalog(path)
 
 

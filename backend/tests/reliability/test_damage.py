@@ -1,0 +1,268 @@
+"""Whatever happens to the files of an index, the next start says so and makes it whole from what is left:
+
+* any of catalog, keyword index, archive and Chroma folder may be cut off, overwritten or gone;
+* text comes from the folder, vectors by hash from the archive: nothing is embedded again while that is there;
+* a disk that is full, read-only or somebody else's is refused in words, and what was there is still there afterwards.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from librarian.shelving.vectors.chroma import ChromaStore
+from librarian.vocabulary.errors import Damaged, LibrarianError
+from librarian.vocabulary.protocols import VectorStore
+from tests.reliability.killable import page
+from tests.shelving.library import Library
+
+BACKEND = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    dice = random.Random(7)
+    made = Library(tmp_path)
+    for number in range(40):
+        made.write(f"ray/core/{number}.md", page(dice))
+    made.complete()
+    yield made
+    made.close()
+
+
+def overwritten(path: Path) -> None:
+    path.write_bytes(b"\x00garbage\xff" * 2000)
+
+
+def cut_off(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 2)
+
+
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def gone(path: Path) -> None:
+    path.unlink()
+
+
+def scratched(path: Path) -> None:
+    """Every third page but the first is noise."""
+    with path.open("r+b") as file:
+        for start in range(8192, path.stat().st_size, 3 * 4096):
+            file.seek(start)
+            file.write(random.Random(start).randbytes(4096))
+
+
+def settle(path: Path) -> None:
+    """Bring everything from the log into the file itself, so that what is damaged is all there is."""
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+
+
+def restart(library: Library) -> list[str]:
+    """As a person would: start again where it says so. Returns what was said."""
+    said: list[str] = []
+    for _ in range(3):
+        try:
+            library.open()
+            said.append(library.catalog.rescued)
+            said += library.complete().notes
+        except LibrarianError as error:
+            said.append(str(error) if error.hint else f"no way out is named: {error}")
+            library.close()
+            continue
+        return said
+    raise AssertionError(f"it doesn't come back: {said}")
+
+
+@pytest.mark.parametrize("harm", [overwritten, cut_off, emptied, gone, scratched])
+def test_a_damaged_catalog_is_made_again_without_embedding(library: Library, harm: Callable[[Path], None]) -> None:
+    calls = library.embedder.calls
+    library.close()
+    settle(library.index / "catalog.sqlite")
+    harm(library.index / "catalog.sqlite")
+    said = " ".join(restart(library))
+    if harm in (overwritten, cut_off, scratched):
+        assert "damaged" in said
+        assert "made again from the files" in said
+        assert (library.index / "catalog.sqlite.damaged").exists()
+    assert library.embedder.calls == calls
+    library.assert_whole()
+
+
+def test_damage_met_while_reading_is_remembered_for_the_next_start(library: Library) -> None:
+    calls = library.embedder.calls
+    library.close()
+    settle(library.index / "catalog.sqlite")
+    connection = sqlite3.connect(library.index / "catalog.sqlite")
+    connection.execute("UPDATE texts SET text = x'00010203' WHERE doc_id = 3")
+    connection.execute("PRAGMA integrity_check")
+    connection.commit()
+    connection.close()
+    library.open()
+    with library.catalog.read() as reader:
+        path = reader.documents([3])[3].document.file_path
+    with pytest.raises(Damaged, match="start it again"), library.catalog.read() as reader:
+        reader.document_by_path(path)
+    assert (library.index / "catalog.sqlite.suspect").exists()
+    library.close()
+    restart(library)
+    library.assert_whole()
+    assert library.embedder.calls == calls
+
+
+@pytest.mark.parametrize(
+    ("name", "harm"),
+    [
+        ("meta.json", cut_off),
+        ("meta.json", gone),
+        ("librarian.json", overwritten),
+        ("*.term", overwritten),
+        ("*.idx", cut_off),
+        ("*.fast", cut_off),
+        ("*.fast", gone),
+        ("*.store", overwritten),
+        (".", gone),
+    ],
+)
+def test_a_damaged_keyword_index_is_made_again(library: Library, harm: Callable[[Path], None], name: str) -> None:
+    library.close()
+    folder = library.index / "words"
+    if name == ".":
+        shutil.rmtree(folder)
+    else:
+        for path in folder.glob(name):
+            harm(path)
+    calls = library.embedder.calls
+    restart(library)
+    library.assert_whole()
+    assert len(library.find("wombat")) > 20
+    assert library.embedder.calls == calls
+
+
+@pytest.mark.parametrize("harm", [overwritten, cut_off, emptied, gone, scratched])
+def test_a_damaged_archive_costs_embedding_and_nothing_else(library: Library, harm: Callable[[Path], None]) -> None:
+    library.close()
+    settle(library.index / "vectors.sqlite")
+    harm(library.index / "vectors.sqlite")
+    library.store_kept.clear()
+    restart(library)
+    library.assert_whole()
+
+
+class WithChroma(Library):
+    def open(self) -> object:  # type: ignore[override]
+        self.chroma: dict[str, ChromaStore] = {}
+        return super().open()
+
+    def store(self, model: str) -> VectorStore:  # type: ignore[override]
+        if model not in self.chroma:
+            self.chroma[model] = ChromaStore(self.index / "chroma", "documents-1", self.embedder.spec.dimension)
+        return self.chroma[model]
+
+    def close(self) -> None:
+        super().close()
+        for store in self.chroma.values():
+            store.close()
+
+
+@pytest.mark.parametrize("harm", [overwritten, cut_off, gone, "folder"])
+def test_a_damaged_chroma_folder_is_filled_from_the_archive(tmp_path: Path, harm: Callable[[Path], None] | str) -> None:
+    library = WithChroma(tmp_path)
+    for number in range(12):
+        library.write(f"ray/core/{number}.md", page(random.Random(number)))
+    library.complete()
+    calls = library.embedder.calls
+    library.close()
+    if callable(harm):
+        harm(library.index / "chroma" / "chroma.sqlite3")
+    else:
+        shutil.rmtree(library.index / "chroma")
+    said = " ".join(restart(library))
+    assert "from the archive" in said
+    assert library.embedder.calls == calls
+    library.assert_whole()
+    library.close()
+
+
+# -- the disk ----------------------------------------------------------------------------------------------------------
+
+INDEX = """
+import os, resource, signal, sys
+from pathlib import Path
+from librarian.vocabulary.errors import LibrarianError
+from tests.shelving.library import Library
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+limit, user = int(sys.argv[2]), int(sys.argv[3])
+if user:
+    os.setuid(user)
+if limit:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+try:
+    library = Library(Path(sys.argv[1]))
+    library.complete()
+    library.assert_whole()
+    library.close()
+except LibrarianError as error:
+    print("refused:", error)
+    sys.exit(78)
+"""
+
+
+def index_in_a_child(folder: Path, limit: int = 0, user: int = 0) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-c", INDEX, str(folder), str(limit), str(user)],
+        env={**os.environ, "PYTHONPATH": str(BACKEND)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("limit", [1_000, 100_000, 300_000])
+def test_a_full_disk_is_said_and_costs_nothing_once_there_is_space(tmp_path: Path, limit: int) -> None:
+    dice = random.Random(limit)
+    for number in range(300):
+        path = tmp_path / "library" / "p" / "c" / f"{number}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page(dice))
+    code, said = index_in_a_child(tmp_path, limit)
+    assert code == 78, said
+    assert "Traceback" not in said
+    assert "space" in said
+    code, said = index_in_a_child(tmp_path)
+    assert code == 0, said
+
+
+@pytest.mark.parametrize("mode", [0o500, 0o000])
+def test_an_index_folder_that_may_not_be_used_is_refused_in_words(mode: int) -> None:
+    nobody = 65534 if os.getuid() == 0 else 0  # what root may do says nothing
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        for made in (folder / "library", folder / "index"):
+            made.mkdir()
+        if nobody:
+            os.chown(folder / "index", nobody, nobody)
+        (folder / "index").chmod(mode)
+        try:
+            code, said = index_in_a_child(folder, user=nobody)
+        finally:
+            (folder / "index").chmod(0o755)
+    assert code == 78, said
+    assert "Traceback" not in said
+    assert "permission" in said.lower() or "writable" in said
