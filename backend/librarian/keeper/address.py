@@ -11,17 +11,15 @@ import contextlib
 import json
 import os
 import socket
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 ADDRESS: Final = "keeper.json"
 SOCKET: Final = "keeper.sock"
 LONGEST_PATH: Final = 100  #: bytes of a unix socket's path; systems take 104 to 108
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(NamedTuple):
     """A keeper's address: `path` is its unix socket, or empty where `port` on the loopback is meant."""
 
     pid: int
@@ -65,7 +63,7 @@ def listen(index: Path, *, version: str, url: str = "", unix: bool | None = None
         import secrets
 
         server = socket.create_server(("127.0.0.1", 0), backlog=128)
-        return server, replace(address, port=server.getsockname()[1], secret=secrets.token_urlsafe(24))
+        return server, address._replace(port=server.getsockname()[1], secret=secrets.token_urlsafe(24))
     path = index / SOCKET
     if len(os.fsencode(path)) > LONGEST_PATH:
         import tempfile
@@ -83,7 +81,7 @@ def listen(index: Path, *, version: str, url: str = "", unix: bool | None = None
     except BaseException:
         server.close()
         raise
-    return server, replace(address, path=str(path))
+    return server, address._replace(path=str(path))
 
 
 def publish(index: Path, address: Address) -> None:
@@ -93,7 +91,7 @@ def publish(index: Path, address: Address) -> None:
         beside.unlink()
     file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(file, "w", encoding="utf-8") as out:
-        json.dump(asdict(address), out)
+        json.dump(address._asdict(), out)
     beside.replace(index / ADDRESS)
 
 

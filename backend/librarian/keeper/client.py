@@ -17,10 +17,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from librarian import __version__
 from librarian.vocabulary.errors import Unavailable
 
 from .greeting import GREETING_S, Lines, Welcome, as_error, encode
-from .starting import Library, connect, program_version
+from .starting import Library, connect
 from .starting import retire as _retire
 
 OnProgress = Callable[[Mapping[str, Any]], None]
@@ -80,7 +81,7 @@ def ping(index: Path, *, timeout_s: float = GREETING_S) -> Welcome | None:
     if address is None:
         return None
     try:
-        lines, welcome = greet(address, "ping", program_version(), timeout_s=timeout_s)
+        lines, welcome = greet(address, "ping", __version__, timeout_s=timeout_s)
     except OSError:
         return None
     lines.close()
@@ -92,7 +93,7 @@ def retire(index: Path, *, timeout_s: float = 30.0) -> bool:
 
     Raises `Unavailable` where it doesn't let go in time.
     """
-    return _retire(index, version=program_version(), timeout_s=timeout_s)
+    return _retire(index, version=__version__, timeout_s=timeout_s)
 
 
 def _answer(lines: Lines, end: float | None) -> dict[str, Any]:

@@ -19,8 +19,7 @@ import os
 import socket
 import time
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from librarian.vocabulary.errors import LibrarianError, Unavailable
 
@@ -34,8 +33,7 @@ LONGEST_GREETING: Final = 65536  #: bytes
 FAREWELL: Final = b'{"librarian":{"farewell":true}}\n'
 
 
-@dataclass(frozen=True, slots=True)
-class Welcome:
+class Welcome(NamedTuple):
     """What a keeper says of itself."""
 
     version: str

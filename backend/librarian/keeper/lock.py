@@ -12,9 +12,8 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from librarian.vocabulary.errors import SetupError
 
@@ -28,8 +27,7 @@ STARTING: Final = "starting.lock"  #: held by whoever is about to start a keeper
 _POLL_S: Final = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(NamedTuple):
     """Who wrote its name into a lock file."""
 
     pid: int
@@ -51,8 +49,8 @@ class FolderLock:
         """Whether this object holds the lock."""
         return self._file is not None
 
-    def acquire(self, *, version: str = "", timeout_s: float = 0.0) -> bool:
-        """Take the lock, waiting up to `timeout_s`; False where another holds it."""
+    def acquire(self, *, version: str = "", timeout_s: float = 0.2) -> bool:
+        """Take the lock, waiting up to `timeout_s`: by default for a `holder` elsewhere to be done. False where held."""
         end = time.monotonic() + timeout_s
         while not self._take(version):
             if time.monotonic() >= end:

@@ -13,16 +13,15 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from librarian import __version__
 from librarian.vocabulary.errors import SetupError, Unavailable
 
 from . import address as addresses
 from .greeting import GREETING_S, Kind, Lines, Welcome, greet
 from .lock import KEEPER, STARTING, FolderLock
-from .where import REPOSITORY
 
 if TYPE_CHECKING:
     import subprocess
@@ -34,29 +33,14 @@ _LONGEST_LOG: Final = 1 << 20  #: bytes; a longer log begins anew
 _POLL_S: Final = 0.01
 
 
-def program_version() -> str:
-    """The version of this program: the source tree's where it runs from one, else the installed one."""
-    with suppress(OSError):
-        found = re.search(r'^version = "([^"]+)"', (REPOSITORY / "pyproject.toml").read_text("utf-8"), re.MULTILINE)
-        if found:
-            return found[1]
-    from importlib import metadata  # 4 MB that a relay can do without
-
-    try:
-        return metadata.version("librarian")
-    except metadata.PackageNotFoundError:
-        return "0"
-
-
-@dataclass(frozen=True, slots=True)
-class Library:
+class Library(NamedTuple):
     """An index folder, and what a keeper started for it is told. Paths are absolute."""
 
-    index: Path
+    index: Path  # type: ignore[assignment]  # hides tuple.index, which nobody asks it for
     config: Path | None = None
     root: Path | None = None  #: only where the command line named it
     idle_timeout_s: float | None = None  #: None leaves it to the settings
-    version: str = field(default_factory=program_version)
+    version: str = __version__
     program: tuple[str, ...] = (sys.executable, "-m", "librarian.serve")
 
     def command(self) -> list[str]:
@@ -97,8 +81,7 @@ def connect(library: Library, kind: Kind, *, may_start: bool = True, timeout_s: 
         time.sleep(_POLL_S)
 
 
-@dataclass(frozen=True, slots=True)
-class Greeted:
+class Greeted(NamedTuple):
     """A connection whose greetings are done."""
 
     lines: Lines

@@ -13,9 +13,8 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from librarian.vocabulary.errors import SetupError
 
@@ -41,13 +40,12 @@ _ESCAPES: Final = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
+class Where(NamedTuple):
     """A library's places, absolute. `config` is None where there is no configuration file at all."""
 
     config: Path | None
     root: Path
-    index: Path
+    index: Path  # type: ignore[assignment]  # hides tuple.index, which nobody asks it for
 
 
 def find(

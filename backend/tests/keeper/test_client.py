@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import pytest
 
 from librarian.keeper import client
 from librarian.keeper.greeting import as_error
-from librarian.keeper.starting import Library, program_version
+from librarian.keeper.starting import Library
 from librarian.vocabulary.errors import Busy, LibrarianError, NotFound, SetupError, SourceError, Unavailable
 from tests.keeper.processes import until
 
@@ -75,7 +74,7 @@ def test_a_keeper_that_cannot_start_says_why(library: Library, monkeypatch: pyte
 
 
 def test_an_idle_keeper_ends_by_itself(library: Library) -> None:
-    call(replace(library, idle_timeout_s=0.05), "search")
+    call(library._replace(idle_timeout_s=0.05), "search")
     until(lambda: client.ping(library.index) is None, "its end")
 
 
@@ -87,7 +86,3 @@ def test_every_family_of_errors_survives_the_wire(kind: type[LibrarianError]) ->
 
 def test_an_error_without_words_is_still_one() -> None:
     assert as_error("nonsense").message == "The keeper gave no reason."
-
-
-def test_the_version_is_that_of_the_project() -> None:
-    assert program_version()[0].isdigit()

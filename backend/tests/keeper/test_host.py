@@ -15,7 +15,6 @@ import os
 import stat
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -251,7 +250,7 @@ def test_on_the_loopback_the_secret_is_needed(folder: Path) -> None:
             async with connected(host, "mcp", secret="guess") as (reader, _):
                 assert "secret" in json.loads(await reader.readline())["librarian"]["error"]["message"]
             with pytest.raises(CallerError, match="secret"):
-                await asyncio.to_thread(greet, replace(host.address, secret=""), "ping", "1.0")
+                await asyncio.to_thread(greet, host.address._replace(secret=""), "ping", "1.0")
             lines, welcome = await asyncio.to_thread(greet, host.address, "ping", "1.0")
             lines.close()
             assert welcome.pid == os.getpid()

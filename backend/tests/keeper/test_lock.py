@@ -11,7 +11,6 @@ import os
 import subprocess
 import sys
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -131,7 +130,7 @@ def test_a_socket_whose_path_would_be_too_long_lies_elsewhere(tmp_path: Path) ->
 def test_withdrawing_leaves_another_keepers_address_alone(tmp_path: Path) -> None:
     server, old = address.listen(tmp_path, version="1", unix=False)
     server.close()
-    new = replace(old, pid=old.pid + 1)
+    new = old._replace(pid=old.pid + 1)
     address.publish(tmp_path, new)
     address.withdraw(tmp_path, old)
     assert address.read(tmp_path) == new

@@ -331,6 +331,7 @@ def test_a_missing_configuration_file_ends_with_78(capsys: pytest.CaptureFixture
 def test_it_is_small_and_quick(relay: StartRelay) -> None:
     shake_hands(relay())
     times = []
+    measured_for_coverage = any(name.startswith("COV") for name in os.environ)
     for _ in range(5):
         began = time.perf_counter()
         one = relay()
@@ -338,6 +339,6 @@ def test_it_is_small_and_quick(relay: StartRelay) -> None:
         times.append(time.perf_counter() - began)
         status = Path(f"/proc/{one.process.pid}/status").read_text()
         resident = int(status.split("VmRSS:")[1].split()[0]) / 1024
-        assert resident < 20, f"{resident} MB"
+        assert resident < 15 or measured_for_coverage, f"{resident} MB"
     # measured 0.08 s on an idle machine; the bound leaves room for a busy one
     assert min(times) < 0.5, times
