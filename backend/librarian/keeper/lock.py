@@ -50,7 +50,7 @@ class FolderLock:
         return self._file is not None
 
     def acquire(self, *, version: str = "", timeout_s: float = 0.2) -> bool:
-        """Take the lock, waiting up to `timeout_s`: by default for a `holder` elsewhere to be done. False where held."""
+        """Take the lock, waiting up to `timeout_s`, enough for a `holder` elsewhere; False where it is held."""
         end = time.monotonic() + timeout_s
         while not self._take(version):
             if time.monotonic() >= end:
