@@ -22,8 +22,11 @@ import numpy.typing as npt
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "backend"))
 
 STOP = frozenset(
-    "a an and are as at be by can do does for from has have how i if in is it its me my not of on or so that the their "
-    "then there this to was we what when where which who why will with you your".split()
+    re.findall(
+        r"\w+",
+        """a an and are as at be by can do does for from has have how i if in is it its me my not of on or so that the
+        their then there this to was we what when where which who why will with you your""",
+    )
 )
 HEADING = re.compile(r"^(#{1,6})\s+(.+?)\s*#*$")
 UNDERLINE = re.compile(r"^([=\-~^\"'`*+#])\1{2,}\s*$")
