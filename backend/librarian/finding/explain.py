@@ -18,7 +18,7 @@ class Analyst:
 
     def __init__(self, router: QueryRouter, engine: HybridSearchEngine, catalog: Catalog) -> None:
         self._router = router
-        self._engine = engine
+        self.engine = engine
         self._catalog = catalog
 
     def analyze(self, text: str) -> AnalyzeAnswer:
@@ -47,8 +47,8 @@ class Analyst:
                     stage="filtered",
                     explanation=f"{file_path} doesn't pass {', '.join(blocking)}. Drop or change what filters it out.",
                 )
-            judged = self._engine.judge(query, reader, budget)
-            outcome = self._engine.search(replace(query, offset=0, max_results=50, max_tokens=None), budget)
+            judged = self.engine.judge(query, reader, budget)
+            outcome = self.engine.search(replace(query, offset=0, max_results=50, max_tokens=None), budget)
             paths = [hit.document.document.file_path for hit in outcome.hits]
             places = self._legs(judged, stored.doc_id)
             if file_path in paths:
