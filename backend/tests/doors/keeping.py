@@ -1,0 +1,50 @@
+"""A keeper's socket over a desk of this process, for the length of a test: relays and the command line find it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from librarian.keeper.host import Host
+from librarian.keeper.lock import FolderLock
+from librarian.keeper.starting import program_version
+from librarian.mcp_server.app import McpDoor
+from librarian.serve import Verbs
+
+
+@contextlib.contextmanager
+def kept(index: Path, desk: Any, door: McpDoor | None = None) -> Iterator[Path]:
+    """`desk` as the keeper of `index`; with `door`, one that runs elsewhere already."""
+    lock = FolderLock(index)
+    assert lock.acquire(version=program_version())
+    ready, stop = threading.Event(), asyncio.Event()
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def serve() -> None:
+        own = door or McpDoor(desk, version="1.2.3", heartbeat_s=0.02)
+        host = Host(
+            index,
+            version=program_version(),
+            handle=Verbs(desk),
+            serve_mcp=own.serve_lines,
+            on_retire=stop.set,
+        )
+        async with own.run() if door is None else contextlib.nullcontext(), host:
+            loops.append(asyncio.get_running_loop())
+            ready.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    try:
+        assert ready.wait(20), "the keeper did not start"
+        yield index
+    finally:
+        loops[0].call_soon_threadsafe(stop.set)
+        thread.join(20)
+        lock.release()
+        assert not thread.is_alive(), "the keeper did not stop"

@@ -1,0 +1,250 @@
+"""Hosts start relays, relays start a keeper, and nobody notices: the shipped programs, as processes.
+
+* However many relays come at once, one keeper is started; two libraries have one each.
+* A keeper that dies in mid-request fails that request in words, and the next one is answered by another.
+* A library that can't be opened says why to whoever asks, and no keeper is started before somebody asks again.
+* A host that is connected hears of files that change, and is answered all the while.
+* Stdin's end ends the relay; a keeper that nobody uses ends by itself; stdout holds protocol and nothing else.
+* Starting costs what it may: the handshake doesn't wait for the library.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from librarian.keeper import address as addresses
+from librarian.keeper import client
+from librarian.keeper.lock import KEEPER, FolderLock
+from librarian.keeper.starting import LOG
+from tests.doors.raw_host import RawHost, relay
+
+PATIENCE_S = 30.0
+STARTED = "--- keeper started"
+FILES = {
+    "ray/core/tokens.md": "# Tokens\n\nRotate a token with `ray token rotate`.\n\n## Expiry\n\nAfter 30 days.\n",
+    "ray/core/install.md": "# Install\n\nInstall it with pip.\n",
+    "prom/server/storage.md": "# Storage\n\nThe storage grows by 3 GB a day.\n",
+}
+
+
+class Library:
+    """A folder of documents and its index."""
+
+    def __init__(self, folder: Path, files: dict[str, str] = FILES) -> None:
+        self.root, self.index = folder / "docs", folder / "index"
+        for name, text in files.items():
+            self.write(name, text)
+
+    def write(self, name: str, text: str) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def host(self, *further: str, **environment: str) -> RawHost:
+        """A host that starts a relay for this library."""
+        return RawHost(relay(self.root, self.index, *further), {"ENABLE_EMBEDDINGS": "false", **environment})
+
+    @property
+    def starts(self) -> int:
+        """How many keepers have been started so far."""
+        return (self.index / LOG).read_text("utf-8").count(STARTED)
+
+    @property
+    def keeper(self) -> int:
+        """The keeper's process; 0 where there is none."""
+        holder = FolderLock(self.index, KEEPER).holder()
+        return holder.pid if holder else 0
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    made = Library(tmp_path)
+    yield made
+    client.retire(made.index)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    """A library whose keeper runs."""
+    made = Library(tmp_path_factory.mktemp("kept"))
+    with made.host() as host:
+        host.initialize()
+        yield made
+    client.retire(made.index)
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    end, pause = time.monotonic() + PATIENCE_S, threading.Event()
+    while not condition():
+        assert time.monotonic() < end, f"{what} hasn't come about"
+        pause.wait(0.01)
+
+
+def found(answer: dict[str, Any]) -> list[str]:
+    """The files of a search's results. Fails on errors."""
+    assert not answer.get("error"), answer
+    assert not answer["result"].get("isError"), answer
+    return [item["file_path"] for item in answer["result"]["structuredContent"]["results"]]
+
+
+def test_ten_relays_at_once_start_one_keeper(library: Library) -> None:
+    with ExitStack() as stack:
+        hosts = [stack.enter_context(library.host()) for _ in range(10)]
+        with ThreadPoolExecutor(10) as pool:
+            opened = list(pool.map(lambda host: host.initialize(), hosts))
+            answers = list(pool.map(lambda host: host.call("search_documentation", query="rotate a token"), hosts))
+        assert {answer["result"]["serverInfo"]["name"] for answer in opened} == {"librarian"}
+        assert all(found(answer)[0] == "ray/core/tokens.md" for answer in answers)
+        assert library.starts == 1
+    assert all(host.noise == [] for host in hosts)
+
+
+def test_two_libraries_lie_side_by_side(kept: Library, tmp_path: Path) -> None:
+    other = Library(tmp_path, {"flask/web/tokens.md": "# Tokens\n\nFlask signs its tokens.\n"})
+    try:
+        with kept.host() as one, other.host() as two:
+            for host, name in ((one, "ray/core/tokens.md"), (two, "flask/web/tokens.md")):
+                host.initialize()
+                assert set(found(host.call("search_documentation", query="tokens"))) == {name}
+        assert kept.keeper != other.keeper
+    finally:
+        client.retire(other.index)
+
+
+def test_a_keeper_killed_in_mid_request_fails_it_and_the_next_is_answered(library: Library) -> None:
+    with library.host() as host:
+        host.initialize()
+        assert found(host.call("search_documentation", query="storage"))
+        pid = library.keeper
+        os.kill(pid, signal.SIGSTOP)
+        lost = host.send("tools/call", {"name": "search_documentation", "arguments": {"query": "tokens"}})
+        os.kill(pid, signal.SIGKILL)
+        error = host.answer(lost)["error"]
+        assert "ended before it had answered" in error["message"]
+        assert "Send the request again" in error["message"]
+        assert found(host.call("search_documentation", query="tokens"))
+        assert library.starts == 2
+        assert library.keeper not in (0, pid)
+
+
+def test_a_library_that_cannot_be_opened_says_why_and_starts_no_keeper_in_vain(
+    library: Library, tmp_path: Path
+) -> None:
+    with library.host() as host:
+        host.initialize()
+        host.call("list_products")
+    client.retire(library.index)
+    (library.index / "catalog.sqlite").rename(tmp_path / "kept.sqlite")
+    (library.index / "catalog.sqlite").mkdir()
+    with library.host() as host:
+        host.initialize()
+        answer = host.call("search_documentation", query="tokens")
+        assert answer["result"]["isError"], answer
+        assert "catalog.sqlite" in answer["result"]["content"][0]["text"]
+        until(lambda: not library.keeper, "the keeper's end")
+        assert library.starts == 2
+        (library.index / "catalog.sqlite").rmdir()
+        (tmp_path / "kept.sqlite").rename(library.index / "catalog.sqlite")
+        assert found(host.call("search_documentation", query="tokens"))[0] == "ray/core/tokens.md"
+
+
+def test_an_index_folder_that_cannot_be_made_is_an_answer_with_its_remedy(tmp_path: Path) -> None:
+    library = Library(tmp_path)
+    library.index.write_text("a file, where a folder should be", encoding="utf-8")
+    with library.host() as host:
+        error = host.initialize()["error"]
+        assert str(library.index) in error["message"]
+        assert "--index" in error["message"]
+    assert host.process.returncode == 78
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_an_index_folder_that_is_read_only_is_an_answer_with_its_remedy(library: Library) -> None:
+    library.index.mkdir()
+    library.index.chmod(0o500)
+    try:
+        with library.host() as host:
+            assert "Make it writable" in host.initialize()["error"]["message"]
+    finally:
+        library.index.chmod(0o700)
+
+
+def test_a_host_hears_of_files_that_change_and_is_answered_all_the_while(library: Library) -> None:
+    new = "librarian://docs/ray/core/new.md"
+    library.write("ray/core/new.md", "# New\n\nNothing yet.\n")
+    with ExitStack() as stack:
+        hosts = [stack.enter_context(library.host()) for _ in range(4)]
+        for host in hosts:
+            host.initialize()
+        assert found(hosts[0].call("search_documentation", query="nothing yet"))
+        assert "error" not in hosts[0].ask("resources/subscribe", {"uri": new})
+
+        def search(host: RawHost) -> list[dict[str, Any]]:
+            return [host.call("search_documentation", query=f"rotate a token {n}") for n in range(25)]
+
+        with ThreadPoolExecutor(4) as pool:
+            running = [pool.submit(search, host) for host in hosts]
+            for number in range(5):
+                library.write(f"ray/core/more{number}.md", f"# More {number}\n\nText number {number}.\n")
+            library.write("ray/core/new.md", "# New\n\nThe flux capacitor.\n")
+            for future in running:
+                assert all(found(answer)[0] == "ray/core/tokens.md" for answer in future.result())
+        client.call(library.index, "refresh", {})
+        heard = set()
+        while not {"notifications/resources/list_changed", "notifications/resources/updated"} <= heard:
+            heard.add(hosts[0].notices.get(timeout=PATIENCE_S)["method"])
+        assert found(hosts[0].call("search_documentation", query="flux capacitor")) == ["ray/core/new.md"]
+        read = hosts[0].ask("resources/read", {"uri": new})["result"]["contents"]
+        assert "flux capacitor" in read[0]["text"]
+    assert all(host.noise == [] for host in hosts)
+
+
+def test_stdins_end_ends_the_relay_and_an_idle_keeper_ends_by_itself(tmp_path: Path) -> None:
+    library = Library(tmp_path)
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"serve": {"idle_timeout_s": 1}, "embeddings": {"enabled": False}}), "utf-8")
+    with library.host("--config", str(config)) as host:
+        host.initialize()
+        pid = library.keeper
+    assert host.process.returncode == 0
+    assert pid
+    until(lambda: not library.keeper, "the idle keeper's end")
+    assert addresses.read(library.index) is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_start_costs_little_and_a_relay_next_to_nothing(kept: Library, tmp_path: Path) -> None:
+    """Seconds of the processor, for those of the clock depend on what else runs; figures: `benchmarks/relays.py`."""
+    library = Library(tmp_path)
+    try:
+        with library.host() as host:  # the first start of all reads the library before it can introduce it
+            host.initialize()
+            host.call("list_products")
+        client.retire(library.index)
+        with library.host() as host:
+            host.initialize()
+            assert processor_s(library.keeper) < 1.5
+    finally:
+        client.retire(library.index)
+    with kept.host() as host:
+        host.initialize()
+        host.call("search_documentation", query="tokens")
+        assert processor_s(host.process.pid) < 0.2
+        assert host.memory_mb() < 16
+
+
+def processor_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
