@@ -82,6 +82,9 @@ class Relay:
         if message is None:
             self._reply(None, -32700, "That isn't a JSON object on one line.")
             return
+        if not isinstance(message.get("id"), Id | None):
+            self._reply(None, -32600, "An id must be a string or a whole number.")
+            return
         line = line if line.endswith(b"\n") else line + b"\n"
         with self._lock:
             ident, method = message.get("id"), message.get("method")
@@ -104,11 +107,14 @@ class Relay:
 
     def _remember(self, line: bytes, message: dict[str, Any]) -> None:
         method = message.get("method")
+        params = message.get("params")
+        given = params if isinstance(params, dict) else {}
         if method in ("initialize", "notifications/initialized", "logging/setLevel"):
             self._kept[method] = line
+        elif method == "notifications/cancelled" and isinstance(given.get("requestId"), Id):
+            self._open.pop(given["requestId"], None)  # what is cancelled isn't answered
         elif method in ("resources/subscribe", "resources/unsubscribe"):
-            params = message.get("params")
-            uri = f"subscribe {params.get('uri') if isinstance(params, dict) else ''}"
+            uri = f"subscribe {given.get('uri', '')}"
             self._kept.pop(uri, None)
             if method == "resources/subscribe":
                 self._kept[uri] = line
@@ -118,13 +124,17 @@ class Relay:
         if not self._lock.acquire(timeout=DRAIN_S):
             return  # another thread is still waiting for a keeper; there's nothing left to bring it
         try:
-            self._answered.wait_for(lambda: not self._open or self._lines is None, DRAIN_S)
+            self._answered.wait_for(lambda: self._lines is None or not self._awaited(), DRAIN_S)
             self._closing = True
             lines, self._lines = self._lines, None
         finally:
             self._lock.release()
         if lines is not None:
             lines.close()
+
+    def _awaited(self) -> bool:
+        """Whether an answer is due; a subscription's comes when it ends, which the host does by leaving."""
+        return any(b'"subscriptions/listen"' not in line for line in self._open.values())
 
     # -- from the keeper -------------------------------------------------------------------------------------------
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from librarian import __version__
 from librarian.keeper.host import Host
 from librarian.keeper.lock import FolderLock
-from librarian.keeper.starting import program_version
 from librarian.mcp_server.app import McpDoor
 from librarian.serve import Verbs
 
@@ -20,7 +20,7 @@ from librarian.serve import Verbs
 def kept(index: Path, desk: Any, door: McpDoor | None = None) -> Iterator[Path]:
     """`desk` as the keeper of `index`; with `door`, one that runs elsewhere already."""
     lock = FolderLock(index)
-    assert lock.acquire(version=program_version())
+    assert lock.acquire(version=__version__)
     ready, stop = threading.Event(), asyncio.Event()
     loops: list[asyncio.AbstractEventLoop] = []
 
@@ -28,7 +28,7 @@ def kept(index: Path, desk: Any, door: McpDoor | None = None) -> Iterator[Path]:
         own = door or McpDoor(desk, version="1.2.3", heartbeat_s=0.02)
         host = Host(
             index,
-            version=program_version(),
+            version=__version__,
             handle=Verbs(desk),
             serve_mcp=own.serve_lines,
             on_retire=stop.set,

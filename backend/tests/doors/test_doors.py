@@ -1,20 +1,26 @@
 """One question through every door gives one answer; one mistake, one sentence.
 
 The real desk over a small library without embeddings: Python, MCP in memory, over lines, HTTP and SSE in both protocol
-eras, REST by GET and POST. Answers are equal field by field but for their times.
+eras and through a relay's pipes, REST by GET and POST, the command line. Written as JSON, answers are equal byte for
+byte but for their times.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import io
+import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
 import pytest
-from mcp import types
+from mcp import Client, StdioServerParameters, types
 
+from librarian import cli
 from librarian.assembly import Librarian
 from librarian.mcp_server.app import McpDoor
 from librarian.vocabulary.errors import CallerError
@@ -22,6 +28,8 @@ from librarian.vocabulary.protocols import Budget
 from librarian.vocabulary.verbs import VERBS, ask
 from librarian.web.app import build_app
 from tests.doors.clients import ERAS, WAYS, connected, run
+from tests.doors.keeping import kept
+from tests.doors.raw_host import RawHost, relay
 from tests.doors.serving import served
 
 FILES = {
@@ -41,6 +49,7 @@ class Place:
     library: Librarian
     door: McpDoor
     url: str
+    host: RawHost
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +62,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     settings: dict[str, object] = {"embeddings.enabled": False, "logging.level": "ERROR"}
     with Librarian.open(root=folder / "docs", index=folder / "index", **settings) as library:
         door = McpDoor(library, version="1.2.3")
-        with served(build_app(library, door=door)) as url:
-            yield Place(library, door, url)
+        with served(build_app(library, door=door)) as url, kept(library.index, library, door):
+            with RawHost(relay(library.root, library.index)) as host:
+                host.initialize()
+                yield Place(library, door, url, host)
+            assert host.noise == []
 
 
 def timeless(value: Any) -> Any:
@@ -62,6 +74,10 @@ def timeless(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: timeless(item) for name, item in value.items() if name not in TIMES}
     return [timeless(item) for item in value] if isinstance(value, list) else value
+
+
+def written(answer: Any) -> bytes:
+    return json.dumps(timeless(answer), ensure_ascii=False).encode()
 
 
 def by_python(place: Place, tool: str, given: dict[str, Any]) -> Any:
@@ -114,10 +130,56 @@ def by_rest(method: str) -> Callable[[Place, str, dict[str, Any]], Any]:
     return call
 
 
+def by_relay(place: Place, tool: str, given: dict[str, Any]) -> Any:
+    result = place.host.call(tool, **given)["result"]
+    return result["content"][0]["text"] if result.get("isError") else result["structuredContent"]
+
+
+COMMANDS = {
+    "search_documentation": ["search"],
+    "search_emails": ["search", "--emails"],
+    "get_email_thread": ["thread"],
+    "get_document": ["show"],
+    "list_products": ["products"],
+    "list_components": ["products"],
+    "analyze_query": ["analyze"],
+}
+OPTIONS = {
+    "file_types": "--file-type",
+    "tags": "--tag",
+    "include_parent_context": "--context",
+    "modified_after": "--after",
+    "subject_contains": "--subject",
+}
+POSITIONAL = {"query": 0, "thread_id": 0, "path": 0, "product": 0}
+
+
+def by_command(place: Place, tool: str, given: dict[str, Any]) -> Any:
+    """By `librarian … --json`, which asks the keeper of the index."""
+    words = list(COMMANDS[tool])
+    first = "product" if tool == "list_components" else "query" if "query" in given else next(iter(given), "")
+    for name, value in given.items():
+        option = OPTIONS.get(name, "--" + name.replace("_", "-"))
+        for item in value if isinstance(value, list) else [value]:
+            if name == first and name in POSITIONAL:
+                words.append(item)
+            else:
+                words += [option] if item is True else [option, str(item)]
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
+        cli.run([*words, "--json", "--root", str(place.library.root), "--index", str(place.library.index)])
+    answer = json.loads(printed.getvalue())
+    if error := answer.get("error"):
+        return f"{error['message']} {error['hint']}".strip()
+    return answer
+
+
 DOORS = {
     **{f"mcp-{way}-{era}": by_mcp(way, era) for way in WAYS for era in ERAS},
+    "mcp-relay": by_relay,
     "rest-get": by_rest("GET"),
     "rest-post": by_rest("POST"),
+    "command": by_command,
 }
 QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("search_documentation", {"query": "rotate a token", "max_results": 5}),
@@ -154,6 +216,8 @@ MISTAKES: list[tuple[str, dict[str, Any], str]] = [
     ("list_components", {"product": "rey"}, "Did you mean 'ray'?"),
     ("list_components", {}, "product"),
 ]
+UNSAYABLE = {("search_documentation", ("query", "limit")), ("list_components", ())}
+"""What the command line has no words for: an option that it doesn't have, and `products` without a product."""
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -161,12 +225,14 @@ def test_every_question_has_one_answer(place: Place, door: str) -> None:
     for tool, given in QUESTIONS:
         expected = by_python(place, tool, given)
         assert isinstance(expected, dict), (tool, given, expected)
-        assert timeless(DOORS[door](place, tool, given)) == timeless(expected), (tool, given)
+        assert written(DOORS[door](place, tool, given)) == written(expected), (tool, given)
 
 
 @pytest.mark.parametrize("door", DOORS)
 def test_every_mistake_has_one_sentence(place: Place, door: str) -> None:
     for tool, given, words in MISTAKES:
+        if door == "command" and (tool, tuple(given)) in UNSAYABLE:
+            continue
         expected = by_python(place, tool, given)
         assert isinstance(expected, str), (tool, given)
         assert words in expected
@@ -216,3 +282,19 @@ def test_a_refresh_tells_whoever_listens(place: Place) -> None:
             await asyncio.to_thread(place.library.refresh)
 
     run(body(), 60)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_the_python_client_asks_through_a_relay(place: Place, era: str) -> None:
+    command, *arguments = relay(place.library.root, place.library.index)
+
+    async def body() -> None:
+        program = StdioServerParameters(command=command, args=arguments, env=dict(os.environ))
+        async with Client(program, mode=era) as client:
+            assert client.instructions == place.library.instructions()
+            assert [tool.name for tool in (await client.list_tools()).tools] == [verb.name for verb in VERBS]
+            tool, given = QUESTIONS[0]
+            answer = await client.call_tool(tool, given)
+            assert written(answer.structured_content) == written(by_python(place, tool, given))
+
+    run(body())

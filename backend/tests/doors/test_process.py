@@ -5,6 +5,7 @@
 * A library that can't be opened says why to whoever asks, and no keeper is started before somebody asks again.
 * A host that is connected hears of files that change, and is answered all the while.
 * Stdin's end ends the relay; a keeper that nobody uses ends by itself; stdout holds protocol and nothing else.
+* What a host cancels, stops; who asks for progress gets it, through the pipes as anywhere.
 * Starting costs what it may: the handshake doesn't wait for the library.
 """
 
@@ -28,6 +29,8 @@ from librarian.keeper import address as addresses
 from librarian.keeper import client
 from librarian.keeper.lock import KEEPER, FolderLock
 from librarian.keeper.starting import LOG
+from tests.doors.fake_desk import FakeDesk
+from tests.doors.keeping import kept as keeping
 from tests.doors.raw_host import RawHost, relay
 
 PATIENCE_S = 30.0
@@ -222,6 +225,24 @@ def test_stdins_end_ends_the_relay_and_an_idle_keeper_ends_by_itself(tmp_path: P
     assert pid
     until(lambda: not library.keeper, "the idle keeper's end")
     assert addresses.read(library.index) is None
+
+
+def test_what_a_host_cancels_stops_and_progress_comes_before_it(tmp_path: Path) -> None:
+    index, desk = tmp_path / "index", FakeDesk()
+    index.mkdir()
+    call = {"name": "search_documentation", "arguments": {"query": "block"}, "_meta": {"progressToken": "p"}}
+    with keeping(index, desk), RawHost(relay(tmp_path, index)) as host:
+        host.initialize()
+        blocked = host.send("tools/call", call)
+        told = host.notices.get(timeout=PATIENCE_S)
+        assert (told["method"], told["params"]["progressToken"]) == ("notifications/progress", "p")
+        host.send("notifications/cancelled", {"requestId": blocked, "reason": "changed my mind"}, answered=False)
+        assert desk.cancelled.wait(PATIENCE_S)
+        assert found(host.call("search_documentation", query="tokens"))
+        began = time.monotonic()
+        host.close()
+        assert time.monotonic() - began < 8, "the relay waits for an answer that never comes"
+    assert host.noise == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -305,8 +305,8 @@ def test_none_is_started_where_that_is_not_wanted(library: Library) -> None:
 
 def test_a_line_that_is_no_message_is_answered_and_the_next_one_works(relay: StartRelay) -> None:
     one = relay()
-    one.send_line(b"\n[1, 2]\n{nonsense\n")
-    assert [one.receive()["error"]["code"] for _ in range(2)] == [-32700, -32700]
+    one.send_line(b'\n[1, 2]\n{nonsense\n{"jsonrpc":"2.0","id":[1],"method":"ping"}\n')
+    assert [one.receive()["error"]["code"] for _ in range(3)] == [-32700, -32700, -32600]
     assert shake_hands(one)["id"] == 0
 
 
