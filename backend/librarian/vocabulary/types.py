@@ -102,6 +102,9 @@ class Email:
     references: tuple[str, ...] = ()
     thread_id: str = ""
     attachments: tuple[Attachment, ...] = ()
+    topic: str = ""  #: the subject without Re: and [tags], in one case
+    is_answer: bool = False  #: the subject says that it is a reply
+    fingerprint: str = ""  #: of Message-ID and content: equal in copies of one mail
 
 
 @dataclass(frozen=True, slots=True)

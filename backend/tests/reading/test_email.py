@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from librarian.reading.email_parser import EmailParser
-from librarian.reading.html_text import html_to_text
+from librarian.reading.mail.html import html_to_text
+from librarian.reading.mail.parser import EmailParser
 from librarian.vocabulary.errors import SourceError
 from librarian.vocabulary.types import Attachment, Document, Email, SourceFile
 

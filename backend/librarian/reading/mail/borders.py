@@ -1,0 +1,236 @@
+"""Where a mail's history begins: attribution lines, dividers, and blocks of copied headers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from . import phrases
+
+_LONGEST_LINE = 500
+_LONGEST_ATTRIBUTION = 400
+_LINES_BEFORE = 4  #: an attribution is wrapped into at most so many lines before its verb's
+_LINES_AFTER = 2
+
+_TRIM = ">* \t\xa0\u202a-_"
+_EMAIL = r"[\w.+=&'/-]+@[\w.-]+"
+
+
+def _any(words: Sequence[str]) -> str:
+    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+
+
+_VERB = re.compile(rf"(?<![\w]|-)(?:{_any(phrases.VERBS)})(?!\w)|>(?:wrote|writes)\b|{_any(phrases.VERBS_CJK)}", re.I)
+_OPENED = re.compile(rf"(?:{_any([word for word in phrases.OPENINGS if word < '一'])})\s+(?=.*\d)|[在於于]\s*(?=.*\d)")
+_ENDS = re.compile(rf"(?:[:：]|(?:{_any(phrases.VERBS)}|{_any(phrases.VERBS_CJK)})\s*[:：]?)$", re.I)
+_DATED = re.compile(r"\d{1,2}[:.]\d{2}|\d{4}\s*(?:г|р)\.|\d{4}-\d\d|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}年")
+_ADDRESS = re.compile(rf"<\s*(?:mailto:)?[^<>]{{0,80}}{_EMAIL}|{_EMAIL}|&lt;{_EMAIL}")
+_DATE_FIRST = re.compile(
+    r"\d{4}(?:[-/]\d{1,2}[-/]\d{1,2}|年\d{1,2}月\d{1,2}日)(?:\s*\([^)]{1,4}\))?(?:,?\s+\d{1,2}:\d{2}(?::\d{2})?)?"
+    r"(?P<zone>\s+(?:GMT|UTC)(?:[+-]\d{1,2}:?\d{2})?)?\s+\S.{0,160}$"
+)
+_LATE = re.compile(
+    r"(?:-{2,}\s*)?(?<!\w)(?:On (?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,?|\d{1,2}|(?:Jan|Feb|Mar|Apr|May|Jun|"
+    r"Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*)\s.{0,200}\bwrote:\s*$)"
+)
+_BETWEEN_DASHES = re.compile(r"^\s*[>\s*]*-{3,}\s*(?P<words>[^-].{0,120}?)\s*-{3,}[\s*]*$")
+_ORIGINAL = re.compile(rf"^[>\s*_=-]*(?:{_any(phrases.ORIGINAL_MESSAGE)})[\s*:：_=-]*$", re.I)
+_FORWARDED = re.compile(rf"^[>\s*_=-]*(?:{_any(phrases.FORWARDED_MESSAGE)})\b.{{0,80}}$", re.I)
+_DIVIDER = re.compile(r"^[>\s*]*[-_=]{5,}\s*$")
+_MEANING = {name.casefold(): meaning for meaning, names in phrases.HEADER_NAMES.items() for name in names}
+_HEADER = re.compile(
+    rf"^[>\s*_]*(?P<name>{_any([name for names in phrases.HEADER_NAMES.values() for name in names])})\s*\*?\s*[:：]",
+    re.I,
+)
+_WRAPPED = 2  #: lines that a header's value may take besides its first
+
+
+@dataclass(frozen=True, slots=True)
+class Border:
+    """Lines [start, end) that introduce history. `column` is where the first of them begins to."""
+
+    kind: Literal["attribution", "divider", "headers", "forwarded"]
+    start: int
+    end: int
+    column: int = 0
+
+
+def margin_of(line: str) -> bool:
+    """Whether the line carries a quote mark."""
+    return line.lstrip(" \t\xa0").startswith(">")
+
+
+def find(lines: Sequence[str]) -> list[Border]:
+    """All borders in order; they don't overlap."""
+    found: dict[int, Border] = {}
+    for place, line in enumerate(lines):
+        if len(line) > _LONGEST_LINE or not line.strip():
+            continue
+        border = _divider(lines, place) or _headers(lines, place)
+        if border is not None:
+            found.setdefault(border.start, border)
+    for place, line in enumerate(lines):
+        if len(line) > _LONGEST_LINE:
+            continue
+        border = _attribution(lines, place) if _VERB.search(line) else _date_first(lines, place)
+        if border is not None:
+            found.setdefault(border.start, border)
+    kept: list[Border] = []
+    for border in sorted(found.values(), key=lambda one: (one.start, -one.end)):
+        if not kept or border.start >= kept[-1].end:
+            kept.append(border)
+    return kept
+
+
+# -- attributions ------------------------------------------------------------------------------------------------------
+
+
+def _attribution(lines: Sequence[str], verb: int) -> Border | None:
+    """The run of lines around the one with the verb that reads as "On … wrote:"."""
+    if border := _late(lines, verb) or _apart(lines, verb):
+        return border
+    above = verb
+    while above > 0 and verb - above < _LINES_BEFORE and lines[above - 1].strip():
+        above -= 1
+    opened = [first for first in range(verb, above - 1, -1) if _OPENED.match(lines[first].lstrip(_TRIM))]
+    dated = [first for first in range(verb, above - 1, -1) if _DATED.search(lines[first])]
+    others = dated[:1] if dated[:1] and dated[0] >= verb - 1 else []
+    for first in (*opened[:1], *others, verb):
+        for last in range(verb, min(len(lines), verb + _LINES_AFTER + 1)):
+            if last > verb and not lines[last].strip():
+                break
+            if _reads_as_attribution(_joined(lines[first : last + 1]), first in opened):
+                return Border("attribution", first, last + 1)
+    return None
+
+
+def _joined(lines: Sequence[str]) -> str:
+    return " ".join(line.lstrip(" \t>|*").strip() for line in lines)
+
+
+def _reads_as_attribution(joined: str, opened: bool) -> bool:
+    dashed = joined.startswith("--") and joined.rstrip().endswith("--")
+    text = joined.strip(_TRIM)
+    if len(text) > _LONGEST_ATTRIBUTION or not _VERB.search(text):
+        return False
+    if dashed:
+        return bool(re.search(r"\bwrote$", text))
+    if not _ENDS.search(text):
+        return False
+    if opened and re.search(r"\d", text):
+        return True
+    ends_so = text.endswith((":", "："))
+    has_address = bool(_ADDRESS.search(text))
+    return ends_so and (has_address or (bool(_DATED.search(text)) and len(text) < 200))
+
+
+def _apart(lines: Sequence[str], verb: int) -> Border | None:
+    """An attribution torn into lines with blank ones between: a date and name, `<`, `mailto:…`, `> wrote:`."""
+    if not re.match(r"\s*>\s*wrote\s*:", lines[verb]):
+        return None
+    for first in range(verb - 1, max(-1, verb - 7), -1):
+        if _OPENED.match(lines[first].lstrip(_TRIM)) and re.search(r"\d", lines[first]):
+            between = "".join(lines[first + 1 : verb])
+            return Border("attribution", first, verb + 1) if "<" in between else None
+    return None
+
+
+def _late(lines: Sequence[str], place: int) -> Border | None:
+    """An attribution behind the reply's last words on the same line."""
+    match = _LATE.search(lines[place])
+    if match is None or not any(char.isalnum() for char in lines[place][: match.start()]):
+        return None
+    return Border("attribution", place, place + 1, match.start())
+
+
+def _date_first(lines: Sequence[str], place: int) -> Border | None:
+    """`2016-10-24 15:36 GMT+02:00 Name <address>:`, with the address perhaps on the next line."""
+    text = lines[place].lstrip(_TRIM)
+    if not text[:4].isdigit():
+        return None
+    for last in (place, place + 1):
+        if last >= len(lines) or not lines[last].strip():
+            return None
+        joined = _joined(lines[place : last + 1])
+        match = _DATE_FIRST.match(joined)
+        if match is None:
+            return None
+        addressed = re.search(rf"<\s*{_EMAIL}\s*>\s*[:：]?$", joined)
+        if addressed or (match["zone"] and last == place and not joined.endswith("<")):
+            return Border("attribution", place, last + 1)
+    return None
+
+
+# -- dividers and copied headers ---------------------------------------------------------------------------------------
+
+
+def _divider(lines: Sequence[str], place: int) -> Border | None:
+    line = lines[place]
+    if _ORIGINAL.match(line) and (line.strip(_TRIM) != line.strip() or _has_headers_below(lines, place)):
+        return Border("divider", place, _end_of_headers(lines, place + 1))
+    dashed = _BETWEEN_DASHES.match(line)
+    if (dashed and _FORWARDED.match(dashed["words"])) or (
+        _FORWARDED.match(line) and (line.rstrip().endswith((":", "：")) or _has_headers_below(lines, place))
+    ):
+        return Border("forwarded", place, _end_of_headers(lines, place + 1))
+    return None
+
+
+def _has_headers_below(lines: Sequence[str], place: int) -> bool:
+    return any(_HEADER.match(line) for line in lines[place + 1 : place + 4])
+
+
+def _end_of_headers(lines: Sequence[str], start: int) -> int:
+    """The first line after a block of headers that begins at `start` or after blank lines; `start` where none does."""
+    place = start
+    while place < len(lines) and place < start + 3 and not lines[place].strip(_TRIM):
+        place += 1
+    end, _ = _header_block(lines, place)
+    return end if end > place else start
+
+
+def _headers(lines: Sequence[str], place: int) -> Border | None:
+    """A block of at least two different headers with a date or subject among them, and a rule above it if any."""
+    start = place
+    if _DIVIDER.match(lines[place]):
+        place += 1
+        while place < len(lines) and place < start + 3 and not lines[place].strip():
+            place += 1
+    if place >= len(lines) or not _HEADER.match(lines[place]):
+        return None
+    end, meanings = _header_block(lines, place)
+    if len(set(meanings)) < 2 or not {"date", "subject"}.intersection(meanings):
+        return None
+    if "from" not in meanings and meanings[0] != "date":
+        return None
+    return Border("headers", start, end)
+
+
+def _header_block(lines: Sequence[str], start: int) -> tuple[int, list[str]]:
+    meanings: list[str] = []
+    place, wrapped, end = start, 0, start
+    while place < len(lines):
+        line = lines[place]
+        match = _HEADER.match(line) if len(line) <= 2_000 else None
+        if match is not None:
+            meanings.append(_MEANING[match["name"].casefold()])
+            wrapped, end = 0, place + 1
+        elif not line.strip(_TRIM) or wrapped >= _WRAPPED or not meanings:
+            break
+        else:
+            wrapped += 1
+            following = lines[place + 1 : place + 1 + _WRAPPED]
+            if not any(_HEADER.match(later) for later in following) and not line.startswith((" ", "\t")):
+                if (
+                    meanings[-1] == "subject"
+                    and wrapped == 1
+                    and place + 1 < len(lines)
+                    and not lines[place + 1].strip()
+                ):
+                    end = place + 1
+                break
+            end = place + 1
+        place += 1
+    return end, meanings

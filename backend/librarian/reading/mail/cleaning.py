@@ -1,0 +1,362 @@
+"""Which words of a mail are its own: everything but quoted history, signatures and footers. Nothing is deleted.
+
+Spans are reported with a reason. `FOLDED` ones are history and trimmings, shown only on demand; the others are not
+indexed either, but stay in what a reader sees: an answer between quoted lines makes no sense without them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from librarian.vocabulary.types import Excluded
+
+from . import phrases
+from .borders import Border, find, margin_of
+
+QUOTE = "quote"  #: history, with the line that introduces it
+INLINE_QUOTE = "inline quote"  #: quoted lines that are answered between
+ATTRIBUTION = "quote header"  #: "On … wrote:" without the quote
+FORWARDED = "forwarded header"
+SIGNATURE = "signature"
+CLOSING = "closing"  #: "Thanks, Ann"
+FOOTER = "footer"  #: of a mailing list
+PGP = "pgp"
+
+FOLDED = frozenset({QUOTE, ATTRIBUTION, FORWARDED, SIGNATURE, FOOTER, PGP})
+QUOTED = frozenset({QUOTE, INLINE_QUOTE})
+
+_SIGNATURE_LINES = 15
+_FOOTER_LINES = 10
+_SENT_FROM = re.compile(rf"^[\s*_<(]*(?:{'|'.join(phrases.SENT_FROM)})$", re.I)
+_PROSE = re.compile(r"\b(?:is|are|was|were|will|would|have|had|because)\b", re.I)
+_SENT_FROM_LONGEST = 120
+_RULE = re.compile(r"^\s*(?:[-_=*#~+—–ᐧ]\s*)+$")
+_FOOTER_RULE = re.compile(r"^\s*(?:_{5,}|-{5,}|={5,}|-- ?|\*{5,})\s*$")
+_FOOTER_WORDS = re.compile(
+    r"mailing list|listinfo|unsubscri|lists?\.|/mailman|groups?\.google|google groups|list-?serv|abmelden|abbestellen"
+    r"|désinscri|desuscri|отписат|退订",
+    re.I,
+)
+_PGP_BEGIN = re.compile(r"^-----BEGIN PGP (?P<what>[A-Z ]+)-----\s*$")
+_PGP_END = "-----END PGP "
+_CLOSING = re.compile(
+    rf"^\s*(?:{'|'.join(re.escape(word) for word in sorted(phrases.CLOSINGS, key=len, reverse=True))})"
+    rf"(?:\s+(?:again|a lot|so much|in advance|und|and|et|y|from)\b.{{0,20}})?\s*[,.!–-]*\s*$",
+    re.I,
+)
+_DASHED_NAME = re.compile(r"^\s*(?:-{1,2}|—|–|//|~)\s?[^\W\d_][\w.'’-]*(?:\s[^\W\d_][\w.'’-]*){0,3}\s*$")
+_CLOSING_LINES = 6
+_CLOSING_WIDTH = 60
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Lines [start, end), the first from `column` on."""
+
+    start: int
+    end: int
+    reason: str
+    column: int = 0
+
+
+def excluded_of(text: str) -> tuple[Excluded, ...]:
+    """The spans of a mail's text that aren't its own words, in order, not overlapping.
+
+    A mail that has no words of its own keeps its quotes: nothing but its trimmings is excluded.
+    """
+    lines = text.split("\n")
+    spans = _spans(lines)
+    if not _has_words(lines, spans):
+        spans = [span for span in spans if span.reason in (PGP, FORWARDED)]
+        if not _has_words(lines, spans):
+            spans = []
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line) + 1)
+    return tuple(
+        Excluded(starts[span.start] + span.column, min(len(text), starts[span.end] - 1), span.reason)
+        for span in _merged(spans)
+        if starts[span.start] + span.column < min(len(text), starts[span.end] - 1)
+    )
+
+
+def own_words(text: str, excluded: Iterable[Excluded], reasons: Iterable[str] = FOLDED) -> str:
+    """The text without the spans excluded for one of the reasons."""
+    pieces, reached, wanted = [], 0, frozenset(reasons)
+    for span in excluded:
+        if span.reason in wanted:
+            pieces.append(text[reached : span.start])
+            reached = span.end
+    return "".join([*pieces, text[reached:]]).strip("\n")
+
+
+# -- quotes ------------------------------------------------------------------------------------------------------------
+
+
+def _spans(lines: Sequence[str]) -> list[_Span]:
+    spans = list(_pgp(lines))
+    covered = _covered(len(lines), spans)
+    end = len(lines)
+    borders = {border.start: border for border in find(lines)}
+    runs: list[tuple[_Span, int]] = []  # quoted lines, and where their attribution ends
+    place, own = 0, False
+    while place < end:
+        border = borders.get(place)
+        if border is not None and border.column:
+            own = True
+        if border is not None:
+            following = _next_words(lines, border.end)
+            quoted_below = following < end and margin_of(lines[following])
+            if border.kind in ("divider", "headers") or (border.kind == "forwarded" and not quoted_below):
+                if margin_of(lines[border.start]):
+                    stop = _end_of_run(lines, border.end, borders)
+                    runs.append((_Span(place, stop, QUOTE), border.end))
+                    place = stop
+                elif own:
+                    spans.append(_Span(place, end, QUOTE))
+                    end = place
+                else:
+                    spans.append(_Span(border.start, border.end, FORWARDED))
+                    place = border.end
+            elif quoted_below or margin_of(lines[border.start]):
+                stop = _end_of_run(lines, max(border.end, following if quoted_below else border.end), borders)
+                runs.append((_Span(place, stop, QUOTE, border.column), border.end))
+                place = stop
+            elif own:
+                spans.append(_Span(place, end, QUOTE, border.column))
+                end = place + (1 if border.column else 0)
+                break
+            else:
+                spans.append(_Span(border.start, border.end, ATTRIBUTION))
+                place = border.end
+            continue
+        if margin_of(lines[place]) and not covered[place] and not _is_banner(lines[place]):
+            stop = _end_of_run(lines, place, borders)
+            runs.append((_Span(place, stop, QUOTE), place))
+            place = stop
+            continue
+        own = own or _is_word(lines[place])
+        place += 1
+    trimmings = _trimmings(lines, end, [span for span, _ in runs] + spans)
+    spans += trimmings
+    spans += _judged_runs(lines, runs, end, spans)
+    return spans
+
+
+def _judged_runs(
+    lines: Sequence[str], runs: Sequence[tuple[_Span, int]], end: int, others: Sequence[_Span]
+) -> list[_Span]:
+    """Runs of quoted lines as history where they are introduced or come last, else as context of what follows."""
+    judged: list[_Span] = []
+    covered = _covered(len(lines), [*others, *(span for span, _ in runs)])
+    for number, (span, after_header) in enumerate(runs):
+        later = runs[number + 1][0] if number + 1 < len(runs) else None
+        words_below = any(
+            _is_word(lines[place]) and not covered[place] for place in range(span.end, later.start if later else end)
+        )
+        introduced = after_header > span.start
+        answered_between = words_below and later is not None and runs[number + 1][1] == later.start
+        if answered_between or (words_below and not introduced):
+            if introduced:
+                judged.append(_Span(span.start, after_header, ATTRIBUTION, span.column))
+            judged.append(_Span(after_header, span.end, INLINE_QUOTE))
+        else:
+            judged.append(span)
+    return judged
+
+
+def _end_of_run(lines: Sequence[str], start: int, borders: dict[int, Border]) -> int:
+    """The line after the last quoted line of a run: blank lines and wrapped links inside belong to it."""
+    place = end = start
+    while place < len(lines):
+        line = lines[place]
+        if margin_of(line):
+            end = place + 1
+        elif line.strip():
+            border = borders.get(place)
+            if border is not None or not _is_wrapped_link(lines, place):
+                break
+        place += 1
+    return end
+
+
+def _is_wrapped_link(lines: Sequence[str], place: int) -> bool:
+    """Whether an unmarked line between quoted ones is the rest of a link that a program wrapped."""
+    line = lines[place].strip()
+    if place == 0 or place + 1 >= len(lines) or not margin_of(lines[place - 1]):
+        return False
+    below = _next_words(lines, place + 1)
+    if below >= len(lines) or not margin_of(lines[below]):
+        return False
+    if re.match(r"[(<]?https?://\S+[)>]?\s*>?$", line):
+        return True
+    return " " not in line and line.endswith((")", ">")) and "(" not in line and "<" not in line
+
+
+def _is_banner(line: str) -> bool:
+    """`>>> http://… <<<`: decoration, not a quote."""
+    return "<<<" in line
+
+
+def _next_words(lines: Sequence[str], place: int) -> int:
+    while place < len(lines) and not lines[place].strip():
+        place += 1
+    return place
+
+
+# -- trimmings ---------------------------------------------------------------------------------------------------------
+
+
+def _trimmings(lines: Sequence[str], end: int, taken: Sequence[_Span]) -> list[_Span]:
+    """Signatures, footers and closings of the lines before `end` that aren't taken yet."""
+    covered = _covered(len(lines), taken)
+    found: list[_Span] = []
+    place = 0
+    while place < end:
+        if not covered[place]:
+            stop = _stop(place, end, covered)
+            reason = _opens_trimming(lines, place, stop)
+            if reason:
+                found.append(_Span(place, stop, reason))
+                place = stop
+                continue
+        place += 1
+    for one in found:
+        _mark(covered, one)
+    last = end
+    while last > 0:  # from below: lines that devices add, and rules without anything under them
+        line = lines[last - 1]
+        if covered[last - 1] or not line.strip():
+            last -= 1
+        elif _RULE.match(line) or _is_sent_from(line):
+            found.append(_Span(last - 1, last, SIGNATURE))
+            covered[last - 1] = True
+            last -= 1
+        else:
+            break
+    found += _closing(lines, last, covered)
+    return found
+
+
+def _stop(place: int, end: int, covered: Sequence[bool]) -> int:
+    while place < end and not covered[place]:
+        place += 1
+    return place
+
+
+def _opens_trimming(lines: Sequence[str], place: int, stop: int) -> str:
+    """Why everything from here to `stop` is a signature or footer; empty where it isn't."""
+    line = lines[place]
+    if not _FOOTER_RULE.match(line) and line.strip() not in ("--", "---", "—", "–"):
+        return ""
+    below = [text for text in lines[place + 1 : stop] if text.strip()]
+    if len(below) <= _FOOTER_LINES and any(_FOOTER_WORDS.search(text) for text in below):
+        return FOOTER
+    if line.strip() in ("--", "—", "–") and len(below) <= _SIGNATURE_LINES:
+        return SIGNATURE
+    if line.strip() == "---" and 0 < len(below) <= 3 and all(len(text) <= 60 for text in below):
+        return SIGNATURE
+    if re.match(r"^\s*[_-]{5,}\s*$", line) and len(below) <= 8 and all(len(text) <= 72 for text in below):
+        whole = " ".join(below)
+        if re.search(r"@|\+?\d[\d\s()./-]{6,}|www\.|https?:|signature|signatur", whole, re.I):
+            return SIGNATURE
+    return ""
+
+
+def _is_sent_from(line: str) -> bool:
+    return len(line) <= _SENT_FROM_LONGEST and bool(_SENT_FROM.match(line.strip())) and not _PROSE.search(line)
+
+
+def _closing(lines: Sequence[str], end: int, covered: Sequence[bool]) -> list[_Span]:
+    """The closing words and the name under them, where they end the mail's own words."""
+    words = [
+        place for place in range(end) if lines[place].strip() and not covered[place] and not margin_of(lines[place])
+    ]
+    if len(words) < 2:
+        return []
+    tail = [place for place in words[1:][-_CLOSING_LINES:] if place >= words[-1] - 2 * _CLOSING_LINES]
+    for place in tail:
+        if _CLOSING.match(lines[place]) or _DASHED_NAME.match(lines[place]):
+            rest = [one for one in tail if one >= place]
+            straight = not any(covered[one] for one in range(place, rest[-1]))
+            if (
+                straight
+                and all(len(lines[one].strip()) <= _CLOSING_WIDTH for one in rest)
+                and not _is_list(lines, rest)
+            ):
+                return [_Span(place, rest[-1] + 1, CLOSING)]
+    return []
+
+
+def _is_list(lines: Sequence[str], places: Sequence[int]) -> bool:
+    """Several dashed lines in a row are a list."""
+    dashed = [place for place in places if re.match(r"\s*[-—–]\s", lines[place])]
+    above = [line for line in lines[max(0, places[0] - 2) : places[0]] if line.strip()]
+    return len(dashed) > 1 or (bool(dashed) and any(re.match(r"\s*[-*•]\s", line) for line in above))
+
+
+def _pgp(lines: Sequence[str]) -> Iterable[_Span]:
+    place = 0
+    while place < len(lines):
+        match = _PGP_BEGIN.match(lines[place])
+        if match is None:
+            place += 1
+            continue
+        if match["what"] == "SIGNED MESSAGE":
+            stop = place + 1
+            while stop < len(lines) and re.match(r"[A-Z][\w-]*: ", lines[stop]):
+                stop += 1
+            yield _Span(place, stop, PGP)
+        else:
+            stop = place + 1
+            while stop < len(lines) and not lines[stop].startswith(_PGP_END):
+                stop += 1
+            if stop == len(lines) and match["what"] == "PUBLIC KEY BLOCK":
+                place += 1
+                continue
+            stop = min(stop + 1, len(lines))
+            yield _Span(place, stop, PGP)
+        place = stop
+
+
+# -- lines -------------------------------------------------------------------------------------------------------------
+
+
+def _is_word(line: str) -> bool:
+    return any(char.isalnum() for char in line)
+
+
+def _mark(covered: list[bool], span: _Span) -> None:
+    first = span.start + (1 if span.column else 0)
+    for place in range(first, min(span.end, len(covered))):
+        covered[place] = True
+
+
+def _covered(length: int, spans: Iterable[_Span]) -> list[bool]:
+    covered = [False] * length
+    for span in spans:
+        _mark(covered, span)
+    return covered
+
+
+def _has_words(lines: Sequence[str], spans: Sequence[_Span]) -> bool:
+    """Whether anything is left to read: a closing alone isn't."""
+    covered = _covered(len(lines), spans)
+    heads = {span.start: span.column for span in spans if span.column}
+    return any(
+        _is_word(line[: heads[place]] if place in heads else line)
+        for place, line in enumerate(lines)
+        if not covered[place]
+    )
+
+
+def _merged(spans: Sequence[_Span]) -> list[_Span]:
+    """In order, without overlaps: what begins first wins, of two that begin together the longer one."""
+    kept: list[_Span] = []
+    for span in sorted(spans, key=lambda one: (one.start, one.column, -one.end)):
+        start = max(span.start, kept[-1].end) if kept else span.start
+        if start < span.end:
+            kept.append(_Span(start, span.end, span.reason, span.column if start == span.start else 0))
+    return kept

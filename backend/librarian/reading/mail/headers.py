@@ -1,0 +1,200 @@
+"""Headers as a reader sees them: decoded, unfolded, with what threads and duplicates are told by."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import email.errors
+import hashlib
+import re
+from email.header import decode_header
+from email.message import Message
+from email.utils import getaddresses, mktime_tz, parsedate_tz
+
+from librarian.vocabulary.errors import SourceError
+from librarian.vocabulary.types import Attachment, Email
+
+from ..encoding import decode
+from ..metadata import iso_of_ns
+
+_MESSAGE_ID = re.compile(r"<\s*([^<>\s]+)\s*>")
+_SPACES = re.compile(r"\s+")
+_ADDRESS = re.compile(r"[^\s<>]+@[^\s<>]+")
+_ADDRESSES_READ = 100_000  #: characters of one address header that are parsed
+_ANSWERS = "re|aw|sv|vs|antw|antwort|rif|res|odp|ynt|回复|回覆|答复|返信"
+_FORWARDS = "fwd?|wg|vb|tr|rv|ri|enc|转发|轉寄|转"
+_COUNT = r"\s*(?:[\[(]\d+[\])])?\s*[:：]"
+_REPLY_MARK = re.compile(rf"(?:{_ANSWERS}|{_FORWARDS}){_COUNT}", re.I)
+_ANSWER_MARK = re.compile(rf"(?:{_ANSWERS}){_COUNT}", re.I)
+_TAG = re.compile(r"\[[^\[\]]{1,60}\]")
+_WAS = re.compile(r"[\[(]\s*was:.*[\])]\s*$", re.I)
+_TIDY_TEXT = re.compile(r"[\s>]+")
+_THREAD_INDEX_ROOT = 22  #: bytes of Thread-Index that all mails of a conversation share (MS-OXOMSG 2.2.1.3)
+
+
+class Headers:
+    """Header values as a reader sees them; the first one of a name counts, as mail programs show it."""
+
+    def __init__(self, message: Message) -> None:
+        self._raw: dict[str, list[str]] = {}
+        for name, value in message.raw_items():
+            self._raw.setdefault(name.lower(), []).append(repaired(str(value)))
+
+    def raw(self, name: str) -> list[str]:
+        """All values of a header, as they stand."""
+        return self._raw.get(name, [])
+
+    def text(self, name: str) -> str:
+        """The first value, decoded to one line; empty where there is none."""
+        values = self.raw(name)
+        return readable(values[0]) if values else ""
+
+    def addresses(self, name: str) -> tuple[str, ...]:
+        """`Name <address>` or the bare address, in order."""
+        found: list[str] = []
+        unfolded = [_SPACES.sub(" ", value)[:_ADDRESSES_READ] for value in self.raw(name)]
+        for words, address in getaddresses(unfolded):
+            words, address = readable(words), readable(address)
+            if address and words and words != address:
+                found.append(f"{words} <{address}>")
+            elif address or words:
+                found.append(address or words)
+        if not found and (whole := self.text(name)):
+            found.append(whole)
+        return tuple(found)
+
+    def ids(self, name: str) -> tuple[str, ...]:
+        """Message-IDs without their brackets, in order, each once."""
+        whole = " ".join(self.raw(name))
+        found = _MESSAGE_ID.findall(whole)
+        if not found:
+            found = [word.strip("<>,;") for word in whole.split() if "@" in word]
+        return tuple(dict.fromkeys(found))
+
+
+def repaired(value: str) -> str:
+    """A header with raw 8-bit bytes in it, decoded by what they look like."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raw = value.encode("utf-8", "surrogateescape")
+        try:
+            return decode(raw, "header").text
+        except SourceError:
+            return raw.decode("latin-1")
+    return value
+
+
+def readable(value: str) -> str:
+    """Encoded words decoded, folding undone, control characters out."""
+    pieces: list[str] = []
+    try:
+        decoded = decode_header(value) if "=?" in value else [(value, None)]
+    except (ValueError, binascii.Error, email.errors.HeaderParseError):
+        decoded = [(value, None)]
+    for words, charset in decoded:
+        if isinstance(words, str):
+            pieces.append(words)
+        else:
+            pieces.append(decoded_by(words, charset or "ascii")[0])
+    line = "".join(char if char.isprintable() or char.isspace() else "" for char in "".join(pieces))
+    return _SPACES.sub(" ", line).strip()
+
+
+def decoded_by(data: bytes, charset: str) -> tuple[str, str, float]:
+    """(text, encoding, confidence): by the declared character set, or by the bytes where it is missing or wrong."""
+    if charset and charset not in ("ascii", "us-ascii", "unknown-8bit", "x-unknown", "default"):
+        try:
+            return data.decode(charset), charset, 1.0
+        except (UnicodeDecodeError, LookupError, ValueError):
+            pass  # a wrong declaration is common: look at the bytes instead
+    try:
+        found = decode(data, "part")
+    except SourceError:
+        return data.decode("utf-8", "replace"), "utf-8", 0.0
+    return found.text, found.encoding, found.confidence
+
+
+def topic_of(subject: str) -> str:
+    """The subject without Re:, AW:, Fwd: and [tags], in one case.
+
+    >>> topic_of("RE: [dev-list] Aw: Fwd: Release plan (was: Lunch)")
+    'release plan'
+    """
+    rest = _SPACES.sub(" ", subject).strip()
+    while True:
+        shorter = rest
+        if mark := _REPLY_MARK.match(shorter):
+            shorter = shorter[mark.end() :].strip()
+        if (tag := _TAG.match(shorter)) and tag.end() < len(shorter.rstrip()):
+            shorter = shorter[tag.end() :].strip()
+        if shorter == rest:
+            break
+        rest = shorter
+    return (_WAS.sub("", rest).strip() or rest).casefold()
+
+
+def answers(subject: str) -> bool:
+    """Whether the subject says that the mail is a reply (a forward begins something new)."""
+    rest = subject.strip()
+    while (tag := _TAG.match(rest)) and tag.end() < len(rest):
+        rest = rest[tag.end() :].strip()
+    return bool(_ANSWER_MARK.match(rest))
+
+
+def email_of(headers: Headers, attachments: tuple[Attachment, ...], text: str) -> Email:
+    """What the headers say. The thread is what this mail alone tells: the library's threads are made of all."""
+    subject = headers.text("subject")
+    sender = next(iter(headers.addresses("from") or headers.addresses("sender")), "")
+    to, cc = headers.addresses("to"), headers.addresses("cc")
+    people = {match for one in (sender, *to, *cc) for match in _ADDRESS.findall(one)}
+    # Old programs write "In-Reply-To: your mail of … <ann@example.org>": an address, not a message.
+    in_reply_to = tuple(one for one in headers.ids("in-reply-to") if one not in people)
+    references = headers.ids("references")
+    message_id = next(iter(headers.ids("message-id")), "")
+    if not references and not in_reply_to and (conversation := _conversation(headers.text("thread-index"))):
+        in_reply_to = (conversation,)
+    date = _date(headers)
+    thread = next(iter((*references, *in_reply_to)), message_id)
+    if not thread:
+        basis = topic_of(subject) or f"{sender} {date} {text}"
+        thread = f"subject-{hashlib.sha256(basis.encode('utf-8', 'replace')).hexdigest()[:16]}"
+    identity = message_id or f"{sender}\0{date}\0{subject}"
+    content = _TIDY_TEXT.sub("", text)
+    return Email(
+        subject=subject,
+        sender=sender,
+        to=to,
+        cc=cc,
+        date=date,
+        message_id=message_id,
+        in_reply_to=in_reply_to,
+        references=references,
+        thread_id=thread,
+        attachments=attachments,
+        topic=topic_of(subject),
+        is_answer=answers(subject),
+        fingerprint=hashlib.sha256(f"{identity}\0{content}".encode("utf-8", "replace")).hexdigest()[:32],
+    )
+
+
+def _conversation(thread_index: str) -> str:
+    """An id that Outlook's mails of one conversation share; empty where there is none."""
+    try:
+        data = base64.b64decode(thread_index, validate=False)
+    except (binascii.Error, ValueError):
+        return ""
+    return f"{data[:_THREAD_INDEX_ROOT].hex()}@thread-index" if len(data) >= _THREAD_INDEX_ROOT else ""
+
+
+def _date(headers: Headers) -> str | None:
+    """The Date header; where it is missing or nonsense, when the mail was last received."""
+    received = [value.rsplit(";", 1)[-1] for value in headers.raw("received")[:1]]
+    for value in (*headers.raw("date"), *headers.raw("resent-date"), *received):
+        try:
+            parsed = parsedate_tz(value)
+            if parsed is not None:
+                return iso_of_ns(int(mktime_tz(parsed)) * 1_000_000_000)
+        except (ValueError, OverflowError, TypeError, IndexError):
+            continue
+    return None

@@ -1,0 +1,192 @@
+"""Mails: `.eml`, by the standard library.
+
+The text is the body: the plain part where there is one, else the HTML part as text, then what the attachments say,
+each under a heading. Quoted lines and the signature stay in the text and are excluded from the index. Headers go to
+`Document.email`; the subject is the title.
+"""
+
+from __future__ import annotations
+
+import email
+import email.policy
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from librarian.vocabulary.errors import SourceError
+from librarian.vocabulary.protocols import Parser
+from librarian.vocabulary.types import Block, Document, Excluded, Heading, SourceFile
+
+from ..metadata import cut_at_sentence, iso_of_ns, title_from_name
+from .body import Body, Part
+from .cleaning import FOLDED, excluded_of, own_words
+from .headers import Headers, email_of
+
+_SPACES = re.compile(r"\s+")
+_END_OF_HEADERS = re.compile(rb"\r?\n\r?\n|\r\r")
+_SPACED_NAME = re.compile(rb"^([!-9;-~]{2,60})[ \t]+:", re.M)
+_FROM_LINE = re.compile(rb"^>?From [^\n]*\n")
+_ATTACHMENT_CHARACTERS = 1_000_000  #: of text that a mail's attachments may add
+_DEPTH = 3  #: how deep mails inside mails are read
+_TABLE_ROW = re.compile(r"^\|.*\|$")
+_LIST_ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+\S")
+
+
+class EmailParser:
+    """RFC 5322 and MIME as mail programs really write them. Raises `SourceError(reason="not_a_mail")`.
+
+    `parsers` gives the registry of formats, for attachments.
+    """
+
+    extensions: tuple[str, ...] = (".eml",)
+
+    def __init__(self, parsers: Callable[[], Mapping[str, Parser]] = dict, *, depth: int = 0) -> None:
+        self._parsers = parsers
+        self._depth = depth
+
+    def parse(self, source: SourceFile, data: bytes) -> Document:
+        """One mail."""
+        message = email.message_from_bytes(_tidied(data), policy=email.policy.compat32)
+        headers = Headers(message)
+        if not message.keys() or (b"\0" in data[:2000] and not headers.text("from")):
+            raise SourceError(
+                f"'{source.file_path}' has no mail headers.", hint="Export it again as .eml.", reason="not_a_mail"
+            )
+        body = Body(message)
+        excluded = excluded_of(body.text)
+        header = email_of(headers, tuple(part.attachment for part in body.parts), body.text)
+        new = own_words(body.text, excluded, FOLDED)
+        whole = _Whole(body.text, list(_blocks(body.text)), list(excluded))
+        notes = ["broken MIME"] if body.broken else []
+        for part in body.parts:
+            notes += self._attach(whole, source, part)
+        return Document(
+            file_path=source.file_path,
+            product=source.product,
+            component=source.component,
+            kind="email",
+            file_type=".eml",
+            title=header.subject or title_from_name(source.file_path),
+            text=whole.text,
+            headings=tuple(whole.headings),
+            blocks=tuple(whole.blocks),
+            excluded=tuple(whole.excluded),
+            encoding=body.encoding,
+            encoding_confidence=body.confidence,
+            summary=cut_at_sentence(_SPACES.sub(" ", new[:2_000]).strip(), 300),
+            last_modified=header.date or iso_of_ns(source.mtime_ns),
+            size=source.size,
+            mtime_ns=source.mtime_ns,
+            title_in_text=bool(header.subject),
+            email=header,
+            notes=tuple(notes),
+        )
+
+    def _attach(self, whole: _Whole, source: SourceFile, part: Part) -> list[str]:
+        """Append what an attachment says; returns notes about what couldn't be read."""
+        name = part.attachment.filename
+        extension = ".eml" if part.is_mail else f".{name.rsplit('.', 1)[-1].lower()}" if "." in name else ""
+        parser = self._parsers().get(extension)
+        if parser is None or len(whole.text) > _ATTACHMENT_CHARACTERS:
+            return []
+        if extension == ".eml":
+            if self._depth >= _DEPTH:
+                return []
+            parser = EmailParser(self._parsers, depth=self._depth + 1)
+        try:
+            inner = parser.parse(
+                replace(source, file_path=f"{source.file_path}/{name}", size=len(part.data)), part.data
+            )
+        except Exception as error:  # an attachment that can't be read must not cost the mail
+            return [f"attachment {name}: {error}"]
+        if inner.text.strip():
+            whole.append(f"Attachment: {name}", inner)
+        return []
+
+
+@dataclass(slots=True)
+class _Whole:
+    """A mail's text growing by what its attachments say."""
+
+    text: str
+    blocks: list[Block]
+    excluded: list[Excluded]
+    headings: list[Heading] = field(default_factory=list)
+
+    def append(self, title: str, inner: Document) -> None:
+        """Add a heading and the document under it, headings one level down."""
+        self.text += "\n\n" if self.text else ""
+        start, line = len(self.text), self.text.count("\n") + 1
+        self.headings.append(Heading(1, title, line, start))
+        self.blocks.append(Block("heading", start, start + len(title)))
+        self.text += f"{title}\n\n"
+        offset, lines = len(self.text), line + 1
+        mail = inner.email
+        if mail is not None:
+            about = "\n".join(
+                f"{name}: {value}"
+                for name, value in (("From", mail.sender), ("Date", mail.date or ""), ("Subject", mail.subject))
+                if value
+            )
+            self.text += f"{about}\n\n"
+            offset, lines = len(self.text), lines + about.count("\n") + 2
+        text = inner.text[:_ATTACHMENT_CHARACTERS]
+        self.text += text
+        for heading in inner.headings:
+            if heading.start < len(text):
+                self.headings.append(
+                    Heading(min(6, heading.level + 1), heading.text, heading.line + lines, heading.start + offset)
+                )
+        for span in inner.excluded:
+            if span.end <= len(text):
+                self.excluded.append(Excluded(span.start + offset, span.end + offset, span.reason))
+        for block in inner.blocks:
+            if block.end <= len(text):
+                header_end = None if block.header_end is None else block.header_end + offset
+                self.blocks.append(Block(block.kind, block.start + offset, block.end + offset, header_end))
+
+
+def _tidied(data: bytes) -> bytes:
+    """Without blank lines and `From ` lines in front; header names right before their colons (RFC 5322, 4.5.8)."""
+    data = _FROM_LINE.sub(b"", data.lstrip(b"\r\n").removeprefix(b"\xef\xbb\xbf"), count=1)
+    end = _END_OF_HEADERS.search(data)
+    headers = data[: end.start()] if end else data
+    tidy = _SPACED_NAME.sub(rb"\1:", headers)
+    return tidy + data[len(headers) :]
+
+
+def _blocks(text: str) -> Iterator[Block]:
+    """Runs of lines of one kind: paragraphs, lists, tables, and quotes by their depth."""
+    offset, start, kind, depth, end, rows = 0, -1, "", 0, 0, 0
+    for line in [*text.split("\n"), ""]:
+        here, quoted = _kind_of(line)
+        if start >= 0 and (here != kind or quoted != depth):
+            yield _block(text, kind, start, end, rows)
+            start = -1
+        if here:
+            if start < 0:
+                start, kind, depth, rows = offset, here, quoted, 0
+            rows += 1
+            end = offset + len(line)
+        offset += len(line) + 1
+    if start >= 0:
+        yield _block(text, kind, start, end, rows)
+
+
+def _block(text: str, kind: str, start: int, end: int, rows: int) -> Block:
+    if kind == "table" and rows > 1:
+        return Block("table", start, end, text.index("\n", start) + 1)
+    return Block("quote" if kind == "quote" else "list" if kind == "list" else "paragraph", start, end)
+
+
+def _kind_of(line: str) -> tuple[str, int]:
+    """(kind of the line, empty for a blank one; how deep it is quoted)."""
+    bare = line.strip()
+    if not bare:
+        return "", 0
+    if bare.startswith(">"):
+        marks = re.match(r"[>\s]*", bare)
+        return "quote", marks.group().count(">") if marks else 1
+    if _TABLE_ROW.match(bare):
+        return "table", 0
+    return ("list", 0) if _LIST_ITEM.match(line) else ("paragraph", 0)

@@ -1,0 +1,132 @@
+"""What mail programs write around quotes and signatures, in the languages that they speak. Data, no logic.
+
+Collected from the resource strings and answers of common programs (Gmail, Outlook, Apple Mail, Thunderbird, Yahoo,
+K-9, mobile ones): English, German, French, Spanish, Italian, Dutch, Portuguese, Polish, Russian, Ukrainian, Czech,
+Hungarian, Swedish, Norwegian, Danish, Finnish, Turkish, Vietnamese, Chinese, Japanese and Korean.
+"""
+
+from __future__ import annotations
+
+#: Words that an attribution line ("On … wrote:") begins with.
+OPENINGS = (
+    "On", "At", "Am", "Le", "El", "Il", "Op", "Em", "Dnia", "W dniu", "Den", "På", "Pada", "Vào", "Dne", "V",
+    "Tarihinde",
+    "在", "於", "于",
+)  # fmt: skip
+
+#: Verbs of attribution lines; they stand near the end of the line or are followed by a name.
+VERBS = (
+    "wrote", "writes", "sent", "said", "schrieb", "schrieben", "schreibt", "a écrit", "écrivait", "escribió",
+    "escribio",
+    "ha scritto", "scrisse", "scriveva", "schreef", "geschreven", "escreveu", "napisał(a)", "napisała", "napisał",
+    "pisze", "написал(а)", "написала", "написал", "пишет", "писал", "пише", "написав", "napsal(a)", "napsala",
+    "napsal",
+    "ezt írta", "írta", "skrev", "skrifaði", "kirjoitti", "yazdı", "đã viết", "menulis",
+)  # fmt: skip
+
+#: The same, in scripts without spaces between words.
+VERBS_CJK = (
+    "写道",
+    "寫道",
+    "书写道",
+    "さんは書きました",
+    "さんのメール",
+    "のメッセージ",
+    "書きました",
+    "님이 작성",
+    "작성:",
+)
+
+#: What stands between dashes above the history.
+ORIGINAL_MESSAGE = (
+    "original message", "original appointment", "reply message", "ursprüngliche nachricht", "originalnachricht",
+    "antwort nachricht", "message d'origine", "message original", "message initial", "mensaje original",
+    "mensagem original", "messaggio originale", "oorspronkelijk bericht", "origineel bericht",
+    "oprindelig meddelelse",
+    "ursprungligt meddelande", "originalmeddelande", "opprinnelig melding", "alkuperäinen viesti",
+    "oryginalna wiadomość", "wiadomość oryginalna", "исходное сообщение", "оригинальное сообщение", "původní zpráva",
+    "eredeti üzenet", "orijinal mesaj", "原始邮件", "原始郵件", "邮件原件", "元のメッセージ", "原本メッセージ",
+    "원본 메시지",
+)  # fmt: skip
+
+#: The same for forwarded messages.
+FORWARDED_MESSAGE = (
+    "forwarded message", "begin forwarded message", "forwarded by", "weitergeleitete nachricht",
+    "anfang der weitergeleiteten nachricht", "weitergeleitete e-mail", "message transféré", "message transmis",
+    "début du message réexpédié", "début du message transféré", "mensaje reenviado", "mensagem encaminhada",
+    "mensagem reencaminhada", "messaggio inoltrato", "inizio messaggio inoltrato", "doorgestuurd bericht",
+    "begin doorgestuurd bericht", "videresendt meddelelse", "vidarebefordrat meddelande", "videresendt melding",
+    "wiadomość przekazana", "przekazana wiadomość", "пересылаемое сообщение", "пересланное сообщение",
+    "начало переадресованного сообщения", "přeposlaná zpráva", "továbbított üzenet", "iletilen mesaj", "转发邮件",
+    "转发的邮件", "轉寄郵件", "轉寄的郵件", "転送メッセージ", "転送されたメッセージ", "전달된 메시지",
+)  # fmt: skip
+
+#: Header names as programs translate them above the history, by what they mean.
+HEADER_NAMES: dict[str, tuple[str, ...]] = {
+    "from": (
+        "From", "Von", "De", "Da", "Van", "Från", "Fra", "Od", "От", "От кого", "Від", "Feladó", "Lähettäjä",
+        "Kimden",
+        "Gönderen", "Odesílatel", "发件人", "發件人", "寄件者", "寄件人", "差出人", "送信者", "보낸 사람",
+    ),
+    "date": (
+        "Date", "Sent", "Datum", "Gesendet", "Gesendet am", "Envoyé", "Envoyé le", "Fecha", "Enviado", "Enviado el",
+        "Enviada em", "Enviado em", "Enviada", "Data", "Inviato", "Verzonden", "Skickat", "Sendt", "Dato", "Wysłano",
+        "Дата", "Отправлено", "Надіслано", "Dátum", "Elküldve", "Küldve", "Lähetetty", "Päiväys", "Tarih",
+        "Gönderilen",
+        "Datum odeslání", "Odesláno", "发送时间", "發送時間", "日期", "寄件日期", "日時", "送信日時", "날짜",
+        "보낸 날짜",
+    ),
+    "to": (
+        "To", "An", "À", "A", "Para", "Aan", "Till", "Til", "Do", "Кому", "Címzett", "Vastaanottaja", "Kime", "Komu",
+        "收件人", "收件者", "宛先", "받는 사람",
+    ),
+    "cc": (
+        "Cc", "CC", "Kopie", "Copie", "Copia", "Kopi", "Kopia", "DW", "Копия", "Másolatot kap", "抄送", "副本",
+    ),
+    "subject": (
+        "Subject", "Betreff", "Objet", "Asunto", "Oggetto", "Onderwerp", "Ämne", "Emne", "Temat", "Тема", "Tárgy",
+        "Assunto", "Aihe", "Konu", "Předmět", "主题", "主題", "主旨", "件名", "제목",
+    ),
+    "reply": ("Reply-To", "Risposta", "Antwort an", "Reply to", "Répondre à", "Responder a"),
+}  # fmt: skip
+
+#: Lines that devices and programs add below a mail, as regular expressions over the line in lower case.
+SENT_FROM = (
+    r"[<(]*sent (?:from|via|with|by|wirelessly from|using) .*",
+    r"\w+ from (?:my )?(?:mobile|phone|iphone)\b.*",
+    r"from my (?:iphone|ipad|mobile|phone|android|blackberry)\b.*",
+    r"get \[?outlook\b.*",
+    r"envoyé (?:de|depuis|à partir de|avec|sans fil)\b.*",
+    r"von mein\w+ .*gesendet\.?",
+    r"gesendet (?:von|mit|über|aus)\b.*",
+    r"diese nachricht wurde von .* gesendet\.?",
+    r"enviado (?:desde|do|de|a partir|con|pelo)\b.*",
+    r"inviato (?:da|dal|con)\b.*",
+    r"verzonden (?:met|vanaf|van|via)\b.*",
+    r"verstuurd vanaf\b.*",
+    r"sendt fra\b.*",
+    r"skickat från\b.*",
+    r"wysłan[eo] (?:z|przy)\b.*",
+    r"отправлено (?:с|из)\b.*",
+    r"odesláno z\b.*",
+    r"(?:iphone-ról|androidról|mobilomról) küldve\.?|elküldve .*-r[óő]l\.?",
+    r"lähetetty .*",
+    r"从我的.*(?:发送|傳送|送出)|從我的.*(?:傳送|送出)|发自我的.*|發自我的.*",
+    r".*から送信.*",
+    r"나의 .*에서 보냄",
+)  # fmt: skip
+
+#: How letters end. A name follows.
+CLOSINGS = (
+    "thanks", "thank you", "many thanks", "thx", "regards", "best regards", "kind regards", "warm regards", "best",
+    "best wishes", "cheers", "sincerely", "yours", "yours sincerely", "yours truly", "br", "kr", "rgds", "take care",
+    "mit freundlichen grüßen", "freundliche grüße", "viele grüße", "beste grüße", "liebe grüße", "gruß", "grüße",
+    "mfg",
+    "lg", "vg", "danke", "cordialement", "bien cordialement", "salutations", "amicalement", "merci", "bien à vous",
+    "saludos", "un saludo", "atentamente", "gracias", "cordiali saluti", "distinti saluti", "saluti", "grazie",
+    "met vriendelijke groet", "groeten", "groet", "mvg", "bedankt", "atenciosamente", "abraços", "obrigado",
+    "obrigada",
+    "pozdrawiam", "z poważaniem", "dziękuję", "с уважением", "спасибо", "üdvözlettel", "üdv", "köszönettel",
+    "köszönöm",
+    "med vänliga hälsningar", "med vennlig hilsen", "venlig hilsen", "mvh", "hälsningar", "hilsen",
+)  # fmt: skip
