@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..vocabulary import wire
-from ..vocabulary.types import Count, Email, Hit, LegReport, SearchOutcome, StoredDocument
+from ..vocabulary.types import FOLDED, Count, Document, Email, Hit, LegReport, SearchOutcome, StoredDocument
 from . import addresses
 
 HEADINGS_SHOWN = 12  #: a result's outline is cut here; get_document has all
@@ -120,12 +120,7 @@ def thread(thread_id: str, mails: Sequence[StoredDocument]) -> wire.ThreadAnswer
         for person in (email.sender, *email.to, *email.cc):
             if person:
                 people.setdefault(person)
-        body, quoted, position = [], [], 0
-        for span in document.excluded:
-            body.append(document.text[position : span.start])
-            quoted.append(document.text[span.start : span.end].strip("\n"))
-            position = span.end
-        body.append(document.text[position:])
+        body, quoted = _folded(document)
         emails.append(
             wire.ThreadEmail(
                 subject=email.subject,
@@ -134,11 +129,26 @@ def thread(thread_id: str, mails: Sequence[StoredDocument]) -> wire.ThreadAnswer
                 cc=list(email.cc),
                 date=email.date,
                 message_id=email.message_id,
-                body="".join(body).strip(),
-                quoted=[text for text in quoted if text],
+                body=body,
+                quoted=quoted,
                 attachments=attachments(email),
                 file_path=document.file_path,
             )
         )
     subject = emails[0].subject if emails else ""
     return wire.ThreadAnswer(thread_id=thread_id, subject=subject, participants=list(people), emails=emails)
+
+
+def _folded(document: Document) -> tuple[str, list[str]]:
+    """(the mail's own words, what is folded away); what attachments say is in neither."""
+    end = document.headings[0].start if document.headings else len(document.text)
+    body: list[str] = []
+    folded: list[str] = []
+    position = 0
+    for span in document.excluded:
+        if span.reason in FOLDED and span.end <= end:
+            body.append(document.text[position : span.start])
+            folded.append(document.text[span.start : span.end].strip("\n"))
+            position = span.end
+    body.append(document.text[position:end])
+    return "".join(body).strip(), [text for text in folded if text]

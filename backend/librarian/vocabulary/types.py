@@ -72,6 +72,14 @@ class Excluded:
     reason: str
 
 
+#: Reasons of spans that a reader unfolds on demand: a mail's history and trimmings. Other excluded spans stay in sight.
+FOLDED = frozenset({"quote", "quote header", "forwarded header", "signature", "footer", "pgp"})
+#: The heading path of passages that are quoted history, indexed where the library holds no original.
+QUOTED_PATH = ("Quoted",)
+#: What the heading of an attachment's text begins with; a mail's own headings are of attachments alone.
+ATTACHMENT_HEADING = "Attachment: "
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
     """A link inside a document: `text` is what a reader sees, `target` the file path or URL as written."""

@@ -103,7 +103,16 @@ def _attribution(lines: Sequence[str], verb: int) -> Border | None:
                 break
             if _reads_as_attribution(_joined(lines[first : last + 1]), first in opened):
                 return Border("attribution", first, last + 1)
-    return None
+    return Border("attribution", verb, verb + 1) if _introduces(lines, verb) else None
+
+
+def _introduces(lines: Sequence[str], verb: int) -> bool:
+    """Whether a short line that ends with the verb and a colon stands right above quoted lines."""
+    line = lines[verb].strip(_TRIM)
+    if len(line.split()) > 12 or not line.endswith((":", "：")) or not _ENDS.search(line):
+        return False
+    below = next((text for text in lines[verb + 1 : verb + 4] if text.strip()), "")
+    return margin_of(below) and not margin_of(lines[verb])
 
 
 def _joined(lines: Sequence[str]) -> str:

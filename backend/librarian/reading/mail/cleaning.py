@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from librarian.vocabulary.types import Excluded
+from librarian.vocabulary.types import FOLDED, Excluded
 
 from . import phrases
 from .borders import Border, find, margin_of
@@ -24,7 +24,6 @@ CLOSING = "closing"  #: "Thanks, Ann"
 FOOTER = "footer"  #: of a mailing list
 PGP = "pgp"
 
-FOLDED = frozenset({QUOTE, ATTRIBUTION, FORWARDED, SIGNATURE, FOOTER, PGP})
 QUOTED = frozenset({QUOTE, INLINE_QUOTE})
 
 _SIGNATURE_LINES = 15

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 
 from librarian.vocabulary.errors import SourceError
 from librarian.vocabulary.protocols import Parser
-from librarian.vocabulary.types import Block, Document, Excluded, Heading, SourceFile
+from librarian.vocabulary.types import ATTACHMENT_HEADING, Block, Document, Excluded, Heading, SourceFile
 
 from ..metadata import cut_at_sentence, iso_of_ns, title_from_name
 from .body import Body, Part
-from .cleaning import FOLDED, excluded_of, own_words
+from .cleaning import excluded_of, own_words
 from .headers import Headers, email_of
 
 _SPACES = re.compile(r"\s+")
@@ -55,7 +55,7 @@ class EmailParser:
         body = Body(message)
         excluded = excluded_of(body.text)
         header = email_of(headers, tuple(part.attachment for part in body.parts), body.text)
-        new = own_words(body.text, excluded, FOLDED)
+        new = own_words(body.text, excluded)
         whole = _Whole(body.text, list(_blocks(body.text)), list(excluded))
         notes = ["broken MIME"] if body.broken else []
         for part in body.parts:
@@ -100,7 +100,7 @@ class EmailParser:
         except Exception as error:  # an attachment that can't be read must not cost the mail
             return [f"attachment {name}: {error}"]
         if inner.text.strip():
-            whole.append(f"Attachment: {name}", inner)
+            whole.append(f"{ATTACHMENT_HEADING}{name}", inner)
         return []
 
 
