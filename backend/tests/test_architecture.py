@@ -69,6 +69,7 @@ KEEPERS: dict[str, tuple[str, ...]] = {
     "psutil": ("shelving/*", "serve.py"),
     "pydantic": ("vocabulary/*", "config/*", "mcp_server/*", "web/*"),
     "pydantic_core": ("mcp_server/*", "web/*"),
+    "pypdfium2": ("reading/parsers/pdf.py",),
     "qdrant_client": ("shelving/vectors/qdrant.py",),
     "rich": ("terminal/page.py",),
     "sentence_transformers": ("models/*",),

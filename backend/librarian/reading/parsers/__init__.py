@@ -8,11 +8,34 @@ from __future__ import annotations
 from librarian.vocabulary.protocols import Parser
 
 from ..mail.parser import EmailParser
+from .comma_separated import CommaSeparatedParser
+from .epub import EpubParser
+from .html import HtmlParser
 from .markdown import MarkdownParser
+from .notebook import NotebookParser
+from .open_document import OpenDocumentParser
+from .pdf import PdfParser
+from .rich_text import RichTextParser
+from .slides import SlidesParser
+from .spreadsheet import SpreadsheetParser
 from .text import TextParser
 from .word import WordParser
 
-_PARSERS: tuple[Parser, ...] = (MarkdownParser(), TextParser(), WordParser(), EmailParser(lambda: PARSERS))
+_PARSERS: tuple[Parser, ...] = (
+    MarkdownParser(),
+    TextParser(),
+    HtmlParser(),
+    NotebookParser(),
+    PdfParser(),
+    WordParser(),
+    OpenDocumentParser(),
+    RichTextParser(),
+    SlidesParser(),
+    SpreadsheetParser(),
+    CommaSeparatedParser(),
+    EpubParser(),
+    EmailParser(lambda: PARSERS),
+)
 
 #: Extension (with its dot, lower case) → parser.
 PARSERS: dict[str, Parser] = {extension: parser for parser in _PARSERS for extension in parser.extensions}

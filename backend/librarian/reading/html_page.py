@@ -1,0 +1,272 @@
+"""The main text of an HTML page, written into a manuscript: headings, paragraphs, lists, tables, code and links.
+
+What stands around a page's text (navigation, side bars, footers, scripts) is left out, unless that leaves nothing.
+The tree is walked by events, so depth costs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from .manuscript import Manuscript, Target
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+_SILENT = frozenset(
+    {
+        "script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video",
+        "select", "button", "input", "textarea", "head", "map", "datalist",
+    }
+)  # fmt: skip
+_AROUND = frozenset({"nav", "footer"})
+_AROUND_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "menu", "menubar", "doc-pagefooter"})
+#: Class names and ids, whole words, of what stands around a text in the usual site generators.
+_AROUND_NAMES = frozenset(
+    {
+        "nav", "navbar", "navigation", "navheader", "navfooter", "menu", "sidebar", "sidenav", "breadcrumb",
+        "breadcrumbs", "footer", "site-footer", "page-footer", "cookie-banner", "headerlink", "skip-link",
+        "skip-to-content", "sphinxsidebar", "related", "pagination", "pagination-nav", "prev-next-area", "edit-page",
+        "table-of-contents", "theme-doc-toc-mobile", "toc", "md-sidebar", "md-header", "md-footer", "linenos",
+        "linenodiv", "rst-footer-buttons", "wy-nav-side", "anchor-link", "hash-link", "sr-only", "visually-hidden",
+    }
+)  # fmt: skip
+_MAIN = (
+    "//main", "//*[@role='main']", "//div[@itemprop='articleBody']", "//article",
+    "//div[@id='main-content' or @id='content' or @id='main' or @id='bodyContent']",
+)  # fmt: skip
+_MAIN_SHARE = 0.3  #: of the text, below which a candidate isn't the main text
+_BLOCKS = frozenset(
+    {
+        "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "dialog", "div",
+        "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "header", "hgroup", "hr", "html", "legend",
+        "li", "main", "nav", "ol", "p", "section", "summary", "tbody", "tfoot", "thead", "tr", "ul", "td", "th",
+        "table",
+    }
+)  # fmt: skip
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_LAYOUT = frozenset({"table", "h1", "h2", "h3", "h4", "h5", "h6", "pre"})
+_LANGUAGE = re.compile(r"(?:^|\s)(?:language-|lang-|highlight-|brush:\s*|sourceCode\s+)([\w+#.-]+)")
+_SPACES = re.compile(r"\s+")
+_MAX_SPAN = 64
+
+
+class HtmlPage:
+    """Writes one parsed page, or part of a book, into `manuscript`."""
+
+    def __init__(self, manuscript: Manuscript, *, strict: bool = True) -> None:
+        self._out = manuscript
+        self._strict = strict  # whether what stands around the text is left out
+        self._pieces: list[str] = []
+        self._links: list[Target] = []
+        self._anchors: list[int] = []  # places in `_pieces` where open links began
+        self._lists: list[int | None] = []  # the next number of each open list, None for bullets
+        self._mark: str | None = None  # of the item whose first words are awaited
+        self._heading = 0
+        self._quotes = 0
+        self._pre: str | None = None  # language of the open <pre>
+        self._rows: list[list[str]] | None = None
+        self._cell_span = 0
+        self._table: _Element | None = None
+
+    def write(self, root: _Element) -> None:
+        """Everything below `root`."""
+        from lxml import etree
+
+        walker = etree.iterwalk(root, events=("start", "end"))
+        names: dict[object, str] = {}
+        skipped: _Element | None = None
+        for event, element in walker:
+            tag = element.tag
+            name = names.get(tag)
+            if name is None:
+                name = names[tag] = tag.rpartition("}")[2].lower() if isinstance(tag, str) else ""
+            if event == "start":
+                if not name or self._is_silent(element, name):
+                    if name == "math":
+                        self._add(element.get("alttext") or "")
+                    skipped = element
+                    walker.skip_subtree()
+                else:
+                    self._start(element, name)
+                    self._add(element.text)
+            else:
+                if element is not skipped:
+                    self._end(element, name)
+                if element is not root:
+                    self._add(element.tail)
+        self._flush()
+
+    def _is_silent(self, element: _Element, name: str) -> bool:
+        if name in _SILENT or (name == "math" and element.get("alttext")):
+            return True
+        if not element.attrib:
+            return self._strict and name in _AROUND
+        get = element.get
+        if get("role") != "tabpanel" and (get("hidden") is not None or "display:none" in (get("style") or "")):
+            return True
+        if not self._strict or name in ("html", "body", "main", "article"):
+            return False
+        if name in _AROUND or get("role") in _AROUND_ROLES:
+            return True
+        names = f"{get('class') or ''} {get('id') or ''}".lower().split()
+        return not _AROUND_NAMES.isdisjoint(names)
+
+    def _add(self, text: str | None) -> None:
+        if text:
+            self._pieces.append(text)
+
+    def _start(self, element: _Element, name: str) -> None:
+        if self._pre is not None:
+            if name == "code" and not self._pre:
+                self._pre = _language(element)
+            elif name == "br":
+                self._add("\n")
+        elif name == "a":
+            self._anchors.append(len(self._pieces))
+        elif name == "br":
+            self._add("\n" if self._rows is None and not self._heading else " ")
+        elif name == "img":
+            self._add(f" {element.get('alt') or ''} ")
+        elif self._rows is not None:
+            self._start_in_table(element, name)
+        elif name in _HEADINGS:
+            self._flush()
+            self._heading = _HEADINGS[name]
+        elif name == "pre":
+            self._flush()
+            self._pre = _language(element)
+        elif name in _BLOCKS:
+            self._flush()
+            self._open(element, name)
+
+    def _open(self, element: _Element, name: str) -> None:
+        if name in ("ul", "menu"):
+            self._lists.append(None)
+        elif name == "ol":
+            start = element.get("start") or "1"
+            self._lists.append(int(start) if start.isdecimal() and len(start) < 9 else 1)
+        elif name == "li":
+            number = self._lists[-1] if self._lists else None
+            self._mark = "-" if number is None else f"{number}."
+            if number is not None:
+                self._lists[-1] = number + 1
+        elif name == "blockquote":
+            self._quotes += 1
+        elif name == "table" and not any(_name(inner) in _LAYOUT for inner in element.iterdescendants()):
+            self._rows, self._table = [], element
+
+    def _start_in_table(self, element: _Element, name: str) -> None:
+        if name == "tr" and self._rows is not None:
+            self._rows.append([])
+            self._pieces.clear()
+        elif name in ("td", "th"):
+            self._pieces.clear()
+            span = element.get("colspan") or "1"
+            self._cell_span = min(int(span), _MAX_SPAN) if span.isdecimal() and len(span) < 9 else 1
+        elif name in _BLOCKS:
+            self._add(" ")
+
+    def _end(self, element: _Element, name: str) -> None:
+        if self._pre is not None:
+            if name == "pre":
+                self._out.fence("".join(self._pieces), self._pre)
+                self._pieces.clear()
+                self._anchors.clear()
+                self._pre = None
+        elif name == "a":
+            self._end_link(element)
+        elif self._rows is not None:
+            self._end_in_table(element, name)
+        elif name in _HEADINGS:
+            self._flush()
+            self._heading = 0
+        elif name in _BLOCKS:
+            self._flush()
+            if name in ("ul", "ol", "menu"):
+                if self._lists:
+                    self._lists.pop()
+                self._mark = None
+            elif name == "li":
+                self._mark = None
+            elif name == "blockquote":
+                self._quotes = max(0, self._quotes - 1)
+
+    def _end_link(self, element: _Element) -> None:
+        if self._anchors:
+            words = "".join(self._pieces[self._anchors.pop() :])
+            target = element.get("href") or ""
+            if target and not target.lower().startswith(("javascript:", "data:")) and len(words) < 1_000:
+                self._links.append((words, target))
+
+    def _end_in_table(self, element: _Element, name: str) -> None:
+        rows = self._rows or []
+        if name in ("td", "th"):
+            if rows:
+                rows[-1] += [_SPACES.sub(" ", "".join(self._pieces)), *[""] * (self._cell_span - 1)]
+            self._pieces.clear()
+        elif name == "caption":
+            words = "".join(self._pieces)
+            self._pieces.clear()
+            self._out.paragraph(_SPACES.sub(" ", words))
+        elif element is self._table:
+            self._out.table(rows, self._links)
+            self._rows = self._table = None
+            self._links = []
+            self._anchors.clear()
+            self._pieces.clear()
+        elif name in _BLOCKS:
+            self._add(" ")
+
+    def _flush(self) -> None:
+        """Write what has been collected as the kind of block that it stands in."""
+        pieces = self._pieces
+        if not pieces:
+            return
+        words = "".join(pieces)
+        if "\n" in words:  # newlines of <br> are pieces of their own; all others are spaces
+            words = "".join(piece if piece == "\n" else _SPACES.sub(" ", piece) for piece in pieces)
+        links, self._links, self._pieces = self._links, [], []
+        self._anchors = [0] * len(self._anchors)
+        if not words.strip():
+            self._links = links
+            return
+        if self._heading:
+            self._out.heading(self._heading, words, links)
+        elif self._lists:
+            self._out.item(words, len(self._lists) - 1, self._mark if self._mark is not None else " ", links)
+            self._mark = "" if self._mark is None else None
+        elif self._quotes:
+            self._out.quote(words, links)
+        else:
+            self._out.paragraph(words, links)
+
+
+def main_of(root: _Element) -> _Element:
+    """The element that holds the page's main text; the root where none stands out."""
+    total = len("".join(root.itertext()))
+    for path in _MAIN:
+        found = root.xpath(path)
+        if len(found) == 1 and len("".join(found[0].itertext())) >= _MAIN_SHARE * total:
+            return found[0]
+    return root
+
+
+def _name(element: _Element) -> str:
+    return element.tag.lower() if isinstance(element.tag, str) else ""
+
+
+def _language(element: _Element) -> str:
+    """The language of code, from its class, those of its parents, or `data-lang`."""
+    place: _Element | None = element
+    for _ in range(3):
+        if place is None:
+            break
+        if given := place.get("data-lang") or place.get("data-language"):
+            return str(given)
+        if found := _LANGUAGE.search(place.get("class") or ""):
+            language = found.group(1)
+            return "" if language in ("default", "none", "text") else language
+        place = place.getparent()
+    return ""

@@ -1,0 +1,55 @@
+"""Tables as text: `.csv` and `.tsv`."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+
+from librarian.vocabulary.errors import SourceError
+from librarian.vocabulary.types import Document, SourceFile
+
+from ..encoding import decode
+from ..manuscript import Manuscript
+from ..rows import write_rows
+
+_DELIMITERS = ",;\t|"
+_SAMPLE_LINES = 50
+_MAX_ROWS = 50_000
+
+
+class CommaSeparatedParser:
+    """Rows under their header, which is repeated where the table is long; the delimiter is found by counting."""
+
+    extensions: tuple[str, ...] = (".csv", ".tsv")
+
+    def parse(self, source: SourceFile, data: bytes) -> Document:
+        decoded = decode(data, source.file_path)
+        manuscript = Manuscript()
+        tabbed = source.file_path.lower().endswith(".tsv")
+        lines = io.StringIO(decoded.text.replace("\0", ""), newline="")
+        rows = csv.reader(lines, delimiter="\t" if tabbed else _delimiter(decoded.text), strict=False)
+        name = source.file_path.rsplit("/", 1)[-1]
+        try:
+            write_rows(manuscript, rows, _MAX_ROWS, name)
+        except csv.Error as error:
+            raise SourceError(
+                f"'{source.file_path}' can't be read as a table, line {rows.line_num}: {error}.",
+                hint="Check its quotes.",
+                reason="corrupt",
+            ) from error
+        document = manuscript.document(source, "." + source.file_path.lower().rsplit(".", 1)[-1])
+        return replace(document, encoding=decoded.encoding, encoding_confidence=decoded.confidence)
+
+
+def _delimiter(text: str) -> str:
+    """The character that parts most lines into the same number of cells, the more the better."""
+    lines = [line for line in text[:100_000].split("\n", _SAMPLE_LINES)[:_SAMPLE_LINES] if line.strip()]
+    best, most = ",", 0.0
+    for delimiter in _DELIMITERS:
+        counts = [len(cells) for cells in csv.reader(lines, delimiter=delimiter)]
+        if counts and (common := max(set(counts), key=counts.count)) > 1:
+            score = counts.count(common) / len(counts) * (1 + common / 1000)
+            if score > most:
+                best, most = delimiter, score
+    return best

@@ -1,0 +1,104 @@
+"""Web pages: `.html`, `.htm`, `.xhtml`."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from librarian.vocabulary.errors import SourceError
+from librarian.vocabulary.types import Document, SourceFile
+
+from ..encoding import Decoded, decode
+from ..html_page import HtmlPage, main_of
+from ..html_text import html_to_text
+from ..manuscript import Manuscript
+from ..metadata import parse_date
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+_DECLARED = re.compile(
+    rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]+)|^\s*<\?xml[^>]{0,100}encoding=[\"']([\w.:-]+)", re.I
+)
+_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
+_HEAD_BYTES = 4096
+
+
+class HtmlParser:
+    """The main text of a page; the encoding it declares is believed unless the bytes are UTF-8."""
+
+    extensions: tuple[str, ...] = (".html", ".htm", ".xhtml")
+
+    def parse(self, source: SourceFile, data: bytes) -> Document:
+        decoded = _decoded(data, source.file_path)
+        root = html_tree(decoded.text)
+        manuscript = Manuscript()
+        if root is not None:
+            for strict in (True, False):
+                HtmlPage(manuscript, strict=strict).write(main_of(root) if strict else root)
+                if not manuscript.is_empty:
+                    break
+        title = "" if root is None else _title(root)
+        if manuscript.is_empty:  # nested deeper than a tree may be
+            for words in html_to_text(decoded.text).split("\n\n"):
+                manuscript.paragraph(words)
+        if manuscript.is_empty and not title and decoded.text.strip():
+            raise SourceError(
+                f"'{source.file_path}' holds no text that a reader would see.",
+                hint="If the page is drawn by a script, save it as shown by a browser.",
+                reason="no_text",
+            )
+        if manuscript.is_empty:
+            manuscript.paragraph(title)
+        modified = "" if root is None else _meta(root, "dcterms.modified", "article:modified_time", "last-modified")
+        document = manuscript.document(
+            source,
+            "." + source.file_path.lower().rsplit(".", 1)[-1],
+            title=title,
+            tags=() if root is None else _meta(root, "keywords").split(","),
+            modified=parse_date(modified),
+        )
+        return replace(document, encoding=decoded.encoding, encoding_confidence=decoded.confidence)
+
+
+def html_tree(text: str) -> _Element | None:
+    """The tree of a page however ill-formed; None where it holds nothing."""
+    from lxml import etree
+
+    text = _DECLARATION.sub("", text)
+    if not text.strip():
+        return None
+    parser = etree.HTMLParser(encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True, huge_tree=True)
+    try:
+        return etree.fromstring(text.encode("utf-8", "replace"), parser)
+    except etree.LxmlError:
+        return None
+
+
+def _decoded(data: bytes, name: str) -> Decoded:
+    match = _DECLARED.search(data[:_HEAD_BYTES])
+    if match and not data.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError:
+            try:
+                encoding = codecs.lookup((match.group(1) or match.group(2)).decode("ascii")).name
+                text = data.decode("cp1252" if encoding == "iso8859-1" else encoding)
+            except (LookupError, UnicodeDecodeError):
+                return decode(data, name)
+            return Decoded(text.replace("\r\n", "\n").replace("\r", "\n"), encoding, 1.0)
+    return decode(data, name)
+
+
+def _title(root: _Element) -> str:
+    found = root.find(".//title")
+    return "" if found is None else " ".join("".join(found.itertext()).split())
+
+
+def _meta(root: _Element, *names: str) -> str:
+    for element in root.iter("meta"):
+        if (element.get("name") or element.get("property") or element.get("http-equiv") or "").lower() in names:
+            return element.get("content") or ""
+    return ""

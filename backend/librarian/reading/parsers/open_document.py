@@ -1,0 +1,198 @@
+"""OpenDocument texts: `.odt` (and `.ott`), as LibreOffice writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from librarian.vocabulary.types import Document, SourceFile
+
+from ..manuscript import Manuscript, Target
+from ..metadata import parse_date
+from ..zip_package import opened
+from .word_styles import attribute, child, children, local
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+_SILENT = frozenset({"tracked-changes", "forms", "sequence-decls", "variable-decls", "user-field-decls", "desc"})
+_SECTIONS = frozenset({"section", "index-body", "text-box", "numbered-paragraph"})
+_ASIDE = frozenset({"note-body", "annotation"})
+_MAX_DEPTH = 40
+_MAX_REPEATED = 1_000
+
+
+class OpenDocumentParser:
+    """Headings by outline level, lists, tables, footnotes and comments at the end; tracked changes as accepted."""
+
+    extensions: tuple[str, ...] = (".odt", ".ott")
+
+    def parse(self, source: SourceFile, data: bytes) -> Document:
+        title = modified = ""
+        with opened(data, source.file_path) as package:
+            writer = _Text(package.tree("content.xml"))
+            if "meta.xml" in package:
+                meta = package.tree("meta.xml")
+                title = next((t.text or "" for t in meta.iter("{*}title")), "")
+                modified = next((t.text or "" for t in meta.iter("{*}date")), "")
+        return writer.out.document(
+            source, "." + source.file_path.lower().rsplit(".", 1)[-1], title=title, modified=parse_date(modified)
+        )
+
+
+class _Text:
+    def __init__(self, root: _Element) -> None:
+        self.out = Manuscript()
+        self._notes: list[str] = []
+        self._comments: list[str] = []
+        self._titles = {
+            style.get(key)
+            for style in root.iter("{*}style")
+            for key in style.attrib
+            if str(key).endswith("}name") and attribute(style, "parent-style-name") in ("Title", "Heading")
+        } | {"Title"}
+        self._code = {
+            attribute(style, "name")
+            for style in root.iter("{*}style")
+            if "Preformatted" in attribute(style, "parent-style-name")
+        } | {"Preformatted_20_Text"}
+        self._ordered = {
+            attribute(style, "name")
+            for style in root.iter("{*}list-style")
+            if child(style, "list-level-style-number") is not None
+        }
+        self._lines: list[str] = []  # of code, until a paragraph that isn't
+        body = child(root, "body", "text")
+        for element in () if body is None else body:
+            self._block(element, 0)
+        self._end_code()
+        for number, words in enumerate(self._notes, start=1):
+            self.out.paragraph(f"[{number}] {words}")
+        for words in self._comments:
+            self.out.paragraph(words)
+
+    def _block(self, element: _Element, depth: int) -> None:
+        name = local(element)
+        if depth > _MAX_DEPTH or name in _SILENT:
+            return
+        if name == "p" and attribute(element, "style-name") in self._code:
+            self._lines.append(self._words(element)[0])
+            return
+        self._end_code()
+        if name == "h":
+            words, links = self._words(element)
+            level = attribute(element, "outline-level")
+            self.out.heading(int(level) if level.isdecimal() and len(level) < 3 else 1, words, links)
+        elif name == "p":
+            words, links = self._words(element)
+            if attribute(element, "style-name") in self._titles and words.strip():
+                self.out.heading(1, words, links)
+            else:
+                self.out.paragraph(words, links)
+            self._boxes(element, depth)
+        elif name == "list":
+            self._list(element, 0, attribute(element, "style-name"))
+        elif name == "table":
+            self._table(element)
+        elif name in _SECTIONS:
+            for inner in element:
+                self._block(inner, depth + 1)
+
+    def _boxes(self, element: _Element, depth: int) -> None:
+        for box in element.iter("{*}text-box"):
+            for inner in box:
+                self._block(inner, depth + 1)
+
+    def _end_code(self) -> None:
+        lines, self._lines = self._lines, []
+        self.out.fence("\n".join(lines))
+
+    def _list(self, element: _Element, depth: int, style: str) -> None:
+        if depth > _MAX_DEPTH:
+            return
+        number = 0
+        for item in element:
+            if local(item) not in ("list-item", "list-header"):
+                continue
+            number += 1
+            mark = f"{number}." if style in self._ordered else "-"
+            for inner in item:
+                name = local(inner)
+                if name == "list":
+                    self._list(inner, depth + 1, attribute(inner, "style-name") or style)
+                elif name == "h":
+                    self._block(inner, depth)  # a numbered heading
+                elif name == "p":
+                    words, links = self._words(inner)
+                    self.out.item(words, depth, mark, links)
+                    mark = ""
+
+    def _table(self, table: _Element) -> None:
+        rows: list[list[str]] = []
+        links: list[Target] = []
+        for row in _rows(table):
+            cells: list[str] = []
+            for cell in row:
+                if local(cell) in ("table-cell", "covered-table-cell"):
+                    parts = cell.iter("{*}p", "{*}h")
+                    texts = [self._words(part) for part in parts if local(part.getparent()) not in _ASIDE]
+                    repeated = attribute(cell, "number-columns-repeated")
+                    times = int(repeated) if repeated.isdecimal() and len(repeated) < 9 else 1
+                    words = " ".join(text for text, _ in texts)
+                    cells += [words] * (min(times, _MAX_REPEATED) if words else min(times, 64))
+                    links += [link for _, found in texts for link in found]
+            rows.append(cells)
+        if len(rows) == 1 and len(rows[0]) == 1:
+            self.out.paragraph(rows[0][0], links)  # a frame around text
+        else:
+            self.out.table(rows, links)
+
+    def _words(self, element: _Element) -> tuple[str, list[Target]]:
+        pieces: list[str] = []
+        links: list[Target] = []
+        self._inline(element, pieces, links, 0)
+        return "".join(pieces), links
+
+    def _inline(self, element: _Element, pieces: list[str], links: list[Target], depth: int) -> None:
+        if depth > _MAX_DEPTH:
+            return
+        pieces.append(element.text or "")
+        for inner in element:
+            name = local(inner)
+            if name == "s":
+                count = attribute(inner, "c")
+                pieces.append(" " * (min(int(count), 200) if count.isdecimal() and len(count) < 9 else 1))
+            elif name == "tab":
+                pieces.append("\t")
+            elif name == "line-break":
+                pieces.append("\n")
+            elif name == "note":
+                words, _ = self._words_of_all(child(inner, "note-body"))
+                self._notes.append(words)
+                pieces.append(f"[{len(self._notes)}]")
+            elif name == "annotation":
+                author = "".join(t.text or "" for t in children(inner, "creator"))
+                words = " ".join(self._words(part)[0] for part in inner.iter("{*}p"))
+                self._comments.append(f"Comment by {author}: {words}" if author else f"Comment: {words}")
+            elif name == "a":
+                begin = len(pieces)
+                self._inline(inner, pieces, links, depth + 1)
+                links.append(("".join(pieces[begin:]), attribute(inner, "href")))
+            elif name and name not in ("frame", "change", "change-start", "change-end", "bookmark", "ruby-text"):
+                self._inline(inner, pieces, links, depth + 1)
+            elif name == "frame" and child(inner, "text-box") is None:
+                pieces.append(" ".join(t.text or "" for t in inner if local(t) in ("title", "desc")))
+            pieces.append(inner.tail or "")
+
+    def _words_of_all(self, element: _Element | None) -> tuple[str, list[Target]]:
+        parts = [] if element is None else [self._words(part) for part in element.iter("{*}p")]
+        return " ".join(words for words, _ in parts), [link for _, links in parts for link in links]
+
+
+def _rows(table: _Element) -> Iterator[_Element]:
+    for inner in table:
+        name = local(inner)
+        if name == "table-row":
+            yield inner
+        elif name in ("table-header-rows", "table-rows", "table-row-group"):
+            yield from _rows(inner)

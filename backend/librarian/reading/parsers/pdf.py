@@ -1,0 +1,175 @@
+"""PDF files: the text layer in reading order, with headings, tables, code and page numbers."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from librarian.vocabulary.errors import SourceError
+from librarian.vocabulary.types import Document, SourceFile
+
+from ..manuscript import Manuscript, one_line
+from ..pdf_layout import Word, in_reading_order
+from ..pdf_structure import Outline, Page, write_pages
+
+if TYPE_CHECKING:
+    import pypdfium2
+
+_MAX_PAGES = 3_000
+_WORD = re.compile(r"[^\s\ufffe]+\ufffe?")
+_LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
+_BOLD = re.compile(rb"bold|black|heavy|semibold|demi|-b$|cmbx", re.I)
+_MONO = re.compile(rb"mono|courier|consol|menlo|typewriter|fixed|cmtt|code", re.I)
+_BOLD_WEIGHT = 600
+_UPRIGHT = 0.2  #: radians; text that is turned further stands in a margin or on a picture's axis
+#: Titles that programs put in by themselves.
+_NO_TITLE = re.compile(
+    r"microsoft word\s*-|untitled|^\s*$|\.(?:docx?|tex|dvi|indd|pdf|odt|qxd|rtf)\s*$|^slide \d", re.I
+)
+
+
+class PdfParser:
+    """Reads with PDFium. Reasons of refusal: no_text (scanned pages), encrypted, corrupt."""
+
+    extensions: tuple[str, ...] = (".pdf",)
+
+    def parse(self, source: SourceFile, data: bytes) -> Document:
+        import pypdfium2
+
+        try:
+            pdf = pypdfium2.PdfDocument(data)
+        except pypdfium2.PdfiumError as error:
+            locked = "password" in str(error).lower() or "security" in str(error).lower()
+            raise SourceError(
+                f"'{source.file_path}' {'is locked with a password' if locked else f'is not a readable PDF: {error}'}.",
+                hint="Save it without a password." if locked else "Make it again, or repair it with a PDF program.",
+                reason="encrypted" if locked else "corrupt",
+            ) from error
+        try:
+            return self._read(source, pdf)
+        finally:
+            pdf.close()
+
+    def _read(self, source: SourceFile, pdf: pypdfium2.PdfDocument) -> Document:
+        manuscript = Manuscript()
+        count = len(pdf)
+        pages: list[Page] = []
+        pictures: list[int] = []
+        broken: list[int] = []
+        for number in range(min(count, _MAX_PAGES)):
+            page, holds_more = _page(pdf, number)
+            pages.append(page)
+            if holds_more is None:
+                broken.append(number + 1)
+            elif holds_more and not page.regions and not page.turned:
+                pictures.append(number + 1)
+        if not any(page.regions or page.turned for page in pages):
+            raise SourceError(
+                f"'{source.file_path}' has no text layer: its {count} pages are pictures or empty.",
+                hint="Run text recognition over it, for example with ocrmypdf.",
+                reason="no_text" if not broken else "corrupt",
+            )
+        if pictures:
+            manuscript.notes.append(f"no text layer on {_pages(pictures)}")
+        if broken:
+            manuscript.notes.append(f"{_pages(broken)} can't be read")
+        if count > _MAX_PAGES:
+            manuscript.notes.append(f"only the first {_MAX_PAGES:,} of {count:,} pages are kept")
+        write_pages(manuscript, pages, _outline(pdf))
+        title = one_line(pdf.get_metadata_value("Title") or "")
+        return manuscript.document(source, ".pdf", title="" if _NO_TITLE.search(title) else title)
+
+
+def _page(pdf: pypdfium2.PdfDocument, number: int) -> tuple[Page, bool | None]:
+    """A page's text, and whether it holds anything (None: it can't be read)."""
+    import pypdfium2
+    import pypdfium2.raw as raw
+
+    try:
+        page = pdf[number]
+    except pypdfium2.PdfiumError:
+        return Page([], []), None
+    try:
+        text_page = page.get_textpage()
+        try:
+            upright: list[Word] = []
+            turned: list[str] = []
+            for word, is_upright in _words(text_page, page.get_height()):
+                if is_upright:
+                    upright.append(word)
+                else:
+                    turned.append(word.text)
+            return Page(in_reading_order(upright), turned), raw.FPDFPage_CountObjects(page) > 0
+        finally:
+            text_page.close()
+    except pypdfium2.PdfiumError:
+        return Page([], []), None
+    finally:
+        page.close()
+
+
+def _words(text_page: Any, height: float) -> Iterator[tuple[Word, bool]]:
+    """The words of a page in the order of its instructions, and whether each is upright."""
+    import pypdfium2.raw as raw
+
+    count = text_page.count_chars()
+    text = text_page.get_text_range() if count else ""
+    if len(text) != count or not text.isascii():
+        codes = (raw.FPDFText_GetUnicode(text_page, place) for place in range(count))
+        text = "".join(
+            chr(code) if 0 < code < 0x110000 and code != 2 else " " if code != 2 else "\ufffe" for code in codes
+        )
+    first, last = raw.FS_RECTF(), raw.FS_RECTF()
+    name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
+    fonts: dict[bytes, tuple[bool, bool]] = {}
+    for match in _WORD.finditer(text):
+        begin, end = match.start(), match.end() - 1
+        if text[end] == "\ufffe" and end > begin:
+            end -= 1
+        if not (
+            raw.FPDFText_GetLooseCharBox(text_page, begin, first) and raw.FPDFText_GetLooseCharBox(text_page, end, last)
+        ):
+            continue
+        raw.FPDFText_GetFontInfo(text_page, begin, name, 128, flags)
+        looks = fonts.get(name.value)
+        if looks is None:
+            font = name.value
+            looks = fonts[font] = _BOLD.search(font) is not None, _MONO.search(font) is not None
+        yield (
+            Word(
+                text=match.group().translate(_LIGATURES),
+                left=first.left,
+                top=height - max(first.top, last.top),
+                right=max(last.right, first.right),
+                bottom=height - min(first.bottom, last.bottom),
+                size=round(2 * (first.top - first.bottom)) / 2 or 1.0,
+                bold=looks[0] or raw.FPDFText_GetFontWeight(text_page, begin) >= _BOLD_WEIGHT,
+                mono=looks[1],
+            ),
+            abs(raw.FPDFText_GetCharAngle(text_page, begin)) % 6.28 < _UPRIGHT,
+        )
+
+
+def _outline(pdf: pypdfium2.PdfDocument) -> Outline:
+    """The outline's titles by page (from 0), with their levels."""
+    import pypdfium2
+
+    found: Outline = {}
+    try:
+        for mark in pdf.get_toc(max_depth=6):
+            destination = mark.get_dest()
+            page = destination.get_index() if destination else None
+            if page is not None and (title := one_line(mark.get_title())):
+                found.setdefault(page, []).append((title, min(6, mark.level + 1)))
+    except pypdfium2.PdfiumError:
+        return {}
+    return found
+
+
+def _pages(numbers: list[int]) -> str:
+    shown = ", ".join(map(str, numbers[:10]))
+    return (
+        f"page {shown}" if len(numbers) == 1 else f"{len(numbers)} pages ({shown}{', …' if len(numbers) > 10 else ''})"
+    )

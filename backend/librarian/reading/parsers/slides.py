@@ -1,0 +1,161 @@
+"""PowerPoint files: `.pptx` (and `.pptm`, `.ppsx`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from librarian.vocabulary.types import Document, SourceFile
+
+from ..manuscript import Manuscript, Target
+from ..zip_package import ZipPackage, opened
+from .word_styles import attribute, child, children, local
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+_MAIN = "ppt/presentation.xml"
+_TITLES = frozenset({"title", "ctrTitle"})
+_LEFT_OUT = frozenset({"dt", "ftr", "sldNum", "hdr", "sldImg"})  #: placeholders: date, footer, slide number
+_MAX_DEPTH = 20
+
+Relations = dict[str, tuple[str, str, bool]]
+
+
+class SlidesParser:
+    """A heading per slide, its texts as lists, tables as rows, the speaker's notes; slides count as pages."""
+
+    extensions: tuple[str, ...] = (".pptx", ".pptm", ".ppsx")
+
+    def parse(self, source: SourceFile, data: bytes) -> Document:
+        manuscript = Manuscript()
+        with opened(data, source.file_path) as package:
+            roots = package.relations("").values()
+            main = next((target for kind, target, _ in roots if kind == "officeDocument"), _MAIN)
+            relations = package.relations(main)
+            for entry in package.tree(main).iter("{*}sldId"):
+                slide = relations.get(_relation(entry, "id"), ("", "", True))[1]
+                manuscript.page()
+                if slide in package and not manuscript.full:
+                    _Slide(package, slide, manuscript).write()
+            core = next((target for kind, target, _ in roots if kind == "core-properties"), "")
+            title = next((t.text or "" for t in package.tree(core).iter("{*}title")), "") if core in package else ""
+        title = "" if title.lower().startswith("powerpoint pr") else title  # PowerPoint's own, in many languages
+        return manuscript.document(source, "." + source.file_path.lower().rsplit(".", 1)[-1], title=title)
+
+
+class _Slide:
+    def __init__(self, package: ZipPackage, part: str, manuscript: Manuscript) -> None:
+        self._package = package
+        self._relations = package.relations(part)
+        self._root = package.tree(part)
+        self._out = manuscript
+
+    def write(self) -> None:
+        shapes = list(self._shapes(child(self._root, "cSld", "spTree"), 0))
+        titles = [shape for shape in shapes if _placeholder(shape) in _TITLES]
+        for shape in titles:
+            words = " ".join(text for _, text, _ in self._paragraphs(child(shape, "txBody")))
+            self._out.heading(2 if self._out.headings else 1, words)
+        for shape in shapes:
+            if shape not in titles and _placeholder(shape) not in _LEFT_OUT:
+                self._shape(shape)
+        self._notes()
+
+    def _shapes(self, tree: _Element | None, depth: int) -> Iterator[_Element]:
+        if tree is None or depth > _MAX_DEPTH:
+            return
+        for shape in tree:
+            name = local(shape)
+            if name == "grpSp":
+                yield from self._shapes(shape, depth + 1)
+            elif name == "AlternateContent":
+                yield from self._shapes(child(shape, "Choice"), depth + 1)
+            elif name in ("sp", "graphicFrame", "pic", "cxnSp"):
+                yield shape
+
+    def _shape(self, shape: _Element) -> None:
+        name = local(shape)
+        if name == "graphicFrame":
+            self._frame(shape)
+        elif name == "pic":
+            words = attribute(child(shape, "nvPicPr", "cNvPr"), "descr")
+            if words and not words.lower().startswith(("picture", "image")):
+                self._out.paragraph(words)
+        else:
+            paragraphs = list(self._paragraphs(child(shape, "txBody")))
+            if len(paragraphs) == 1 and not paragraphs[0][0]:
+                self._out.paragraph(paragraphs[0][1], paragraphs[0][2])
+            else:
+                for depth, words, links in paragraphs:
+                    self._out.item(words, depth, links=links)
+
+    def _frame(self, frame: _Element) -> None:
+        for table in frame.iter("{*}tbl"):
+            rows: list[list[str]] = []
+            for row in children(table, "tr"):
+                rows.append(
+                    [" ".join(t for _, t, _ in self._paragraphs(child(cell, "txBody"))) for cell in children(row, "tc")]
+                )
+            self._out.table(rows)
+        for reference in frame.iter("{*}relIds"):  # a diagram (SmartArt): its texts lie in a part of their own
+            part = self._relations.get(_relation(reference, "dm"), ("", "", True))[1]
+            if part in self._package:
+                for point in self._package.tree(part).iter("{*}t"):
+                    if local(point) == "t" and len(point):
+                        for _, words, _ in self._paragraphs(point):
+                            self._out.item(words)
+        for reference in frame.iter("{*}chart"):
+            part = self._relations.get(_relation(reference, "id"), ("", "", True))[1]
+            if part in self._package:
+                tree = self._package.tree(part)
+                names = ["".join(title.itertext("{*}t")) for title in tree.iter("{*}title")]
+                names += [value.text or "" for value in tree.iter("{*}v") if not _is_number(value.text or "")]
+                self._out.paragraph("; ".join(dict.fromkeys(filter(None, names))))
+
+    def _notes(self) -> None:
+        part = next((target for kind, target, _ in self._relations.values() if kind == "notesSlide"), "")
+        if part not in self._package:
+            return
+        for shape in self._shapes(child(self._package.tree(part), "cSld", "spTree"), 0):
+            if _placeholder(shape) == "body":
+                for _, words, _ in self._paragraphs(child(shape, "txBody")):
+                    self._out.quote(words)
+
+    def _paragraphs(self, body: _Element | None) -> Iterator[tuple[int, str, list[Target]]]:
+        """Depth, words and links of each paragraph that isn't empty."""
+        for paragraph in () if body is None else children(body, "p"):
+            level = attribute(child(paragraph, "pPr"), "lvl")
+            pieces: list[str] = []
+            links: list[Target] = []
+            for run in paragraph.iter():
+                name = local(run)
+                if name == "t":
+                    pieces.append(run.text or "")
+                elif name == "br":
+                    pieces.append("\n")
+                elif name == "hlinkClick":
+                    target = self._relations.get(_relation(run, "id"), ("", "", False))
+                    words = "".join(run.getparent().getparent().itertext())
+                    if target[2]:
+                        links.append((words, target[1]))
+            if words := "".join(pieces).strip():
+                yield int(level) if level.isdecimal() and len(level) < 3 else 0, words, links
+
+
+def _relation(element: _Element, name: str) -> str:
+    """An attribute that refers to a part: `r:id`, not a plain `id`."""
+    found = (value for key, value in element.attrib.items() if str(key).endswith("}" + name))
+    return str(next(found, ""))
+
+
+def _placeholder(shape: _Element) -> str:
+    """What a placeholder is for: `title`, `body`, …; empty for a shape of its own."""
+    for properties in shape:
+        if local(properties).startswith("nv") and (place := child(properties, "nvPr", "ph")) is not None:
+            return attribute(place, "type") or "obj"
+    return ""
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).replace("-", "", 1).replace("E", "", 1).isdecimal()

@@ -1,0 +1,195 @@
+"""The layout of a page: words to lines, lines to columns, columns to reading order. Knows boxes, no PDF.
+
+A page is cut where white space runs through it, first between columns, then between what stands above each other
+(the XY-cut of Nagy and Seth, 1984). A gutter only counts between two stacks of full lines: the gaps of a table run
+from top to bottom too, but its cells are short, and rows are read across.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+_MAX_DEPTH = 40
+_MIN_COLUMN_LINES = 3
+#: Of a column's width, that its lines fill at least at the median; lines of prose do, cells of tables don't.
+_FILLED = 0.6
+_MIN_COLUMN_WORDS = 3  #: per line at the median
+_CELL_GAP = 1.6  #: of the type size: wider gaps part cells rather than words
+
+
+@dataclass(slots=True)
+class Word:
+    """A word and its box, in points from the page's top left; `size` is the height of its type."""
+
+    text: str
+    left: float
+    top: float
+    right: float
+    bottom: float
+    size: float
+    bold: bool = False
+    mono: bool = False
+
+
+@dataclass(slots=True)
+class Line:
+    """Words on one base line, from left to right, in one column."""
+
+    words: list[Word]
+
+    @property
+    def text(self) -> str:
+        return " ".join(word.text for word in self.words)
+
+    @property
+    def left(self) -> float:
+        return self.words[0].left
+
+    @property
+    def right(self) -> float:
+        return max(word.right for word in self.words)
+
+    @property
+    def top(self) -> float:
+        return min(word.top for word in self.words)
+
+    @property
+    def bottom(self) -> float:
+        return max(word.bottom for word in self.words)
+
+    @property
+    def size(self) -> float:
+        """The size of most of its characters."""
+        sizes: dict[float, int] = {}
+        for word in self.words:
+            sizes[word.size] = sizes.get(word.size, 0) + len(word.text)
+        return max(sizes, key=lambda size: sizes[size])
+
+    @property
+    def bold(self) -> bool:
+        return all(word.bold for word in self.words)
+
+    @property
+    def mono(self) -> bool:
+        return all(word.mono for word in self.words)
+
+    def cells(self) -> list[list[Word]]:
+        """The words parted where the gaps are wide."""
+        cells = [[self.words[0]]]
+        for before, word in zip(self.words, self.words[1:], strict=False):
+            if word.left - before.right > _CELL_GAP * max(before.size, word.size):
+                cells.append([])
+            cells[-1].append(word)
+        return cells
+
+
+def in_reading_order(words: Sequence[Word]) -> list[list[Line]]:
+    """The lines of a page by column, columns and lines in the order in which they are read."""
+    regions: list[list[Line]] = []
+    whole = _lines(words)
+    if sum(map(_has_gap, whole)) < _MIN_COLUMN_LINES:
+        return [whole] if whole else []
+    for region in _cut(list(words), 0):
+        lines = _lines(region)
+        if lines:
+            regions.append(lines)
+    return regions
+
+
+def _has_gap(line: Line) -> bool:
+    pairs = zip(line.words, line.words[1:], strict=False)
+    return any(word.left - before.right > 0.8 * before.size for before, word in pairs)
+
+
+def _cut(words: list[Word], depth: int) -> Iterator[list[Word]]:
+    if len(words) < 2 * _MIN_COLUMN_LINES or depth > _MAX_DEPTH:
+        yield words
+        return
+    if sides := _columns(words):
+        for side in sides:
+            yield from _cut(side, depth + 1)
+    elif parts := _rows(words):
+        for part in parts:
+            yield from _cut(part, depth + 1)
+    else:
+        yield words
+
+
+def _columns(words: list[Word]) -> list[list[Word]]:
+    """Left and right of the widest gutter that parts two stacks of full lines; empty where there is none."""
+    size = median(word.size for word in words)
+    gaps = _gaps([(word.left, word.right) for word in words], 0.6 * size)
+    for _, place in sorted(gaps, reverse=True)[:6]:
+        left = [word for word in words if word.right <= place]
+        right = [word for word in words if word.left >= place]
+        if _is_column(left) and _is_column(right):
+            return [left, right]
+    return []
+
+
+def _is_column(words: list[Word]) -> bool:
+    lines = _lines(words)
+    if len(lines) < _MIN_COLUMN_LINES:
+        return False
+    width = max(line.right for line in lines) - min(line.left for line in lines)
+    return (
+        median(line.right - line.left for line in lines) >= _FILLED * width
+        and median(_words_in(line) for line in lines) >= _MIN_COLUMN_WORDS
+    )
+
+
+def _words_in(line: Line) -> float:
+    """Words of a line; where none are parted by spaces (Chinese, Japanese), by their usual length."""
+    return max(len(line.words), sum(len(word.text) for word in line.words) / 8)
+
+
+def _rows(words: list[Word]) -> list[list[Word]]:
+    """Above and below the white space at which columns may begin or end; empty where cutting changes nothing."""
+    size = median(word.size for word in words)
+    gaps = [place for _, place in sorted(_gaps([(word.top, word.bottom) for word in words], 0.05 * size), reverse=True)]
+    for place in gaps[:60]:
+        above = [word for word in words if word.bottom <= place]
+        below = [word for word in words if word.top >= place]
+        if above and below and (_columns(above) or _columns(below)):
+            return [above, below]
+    # Something narrow above columns, and something below them: cut off the top to see the rest.
+    for place in sorted(gaps)[:40]:
+        below = [word for word in words if word.top >= place]
+        if len(below) > 2 * _MIN_COLUMN_LINES and any(
+            _columns([word for word in below if word.bottom <= end])
+            for end in sorted(gaps, reverse=True)[:8]
+            if end > place
+        ):
+            return [[word for word in words if word.bottom <= place], below]
+    return []
+
+
+def _gaps(spans: list[tuple[float, float]], least: float) -> list[tuple[float, float]]:
+    """(width, middle) of each stretch that no span covers."""
+    found: list[tuple[float, float]] = []
+    reached: float | None = None
+    for start, end in sorted(spans):
+        if reached is not None and start - reached >= least:
+            found.append((start - reached, (start + reached) / 2))
+        reached = end if reached is None else max(reached, end)
+    return found
+
+
+def _lines(words: Sequence[Word]) -> list[Line]:
+    """Words grouped by base line, from the top; raised and lowered marks go with their line."""
+    lines: list[Line] = []
+    for word in sorted(words, key=lambda word: (word.bottom, word.left)):
+        for line in reversed(lines[-3:]):
+            last = line.words[-1]
+            overlap = min(word.bottom, last.bottom) - max(word.top, last.top)
+            if overlap > 0.5 * min(word.bottom - word.top, last.bottom - last.top):
+                line.words.append(word)
+                break
+        else:
+            lines.append(Line([word]))
+    for line in lines:
+        line.words.sort(key=lambda word: word.left)
+    lines.sort(key=lambda line: (line.words[0].bottom, line.left))
+    return lines

@@ -1,0 +1,223 @@
+"""Office files besides Word: what their programs show is in the text, in order and with its structure.
+
+* Slides, sheets, OpenDocument texts, RTF and books give headings, lists, tables, notes and links.
+* Rows keep their header with them, however long a table is.
+* Damaged, locked and exploding files are refused with their name and a reason.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import pytest
+
+from librarian.reading.chunking import StructureChunker
+from librarian.vocabulary.errors import SourceError
+from librarian.vocabulary.types import Document
+
+from .conftest import Parse
+from .makers import epub, odt, pptx, shape, xlsx, zipped
+
+
+def heads(doc: Document) -> list[tuple[int, str]]:
+    return [(head.level, head.text) for head in doc.headings]
+
+
+# -- slides ------------------------------------------------------------------------------------------------------------
+
+TABLE = (
+    "<p:graphicFrame><p:nvGraphicFramePr><p:nvPr/></p:nvGraphicFramePr><a:graphic><a:graphicData><a:tbl>"
+    "<a:tr><a:tc><a:txBody><a:p><a:r><a:t>Key</a:t></a:r></a:p></a:txBody></a:tc>"
+    "<a:tc><a:txBody><a:p><a:r><a:t>Value</a:t></a:r></a:p></a:txBody></a:tc></a:tr>"
+    "<a:tr><a:tc><a:txBody><a:p><a:r><a:t>port</a:t></a:r></a:p></a:txBody></a:tc>"
+    "<a:tc><a:txBody><a:p><a:r><a:t>3001</a:t></a:r></a:p></a:txBody></a:tc></a:tr>"
+    "</a:tbl></a:graphicData></a:graphic></p:graphicFrame>"
+)
+LINK = (
+    '<p:sp><p:nvSpPr><p:nvPr/></p:nvSpPr><p:txBody><a:p><a:r><a:rPr><a:hlinkClick r:id="rIdL"/></a:rPr>'
+    "<a:t>read more</a:t></a:r></a:p></p:txBody></p:sp>"
+)
+
+
+def test_slides_are_pages_with_headings_lists_tables_and_notes(parse: Parse) -> None:
+    body = shape("First\nSecond", "body")
+    group = f"<p:grpSp>{shape('in a group')}</p:grpSp>"
+    data = pptx(
+        [shape("Quarterly review", "ctrTitle"), body + shape("Plans", "title") + TABLE + group + shape("7", "sldNum"),
+         LINK],
+        {2: "Say this aloud."},
+    )  # fmt: skip
+    doc = parse(data, "acme/auth/talk.pptx")
+    assert doc.text == (
+        "# Quarterly review\n\n## Plans\n\n- First\n- Second\n\n| Key | Value |\n| --- | --- |\n| port | 3001 |\n\n"
+        "in a group\n\n> Say this aloud.\n\nread more"
+    )
+    assert heads(doc) == [(1, "Quarterly review"), (2, "Plans")]
+    assert [doc.text[start:][:5] for start in doc.page_starts] == ["# Qua", "## Pl", "read "]
+    assert [(link.text, link.target) for link in doc.links] == [("read more", "https://example.org/more")]
+    chunks = StructureChunker(target_tokens=20, ceiling_tokens=40).chunk(doc)
+    assert [chunk.page for chunk in chunks][-1] == 3
+
+
+# -- sheets ------------------------------------------------------------------------------------------------------------
+
+FORMATS = (
+    '<numFmts><numFmt numFmtId="164" formatCode="0.00&quot;days&quot;"/><numFmt numFmtId="165" formatCode="dd.mm.yy"/>'
+    '</numFmts><cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="165"/><xf numFmtId="164"/>'
+    '<xf numFmtId="22"/><xf numFmtId="20"/></cellXfs>'
+)
+
+
+def test_cells_are_written_as_excel_shows_them(parse: Parse) -> None:
+    rows = (
+        '<row><c r="A1" t="s"><v>0</v></c><c r="C1" t="inlineStr"><is><t>Third</t></is></c></row>'
+        '<row><c t="b"><v>1</v></c><c s="1"><v>45000</v></c><c s="2"><v>45000.5</v></c></row>'
+        '<row><c s="3"><v>0.30000000000000004</v></c><c s="4"><v>45000.25</v></c><c s="5"><v>0.75</v></c></row>'
+        '<row><c t="e"><v>#N/A</v></c><c t="str"><f>A1</f><v>a|b</v></c><c t="s"><v>99</v></c></row>'
+    )
+    doc = parse(xlsx({"Main": rows, "Empty": ""}, ["First"], formats=FORMATS), "acme/auth/book.xlsx")
+    assert doc.text == (
+        "# Main\n\n| First |  | Third |\n| --- | --- | --- |\n| TRUE | 2023-03-15 | 2023-03-15 12:00 |\n"
+        "| 0.3 | 2023-03-15 06:00 | 18:00 |\n| #N/A | a\\|b |  |\n\n# Empty"
+    )
+
+
+def test_a_long_table_repeats_its_header_in_every_passage(parse: Parse) -> None:
+    rows = "".join(
+        "<row>" + "".join(f'<c t="inlineStr"><is><t>{word}</t></is></c>' for word in words) + "</row>"
+        for words in [("Host", "Owner"), *((f"server{n}.example.org", f"Team number {n}") for n in range(300))]
+    )
+    doc = parse(xlsx({"Machines": rows}), "acme/auth/machines.xlsx")
+    chunks = StructureChunker().chunk(doc)
+    assert len(chunks) > 5
+    for chunk in chunks:
+        assert "| Host | Owner |" in chunk.text
+        assert chunk.heading_path == ("Machines",)
+    assert all(f"server{n}.example.org" in doc.text for n in range(300))
+
+
+def test_comma_separated_values_find_their_delimiter_header_and_titles(parse: Parse) -> None:
+    doc = parse('Name;Größe;Ort\nAnna;1,80;Köln\n"x;y";2,00;"Bonn\nam Rhein"\n'.encode("utf-16"), "acme/auth/t.csv")
+    assert doc.text == (
+        "| Name | Größe | Ort |\n| --- | --- | --- |\n| Anna | 1,80 | Köln |\n| x;y | 2,00 | Bonn am Rhein |"
+    )
+    assert parse("1,2\n3,4\n", "acme/auth/t.csv").text.startswith("| column 1 | column 2 |")
+    titled = parse("Prices of 2024\n\n,Item,Price\n,Bolt,0.10\n", "acme/auth/t.csv").text
+    assert titled == "Prices of 2024\n\n| Item | Price |\n| --- | --- |\n| Bolt | 0.10 |"
+    assert parse("a\tb\nc\td,e\n", "acme/auth/t.tsv").text == "| a | b |\n| --- | --- |\n| c | d,e |"
+    assert parse("only\none\ncolumn\n", "acme/auth/t.csv").text == "only\n\none\n\ncolumn"
+    assert parse("", "acme/auth/t.csv").text == ""
+
+
+def test_rows_of_a_wide_table_name_their_columns(parse: Parse) -> None:
+    header = ",".join(f"a rather long name of column {n}" for n in range(20))
+    doc = parse(f"{header}\n{','.join(str(n) for n in range(20))}\n", "acme/auth/wide.csv")
+    assert doc.text.startswith("- a rather long name of column 0: 0; a rather long name of column 1: 1; ")
+
+
+# -- OpenDocument, RTF, books -----------------------------------------------------------------------------------------
+
+ODT = """<text:sequence-decls/><text:tracked-changes><text:p>deleted words</text:p></text:tracked-changes>
+<text:p text:style-name="Title">The manual</text:p><text:h text:outline-level="2">Install</text:h>
+<text:p>Run<text:s text:c="2"/>it<text:note><text:note-citation>1</text:note-citation><text:note-body>
+<text:p>As root.</text:p></text:note-body></text:note>, see <text:a xlink:href="https://example.org">the site</text:a>
+<office:annotation><dc:creator>Eve</dc:creator><text:p>Is it?</text:p></office:annotation>.</text:p>
+<text:list text:style-name="L1"><text:list-item><text:p>one</text:p><text:list><text:list-item><text:p>deep</text:p>
+</text:list-item></text:list></text:list-item><text:list-item><text:p>two</text:p></text:list-item></text:list>
+<table:table><table:table-header-rows><table:table-row><table:table-cell><text:p>Key</text:p></table:table-cell>
+<table:table-cell><text:p>Value</text:p></table:table-cell></table:table-row></table:table-header-rows><table:table-row>
+<table:table-cell table:number-columns-repeated="2"><text:p>same</text:p></table:table-cell>
+</table:table-row></table:table>
+<text:p text:style-name="Preformatted_20_Text">def f():</text:p>
+<text:p text:style-name="Preformatted_20_Text"><text:s text:c="4"/>return 1</text:p>
+<text:p><draw:frame><draw:text-box><text:p>In a box.</text:p></draw:text-box></draw:frame></text:p>"""
+
+
+def test_an_open_document_keeps_its_structure(parse: Parse) -> None:
+    styles = '<text:list-style style:name="L1"><text:list-level-style-number/></text:list-style>'
+    doc = parse(odt(ODT, styles), "acme/auth/manual.odt")
+    assert doc.text == (
+        "# The manual\n\n## Install\n\nRun it[1], see the site\n.\n\n1. one\n  1. deep\n2. two\n\n"
+        "| Key | Value |\n| --- | --- |\n| same | same |\n\n```\ndef f():\n    return 1\n```\n\nIn a box.\n\n"
+        "[1] As root.\n\nComment by Eve: Is it?"
+    )
+    assert [(link.text, link.target) for link in doc.links] == [("the site", "https://example.org")]
+
+
+RTF = rb"""{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fnil\fcharset0 Arial;}{\f1\fcharset204 Times;}}
+{\colortbl;\red0\green0\blue0;}{\stylesheet{\s0 Normal;}{\s1\outlinelevel0 heading 1;}{\s2 heading 2;}}
+{\info{\title The T}{\author X}}{\header hdr\par}\pard\s1 The \b big\b0  heading\par\pard\plain Some \'e4 and
+ \u8364 ? and {\f1 \'cf\'f0\'e8} end.{\footnote\pard note text\par}\par\pard\s2 Second\par\pard\ls1{\listtext
+\'b7\tab}one\par {\listtext\'b7\tab}two\par\pard\plain\trowd\pard\intbl A\cell B\cell\row
+\trowd\pard\intbl 1\cell 2\cell\row
+\pard After {\field{\*\fldinst HYPERLINK "http://x"}{\fldrslt linked}} {\*\unknown hidden}{\v hid}\u-10179?\u-8704?.\par
+{\pict\bin4 }}}}}{\deleted gone}The end\line of it\par}"""
+
+
+def test_rich_text_keeps_its_structure(parse: Parse) -> None:
+    doc = parse(RTF, "acme/auth/letter.rtf")
+    assert doc.text == (
+        "# The big heading\n\nSome ä and € and При end.[1]\n\n## Second\n\n- one\n- two\n\n"
+        "| A | B |\n| --- | --- |\n| 1 | 2 |\n\nAfter linked 😀.\n\nThe end\nof it\n\n[1] note text"
+    )
+    assert doc.title == "The big heading"
+
+
+def test_a_book_is_read_in_the_order_of_its_spine(parse: Parse) -> None:
+    data = epub(
+        {
+            "z.xhtml": "<h1>The fox</h1><p>Some <i>grapes</i>.</p>",
+            "a%20b.xhtml": "",
+            "b.xhtml": "<h2>The crow</h2><p>Cheese</p>",
+        }
+    )
+    doc = parse(data, "acme/auth/fables.epub")
+    assert doc.text == "# The fox\n\nSome grapes.\n\n## The crow\n\nCheese"
+    assert (doc.title, doc.tags) == ("The fox", ("fables",))
+    assert doc.notes == ("the chapter a b.xhtml is missing",)
+
+
+# -- damage ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("extension", [".docx", ".pptx", ".xlsx", ".odt", ".epub", ".rtf", ".pdf", ".ipynb"])
+@pytest.mark.parametrize("data", [b"", b"PK\x03\x04 no", b"just text", b"{\\rtf"[:3], b"%PDF-1.4 nothing", b"\0" * 99])
+def test_a_damaged_file_is_refused_with_its_name(parse: Parse, extension: str, data: bytes) -> None:
+    with pytest.raises(SourceError) as caught:
+        parse(data, f"acme/auth/broken{extension}")
+    assert caught.value.reason == "corrupt"
+    assert f"broken{extension}" in str(caught.value)
+
+
+@pytest.mark.parametrize("extension", [".docx", ".pptx", ".xlsx", ".odt", ".epub"])
+def test_a_bomb_or_an_old_format_is_refused(parse: Parse, extension: str) -> None:
+    main = {".docx": "word/document.xml", ".pptx": "ppt/presentation.xml", ".xlsx": "xl/workbook.xml"}
+    bomb = zipped(
+        {main.get(extension, "content.xml" if extension == ".odt" else "META-INF/container.xml"): b" " * 30_000_000}
+    )
+    with pytest.raises(SourceError) as caught:
+        parse(bomb, f"acme/auth/bomb{extension}")
+    assert caught.value.reason == "too_large"
+    with pytest.raises(SourceError) as caught:
+        parse(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), f"acme/auth/old{extension}")
+    assert caught.value.reason == "encrypted"
+
+
+def test_entities_are_not_expanded(parse: Parse) -> None:
+    bomb = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 10))
+    content = odt("<text:p>before &e9;&x; after</text:p>")
+    declared = f'<!DOCTYPE x [<!ENTITY x SYSTEM "file:///etc/hostname"><!ENTITY e0 "lol">{bomb}]>'
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        xml = archive.read("content.xml").decode()
+    try:
+        text = parse(zipped({"content.xml": declared + xml}), "acme/auth/x.odt").text
+    except SourceError as error:
+        text = str(error)
+    assert "lollol" not in text
+
+
+def test_groups_nested_without_end_are_refused_or_read(parse: Parse) -> None:
+    with pytest.raises(SourceError):
+        parse(b"{\\rtf1 " + b"{" * 100_000, "acme/auth/deep.rtf")
+    assert parse(b"{\\rtf1 words}}}}} more", "acme/auth/odd.rtf").text == "words more"
