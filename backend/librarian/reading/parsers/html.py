@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import html
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,7 +13,6 @@ from librarian.vocabulary.types import Document, SourceFile
 
 from ..encoding import Decoded, decode
 from ..html_page import HtmlPage, main_of
-from ..html_text import html_to_text
 from ..manuscript import Manuscript
 from ..metadata import parse_date
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _DECLARED = re.compile(
     rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]+)|^\s*<\?xml[^>]{0,100}encoding=[\"']([\w.:-]+)", re.I
 )
+_TAGS = re.compile(r"<[^<>]*>")
 _DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 _HEAD_BYTES = 4096
 
@@ -42,8 +43,8 @@ class HtmlParser:
                     break
         title = "" if root is None else _title(root)
         if manuscript.is_empty:  # nested deeper than a tree may be
-            for words in html_to_text(decoded.text).split("\n\n"):
-                manuscript.paragraph(words)
+            for words in _TAGS.split(decoded.text):
+                manuscript.paragraph(html.unescape(words))
         if manuscript.is_empty and not title and decoded.text.strip():
             raise SourceError(
                 f"'{source.file_path}' holds no text that a reader would see.",
