@@ -1,13 +1,17 @@
-"""Mails by filter alone: an empty question means newest first."""
+"""Looking around without a question: mails by filter alone, and what there is to filter by."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
+from ..vocabulary import wire
+from ..vocabulary.errors import CallerError
 from ..vocabulary.protocols import Catalog
 from ..vocabulary.types import Candidate, Contribution, Hit, LegReport, Query, SearchOutcome, Snippet
 
 SNIPPET = 400  #: characters of a mail's beginning that are shown
+TAGS = 200  #: most tags that are offered
 
 
 def newest_first(catalog: Catalog, query: Query) -> SearchOutcome:
@@ -61,3 +65,30 @@ def newest_first(catalog: Catalog, query: Query) -> SearchOutcome:
         if kept
         else ({"kind": "filter", "value": "", "text": "No mail passes these filters; drop one of them."},),
     )
+
+
+def facets(catalog: Catalog, type_: str) -> wire.FacetsAnswer:
+    """What the filters of a search among `documents` or `emails` may choose from."""
+    if type_ not in ("documents", "emails"):
+        raise CallerError(f"type {type_!r} is unknown.", hint="Use documents or emails.")
+    columns = catalog.columns()
+    found = columns.tally("document" if type_ == "documents" else "email")
+    return wire.FacetsAnswer(
+        type="documents" if type_ == "documents" else "emails",
+        total=found.documents,
+        products=[
+            wire.ProductFacet(name=name, count=sum(inside.values()), components=_items(inside))
+            for name, inside in found.products.items()
+        ],
+        file_types=_items(found.file_types),
+        doc_types=_items(found.doc_types),
+        languages=_items(found.languages),
+        tags=_items(found.tags)[:TAGS],
+        oldest=found.oldest,
+        newest=found.newest,
+        generation=columns.generation,
+    )
+
+
+def _items(counts: Mapping[str, int]) -> list[wire.FacetItem]:
+    return [wire.FacetItem(name=name, count=count) for name, count in counts.items()]

@@ -16,7 +16,7 @@ from ..vocabulary.protocols import Budget
 from ..vocabulary.types import Filters, IndexReport, SearchOutcome
 from . import addresses, answers, questions
 from . import arguments as check
-from .browsing import newest_first
+from .browsing import facets, newest_first
 from .hosting import Hosting
 from .parts import Parts
 from .reading import read
@@ -253,6 +253,10 @@ class Librarian(Hosting):
             for component, count in sorted(products[name].items())
         ]
         return wire.ComponentsAnswer(product=name, components=components, total=len(components))
+
+    def list_facets(self, type: str = "documents", *, budget: Budget | None = None) -> wire.FacetsAnswer:
+        """What the filters of a search may choose from, with numbers of documents."""
+        return facets(self._parts.catalog, type)
 
     # -- the library itself --------------------------------------------------------------------------------------
 

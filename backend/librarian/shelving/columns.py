@@ -19,9 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from librarian.vocabulary.errors import CallerError
-from librarian.vocabulary.types import Filters, Ids, Selection
+from librarian.vocabulary.types import Filters, Ids, Kind, Selection, Tally
 
 from .dates import FIRST, LAST, NO_DATE, micros
+from .tally import tally
 
 Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int32]
@@ -107,6 +108,12 @@ class LoadedColumns:
         names = self._vocabularies["language"].names()
         counts = Counter({names[code]: int(n) for code, n in enumerate(np.bincount(codes[codes >= 0])) if n})
         return tuple(name for name, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if name)
+
+    def tally(self, kind: Kind) -> Tally:
+        """What filters on documents of this kind may choose from."""
+        chosen = np.isin(self._codes["kind"], self._vocabularies["kind"].codes([kind]))
+        names = {name: vocabulary.names() for name, vocabulary in self._vocabularies.items()}
+        return tally(chosen, self._codes, names, self._tagged, self._modified)
 
     def only(self, chunk_ids: Ids) -> Selection:
         """Just these chunks: a mask of full length with no filters; unknown ids are left out."""

@@ -17,6 +17,7 @@ from .wire import (
     ComponentsAnswer,
     DocumentAnswer,
     EmailSearchAnswer,
+    FacetsAnswer,
     HealthAnswer,
     ProductsAnswer,
     SearchAnswer,
@@ -94,6 +95,9 @@ class Desk(Protocol):
     def list_products(self, *, budget: Budget | None = None) -> ProductsAnswer: ...
 
     def list_components(self, product: str, *, budget: Budget | None = None) -> ComponentsAnswer: ...
+
+    def list_facets(self, type: str = "documents", *, budget: Budget | None = None) -> FacetsAnswer:
+        """What the filters of a search may choose from."""
 
     def status(self, *, budget: Budget | None = None) -> StatusAnswer: ...
 

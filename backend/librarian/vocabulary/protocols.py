@@ -18,6 +18,7 @@ from .types import (
     Failure,
     Filters,
     Ids,
+    Kind,
     LexicalEntry,
     ModelSpec,
     Ranking,
@@ -27,6 +28,7 @@ from .types import (
     Stored,
     StoredChunk,
     StoredDocument,
+    Tally,
     Vector,
     Vectors,
     Window,
@@ -214,6 +216,9 @@ class Columns(Protocol):
 
     def languages(self) -> tuple[str, ...]:
         """Languages that documents are written in, most frequent first."""
+
+    def tally(self, kind: Kind) -> Tally:
+        """What filters on documents of this kind may choose from."""
 
 
 class Catalog(Protocol):

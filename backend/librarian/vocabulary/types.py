@@ -499,3 +499,17 @@ class Count:
     embedded_chunks: int = 0
     products: int = 0
     by_product: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Values that filters may take, each with its number of documents; most frequent first, products by name."""
+
+    documents: int = 0
+    products: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  #: product → component → documents
+    file_types: Mapping[str, int] = field(default_factory=dict)
+    doc_types: Mapping[str, int] = field(default_factory=dict)
+    languages: Mapping[str, int] = field(default_factory=dict)
+    tags: Mapping[str, int] = field(default_factory=dict)
+    oldest: str | None = None  #: ISO 8601, UTC; None where no document has a date
+    newest: str | None = None

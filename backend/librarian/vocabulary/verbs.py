@@ -19,6 +19,7 @@ from .wire import (
     ComponentsAnswer,
     DocumentAnswer,
     EmailSearchAnswer,
+    FacetsAnswer,
     ProductsAnswer,
     SearchAnswer,
     StatusAnswer,
@@ -164,6 +165,16 @@ CLEAR_CACHE = Verb(
     (),
     ClearedAnswer,
 )
+
+FACETS = Verb(
+    "list_facets",
+    "list_facets",
+    "List filter values",
+    "What a search may be filtered by: products with components, file types, kinds, languages, tags and dates.",
+    (Argument("type", description="Of what", limits={"enum": ["documents", "emails"], "default": "documents"}),),
+    FacetsAnswer,
+)
+"""For people who choose from lists; models ask list_products."""
 
 VERBS: tuple[Verb, ...] = (
     SEARCH,

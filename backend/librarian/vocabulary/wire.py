@@ -235,6 +235,30 @@ class ComponentsAnswer(Wire):
     total: int
 
 
+class FacetItem(Wire):
+    name: str
+    count: int
+
+
+class ProductFacet(FacetItem):
+    components: list[FacetItem] = []
+
+
+class FacetsAnswer(Wire):
+    """What the filters of a search may choose from, with numbers of documents; most frequent first."""
+
+    type: Literal["documents", "emails"]
+    total: int
+    products: list[ProductFacet] = []
+    file_types: list[FacetItem] = []
+    doc_types: list[FacetItem] = []
+    languages: list[FacetItem] = []
+    tags: list[FacetItem] = []
+    oldest: str | None = None
+    newest: str | None = None
+    generation: int = 0
+
+
 class EmbeddingsStatus(Wire):
     enabled: bool
     model: str = ""

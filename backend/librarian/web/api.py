@@ -40,6 +40,7 @@ PATHS: tuple[Path, ...] = (
     Path("/api/thread", verbs.THREAD, ("GET", "POST")),
     Path("/api/products", verbs.PRODUCTS),
     Path("/api/components", verbs.COMPONENTS),
+    Path("/api/facets", verbs.FACETS),
     Path("/api/analyze", verbs.ANALYZE, ("GET", "POST")),
     Path("/api/cache", verbs.CLEAR_CACHE, ("DELETE",)),
     Path("/api/status", verbs.STATUS),

@@ -191,6 +191,14 @@ class FakeDesk:
             product=product, components=[wire.ComponentItem(name="core", document_count=2)], total=1
         )
 
+    def list_facets(self, type: str = "documents", *, budget: Budget | None = None) -> wire.FacetsAnswer:
+        self._note("list_facets", {"type": type})
+        if type not in ("documents", "emails"):
+            raise CallerError(f"type {type!r} is unknown.", hint="Use documents or emails.")
+        core = wire.FacetItem(name="core", count=2)
+        ray = wire.ProductFacet(name="ray", count=2, components=[core])
+        return wire.FacetsAnswer(type="documents", total=2, products=[ray], tags=[core], generation=7)
+
     def status(self, *, budget: Budget | None = None) -> wire.StatusAnswer:
         return wire.StatusAnswer(
             status="ready",

@@ -1,0 +1,63 @@
+// The server: calls as JSON, its token asked for once, its errors as sentences.
+import { at } from "./dom.js";
+
+let token = "";
+try { token = sessionStorage.getItem("librarian.token") || ""; } catch { /* storage is off: asked again next time */ }
+
+/** The server answered, and said no. */
+export class Refused extends Error {
+  constructor(status, { code = "", message = "", hint = "" } = {}) {
+    super(`${message} ${hint}`.trim() || `The server answered ${status}.`);
+    this.status = status;
+    this.code = code;
+    this.hint = hint;
+  }
+}
+
+/** No answer at all. */
+export class Unreachable extends Error {
+  constructor() { super("The server can’t be reached. Trying again …"); }
+}
+
+let asking = null;
+
+function askForToken() {
+  asking ??= new Promise((resolve) => {
+    const dialog = at("token-dialog");
+    dialog.addEventListener("close", () => {
+      token = at("token").value.trim();
+      try { sessionStorage.setItem("librarian.token", token); } catch { /* kept for this page alone */ }
+      asking = null;
+      resolve();
+    }, { once: true });
+    dialog.showModal();
+  });
+  return asking;
+}
+
+/** POSTs `body` where there is one, else GETs. Raises `Refused`, `Unreachable`, or an AbortError. */
+export async function call(path, body, signal) {
+  const headers = token ? { authorization: `Bearer ${token}` } : {};
+  let response;
+  try {
+    response = await fetch(path, body
+      ? { method: "POST", headers: { ...headers, "content-type": "application/json" }, body: JSON.stringify(body), signal }
+      : { headers, signal });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Unreachable();
+  }
+  if (response.status === 401) {
+    await askForToken();
+    return call(path, body, signal);
+  }
+  let answer;
+  try {
+    answer = await response.json();
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw response.ok ? new Unreachable() : new Refused(response.status);
+  }
+  if (!response.ok) throw new Refused(response.status, answer.error);
+  return answer;
+}

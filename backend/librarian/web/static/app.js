@@ -1,0 +1,283 @@
+// The page: one state, kept in the address; everything else follows from it.
+import { Refused, Unreachable } from "./api.js";
+import { blank, closed, filtersIn, fromAddress, opened, requestOf, toAddress } from "./address.js";
+import { at, el, plural } from "./dom.js";
+import { showEmpty } from "./empty.js";
+import { Filters } from "./filters.js";
+import { showHelp, showHome, showSaved } from "./home.js";
+import { listen } from "./keyboard.js";
+import { markedWords } from "./marks.js";
+import { rememberQuestion } from "./memory.js";
+import { Reader } from "./reader.js";
+import { Results } from "./results.js";
+import { Search } from "./search.js";
+import { State } from "./state.js";
+
+const DWELL = 4000; // milliseconds after which a question counts as asked
+
+let state = fromAddress();
+let asked = ""; // the question whose answer is shown, as JSON
+let answer = null;
+let failed = false;
+let words = [];
+let dwelling = 0;
+
+const results = new Results(at("results"), open);
+const filters = new Filters((changes) => change(changes, { push: true }));
+const reader = new Reader({
+  onClose: close,
+  onFollow: (path) => { words = []; move({ ...state, doc: path, lines: "", thread: "" }, { push: true }); show(); },
+});
+const search = new Search({
+  onAnswer,
+  onError,
+  onBusy: (busy) => at("search").classList.toggle("busy", busy),
+});
+const library = new State({
+  onChange: (now, before) => {
+    search.wait = now.llm.enabled ? 700 : 150; // a language model is asked once the typing rests, not at every key
+    if (before && before.generation !== now.generation) {
+      filters.facets = {};
+      filters.show(state);
+      if (!requestOf(state)) home();
+      else if (answer && !answer.results.length) ask({ again: true });
+    } else if (!before || before.documents !== now.documents) {
+      if (!requestOf(state)) home();
+    }
+  },
+  onLost: (error) => complain(error.message),
+  onBack: () => {
+    at("message").hidden = true;
+    filters.facets = {};
+    filters.show(state);
+    if (failed) ask({ again: true });
+  },
+});
+
+// -- state ---------------------------------------------------------------------------------------------------------
+
+/** Writes the state to the address; a new entry of the browser's history with `push`. */
+function move(next, { push = false } = {}) {
+  state = next;
+  const address = toAddress(state);
+  if (address === location.pathname + location.search) return;
+  if (push) history.pushState(null, "", address);
+  else history.replaceState(null, "", address);
+}
+
+/** The reader changed something about the search. */
+function change(changes, { push = false, soon = false } = {}) {
+  move({ ...closed(state), ...changes }, { push });
+  reader.close();
+  controls();
+  filters.show(state);
+  if (soon) later();
+  else ask();
+}
+
+function controls() {
+  if (at("query").value !== state.q) at("query").value = state.q;
+  at(`type-${state.type}`).checked = true;
+  at("mode").value = state.mode;
+  document.title = state.q ? `${state.q} – Librarian` : "Librarian";
+}
+
+/** Everything from the state: at the start, and when the reader goes back or forth. */
+function show() {
+  controls();
+  filters.show(state);
+  ask();
+  if (state.doc) reader.show(state, words.length ? words : state.q.toLowerCase().split(/[^\p{L}\p{N}_.-]+/u).filter((one) => one.length > 2));
+  else reader.close();
+  results.point(state);
+}
+
+// -- asking --------------------------------------------------------------------------------------------------------
+
+function later() {
+  const body = requestOf(state);
+  if (!body) return ask();
+  asked = JSON.stringify(body);
+  search.soon(body);
+}
+
+function ask({ again = false } = {}) {
+  const body = requestOf(state);
+  if (!body) {
+    search.drop();
+    asked = "";
+    answer = null;
+    clear();
+    home();
+    return;
+  }
+  const key = JSON.stringify(body);
+  if (key === asked && !again) return;
+  asked = key;
+  search.now(body);
+}
+
+function clear() {
+  results.clear();
+  at("summary").textContent = "";
+  at("notices").replaceChildren();
+  at("empty").hidden = at("more").hidden = true;
+}
+
+function home() {
+  const type = state.type;
+  showHome(filters.facets[type], library.now, (changes) => { change(changes, { push: true }); at("query").focus(); });
+  if (!filters.facets[type]) filters.load(type).then(() => { if (!requestOf(state)) home(); }).catch(() => {}); // the header says so
+}
+
+function onAnswer(found, offset) {
+  failed = false;
+  at("message").hidden = true;
+  at("home").hidden = true;
+  if (!offset) clear();
+  answer = found;
+  results.add(found.results, closed(state));
+  results.point(state);
+  at("more").hidden = found.next_offset === null;
+  summarise(found);
+  if (!results.count) showEmpty(found, state, library.now, (changes) => change(changes, { push: true }), read);
+  clearTimeout(dwelling);
+  dwelling = setTimeout(remember, DWELL);
+}
+
+function summarise(found) {
+  const facts = results.count ? [`${results.count} of ${plural(found.total, "passage")}`] : ["Nothing found"];
+  facts.push(found.requested_mode === found.mode ? found.mode : `${found.requested_mode} → ${found.mode}`);
+  facts.push(`${Math.max(1, Math.round(found.took_ms))} ms${found.cache ? ", cached" : ""}`);
+  at("summary").textContent = facts.join(" · ");
+  const notices = found.degraded.map((one) => ["warn", `Not everything works: ${one}`]);
+  if (found.coverage.embedded_chunks < found.coverage.chunks && found.legs.semantic.status === "ok") {
+    notices.push(["", `Meanings are known for ${found.coverage.embedded_chunks.toLocaleString()} of ${plural(found.coverage.chunks, "passage")} so far; words are searched in all.`]);
+  }
+  if (results.count && found.answerable === "unlikely") notices.push(["", "Probably no passage answers this. These come nearest."]);
+  const rewritten = found.rewritten;
+  if (rewritten?.search_terms) notices.push(["", `Also searched for: ${rewritten.search_terms} (${rewritten.source})`]);
+  const boxes = notices.map(([kind, text]) => el("p", { class: `notice ${kind}` }, text));
+  if (rewritten?.hypothetical_answer && rewritten.source !== "template") {
+    boxes.push(el("details", { class: "notice" }, el("summary", {}, `Searched with an imagined answer too (${rewritten.source})`), el("p", {}, rewritten.hypothetical_answer)));
+  }
+  at("notices").replaceChildren(...boxes);
+}
+
+function onError(error) {
+  failed = true;
+  asked = "";
+  complain(error.message);
+  if (error instanceof Unreachable) library.look();
+  else if (error instanceof Refused && error.status === 404) clear();
+}
+
+function complain(text) {
+  at("message").textContent = text;
+  at("message").hidden = false;
+}
+
+function remember() {
+  clearTimeout(dwelling);
+  if (answer?.results.length && state.q.trim() === answer.query) {
+    rememberQuestion(state.q.trim(), toAddress(closed(state)));
+  }
+}
+
+// -- reading -------------------------------------------------------------------------------------------------------
+
+function open(result) {
+  remember();
+  words = markedWords(result.snippet, result.highlights);
+  move(opened(state, result), { push: true });
+  reader.show(state, words);
+  results.point(state);
+}
+
+function read(path) {
+  words = [];
+  move({ ...closed(state), doc: path }, { push: true });
+  reader.show(state, words);
+}
+
+function close() {
+  if (!reader.isOpen) return false;
+  const link = document.querySelector("#results a[aria-current]");
+  reader.close();
+  move(closed(state), { push: true });
+  results.point(state);
+  (link ?? at("query")).focus();
+  return true;
+}
+
+// -- listening -----------------------------------------------------------------------------------------------------
+
+at("query").addEventListener("input", (event) => change({ q: event.target.value }, { soon: true }));
+at("search").addEventListener("submit", (event) => event.preventDefault());
+at("search").addEventListener("change", (event) => {
+  if (event.target.name === "type") change({ type: event.target.value }, { push: true });
+  if (event.target.name === "mode") change({ mode: event.target.value }, { push: true });
+});
+at("more").addEventListener("click", async () => {
+  const first = results.count;
+  at("more").disabled = true;
+  await search.now(requestOf(state), answer.next_offset);
+  at("more").disabled = false;
+  document.querySelectorAll("#results a.open")[first]?.focus();
+});
+at("filters-button").addEventListener("click", (event) => {
+  const isOpen = event.currentTarget.getAttribute("aria-expanded") !== "true";
+  event.currentTarget.setAttribute("aria-expanded", String(isOpen));
+  at("filters").classList.toggle("open", isOpen);
+});
+at("home-link").addEventListener("click", (event) => {
+  event.preventDefault();
+  move(blank(), { push: true });
+  show();
+  at("query").focus();
+});
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.("a.inside");
+  if (!link || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  link.closest("dialog")?.close();
+  words = [];
+  history.pushState(null, "", link.getAttribute("href"));
+  state = fromAddress();
+  show();
+});
+at("state").addEventListener("click", () => library.showDialog());
+at("help-button").addEventListener("click", showHelp);
+at("modes-button").addEventListener("click", showHelp);
+at("saved-button").addEventListener("click", showSaved);
+window.addEventListener("popstate", () => { state = fromAddress(); words = []; show(); });
+listen({
+  submit: () => {
+    const first = document.querySelector("#results a.open");
+    const current = JSON.stringify(requestOf(state)) === asked && answer && state.q.trim() === answer.query;
+    history.pushState(null, "", toAddress(state));
+    if (current && first && !at("search").classList.contains("busy")) first.click();
+    else if (requestOf(state)) ask({ again: true });
+  },
+  close,
+  help: showHelp,
+});
+
+// -- theme ---------------------------------------------------------------------------------------------------------
+
+const THEMES = { "": "light", light: "dark", dark: "" };
+function nameTheme() {
+  at("theme-name").textContent = `Theme: ${document.documentElement.dataset.theme || "automatic"}`;
+}
+at("theme").addEventListener("click", () => {
+  const next = THEMES[document.documentElement.dataset.theme ?? ""];
+  if (next) document.documentElement.dataset.theme = next;
+  else delete document.documentElement.dataset.theme;
+  try { localStorage.setItem("librarian.theme", next); } catch { /* storage is off: the choice lasts for this page */ }
+  nameTheme();
+});
+
+nameTheme();
+show();
+library.look();
+if (!filtersIn(state).length && !state.doc) at("query").focus();

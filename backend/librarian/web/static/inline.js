@@ -1,0 +1,117 @@
+// Markdown inside a paragraph, as nodes. Raw HTML loses its tags but for a few harmless ones; nothing is fetched.
+import { el } from "./dom.js";
+
+const KEPT = { br: "br", kbd: "kbd", sub: "sub", sup: "sup", b: "strong", strong: "strong", i: "em", em: "em", code: "code", mark: "mark" };
+const SILENT = /^(script|style|template|iframe|object|svg|math|textarea|title|noscript)$/i;
+const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", ndash: "–", mdash: "—", hellip: "…", copy: "©", rarr: "→", larr: "←", times: "×" };
+const LONGEST = 20_000; // characters of a paragraph that are still looked at for markup
+const DEEPEST = 8;
+
+/** Where a link leads: {href} outside, {path, anchor} inside the library, or null where it may not lead anywhere. */
+export function linkTarget(url, folder) {
+  const plain = url.replace(/[\u0000-\u0020]+/g, "");
+  if (/^(https?:)?\/\//i.test(plain)) {
+    try {
+      const found = new URL(plain, "https://x.invalid");
+      return found.protocol === "http:" || found.protocol === "https:" ? { href: found.href } : null;
+    } catch { return null; }
+  }
+  if (/^mailto:[^?]+@/i.test(plain)) return { href: plain };
+  if (/^[a-z][a-z0-9+.-]*:/i.test(plain)) return null;
+  const [path, anchor = ""] = plain.split("#");
+  let named;
+  try { named = decodeURIComponent(path.split("?")[0]); } catch { return null; }
+  if (!named) return { path: "", anchor };
+  const parts = named.startsWith("/") ? [] : folder.split("/").filter(Boolean);
+  for (const part of named.split("/")) {
+    if (part === "..") { if (!parts.length) return null; parts.pop(); }
+    else if (part && part !== ".") parts.push(part);
+  }
+  return { path: parts.join("/"), anchor };
+}
+
+const entity = (whole, name) => {
+  if (name[0] !== "#") return ENTITIES[name] ?? whole;
+  const code = name[1] === "x" || name[1] === "X" ? parseInt(name.slice(2), 16) : parseInt(name.slice(1), 10);
+  return code > 31 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff) ? String.fromCodePoint(code) : "";
+};
+const decoded = (text) => text.replace(/&(#x?[0-9a-f]{1,6}|[a-z]{2,8});/gi, entity);
+
+function link(content, url, context) {
+  const target = linkTarget(url, context.folder);
+  if (!target) return el("span", { class: "dead", title: "This link is not followed." }, content);
+  if (target.href) return el("a", { href: target.href, rel: "noopener noreferrer nofollow", target: "_blank" }, content);
+  return el("a", { href: "#", class: "inner", onclick: (event) => { event.preventDefault(); context.follow(target); } }, content);
+}
+
+const RULES = [
+  [/^\\([\\`*_{}[\]()#+\-.!~|<>&"'])/, (m) => m[1]],
+  [/^(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)/, (m) => el("code", {}, m[2].replace(/\n/g, " ").replace(/^ (.+) $/, "$1"))],
+  [/^!\[([^\]]*)\](?:\((?:[^()\s]|\([^()\s]*\))*(?:\s+"[^"]*")?\)|\[[^\]]*\])/, (m) => picture(m[1])],
+  [/^\[((?:[^[\]\\`]|\\.|`[^`]*`|!\[[^\]]*\]\([^)]*\)|\[[^\]]*\])*)\]\(\s*<?((?:[^()\s<>]|\([^()\s]*\))*)>?(?:\s+["'(][^"')]*["')])?\s*\)/,
+    (m, c, d) => link(inline(m[1], c, d + 1), decoded(m[2]), c)],
+  [/^\[((?:[^[\]\\]|\\.)+)\](?:\[([^\]]*)\])?/, (m, c, d) => {
+    const url = c.references.get((m[2] || m[1]).toLowerCase().trim());
+    return url === undefined ? [`[`, ...inline(m[1], c, d + 1), m[2] === undefined ? "]" : `][${m[2]}]`] : link(inline(m[1], c, d + 1), url, c);
+  }],
+  [/^<(https?:\/\/[^\s<>]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)>/, (m, c) => link([m[1]], m[1].includes("://") ? m[1] : `mailto:${m[1]}`, c)],
+  [/^<!--[\s\S]*?(?:-->|$)/, () => []],
+  [/^<([a-z][a-z0-9-]*)(?:\s[^<>]*)?\/?>/i, (m, c, d, rest) => html(m, c, d, rest)],
+  [/^<\/[a-z][a-z0-9-]*\s*>/i, () => []],
+  [/^(\*\*|__)(?=\S)([\s\S]*?\S)\1(?!\w)/, (m, c, d) => el("strong", {}, inline(m[2], c, d + 1))],
+  [/^(\*|_)(?=[^\s*_])([\s\S]*?[^\s*_\\])\1(?![\w*_])/, (m, c, d) => el("em", {}, inline(m[2], c, d + 1))],
+  [/^~~(?=\S)([\s\S]*?\S)~~/, (m, c, d) => el("del", {}, inline(m[1], c, d + 1))],
+  [/^(?: {2,}|\\)\n/, () => el("br")],
+  [/^https?:\/\/[^\s<>"'`)\]}]+[^\s<>"'`)\]}.,;:!?]/, (m, c) => link([m[0]], m[0], c)],
+];
+const NEXT = /[\\`!\[<*_~]|https?:\/\/| {2,}\n/;
+
+function picture(words) {
+  return el("span", { class: "picture", title: "Pictures are not shown." }, words || "picture");
+}
+
+/** A raw tag: its words stay, the tag goes, unless it is one of the few that are kept; scripts and the like go whole. */
+function html(match, context, depth, rest) {
+  const name = match[1].toLowerCase();
+  const after = rest.slice(match[0].length);
+  const end = after.toLowerCase().indexOf(`</${name}`);
+  if (SILENT.test(name)) return { nodes: [], used: end < 0 ? rest.length : match[0].length + end };
+  if (name === "img") return { nodes: [picture(/\salt\s*=\s*["']([^"']*)/i.exec(match[0])?.[1])], used: match[0].length };
+  if (name === "br" || name === "hr") return { nodes: [el("br")], used: match[0].length };
+  if (!KEPT[name] || end < 0) return { nodes: [], used: match[0].length };
+  const inner = after.slice(0, end);
+  return { nodes: [el(KEPT[name], {}, inline(inner, context, depth + 1))], used: match[0].length + end };
+}
+
+/** Nodes of a piece of inline Markdown. `context`: {folder, references, follow(target)}. */
+export function inline(text, context, depth = 0) {
+  if (depth > DEEPEST || text.length > LONGEST) return [text];
+  const nodes = [];
+  let plain = "";
+  let place = 0;
+  const flush = () => { if (plain) nodes.push(decoded(plain)); plain = ""; };
+  scan: while (place < text.length) {
+    const ahead = NEXT.exec(text.slice(place));
+    if (!ahead) { plain += text.slice(place); break; }
+    plain += text.slice(place, place + ahead.index);
+    place += ahead.index;
+    const rest = text.slice(place);
+    const inWord = (rest[0] === "_" || rest[0] === "h") && /[\p{L}\p{N}]/u.test(text[place - 1] ?? "");
+    if (!inWord) {
+      for (const [pattern, make] of RULES) {
+        const match = pattern.exec(rest);
+        if (!match) continue;
+        flush();
+        const made = make(match, context, depth, rest);
+        if (made?.used !== undefined) { nodes.push(...made.nodes); place += made.used; }
+        else { nodes.push(...[made].flat()); place += match[0].length; }
+        continue scan;
+      }
+    }
+    const run = /^([*_~`]+|[\s\S])/.exec(rest)[0];
+    plain += run;
+    place += run.length;
+  }
+  flush();
+  return nodes;
+}

@@ -1,0 +1,194 @@
+// Markdown's blocks as elements, each knowing the lines that it comes from. No HTML is ever parsed.
+import { el } from "./dom.js";
+import { inline } from "./inline.js";
+
+const FENCE = /^( {0,3})(`{3,}|~{3,})\s*([^`]*)$/;
+const HEADING = /^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$/;
+const RULE = /^ {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$/;
+const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)])( {1,4}(?=\S)| |\t|$)(.*)$/;
+const DELIMITER = /^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$/;
+const REFERENCE = /^ {0,3}\[([^\]^]+)\]:\s*<?(\S+?)>?(?:\s+["'(].*["')])?\s*$/;
+const SILENT = /^ {0,3}<(script|style|template|iframe|object|svg|math|textarea|noscript)\b/i;
+const DEEPEST = 12;
+
+const isBlank = (line) => !line.text.trim();
+
+/** Blocks of `text`, whose first line is number `firstLine`. `context`: {folder, follow(target)}; adds `references`. */
+export function markdown(text, firstLine, context) {
+  const lines = text.split("\n").map((one, place) => ({ text: one.replace(/\t/g, "    "), number: firstLine + place }));
+  const references = new Map(context.references ?? []);
+  for (const line of lines) {
+    const match = REFERENCE.exec(line.text);
+    if (match) references.set(match[1].toLowerCase().trim(), match[2]);
+  }
+  const inside = { ...context, references };
+  const start = firstLine === 1 && /^---\s*$/.test(lines[0].text) ? frontMatter(lines) : null;
+  return start ? [start.element, ...blocks(lines.slice(start.used), inside, 0)] : blocks(lines, inside, 0);
+}
+
+function frontMatter(lines) {
+  const end = lines.findIndex((line, place) => place > 0 && /^(---|\.\.\.)\s*$/.test(line.text));
+  if (end < 1) return null;
+  const inner = lines.slice(1, end).map((line) => line.text).join("\n");
+  return { used: end + 1, element: spanning(el("details", { class: "front" }, el("summary", {}, "Front matter"), el("pre", {}, inner)), lines.slice(0, end + 1)) };
+}
+
+function spanning(element, lines) {
+  if (lines.length) {
+    element.dataset.line = lines[0].number;
+    element.dataset.end = lines.at(-1).number;
+  }
+  return element;
+}
+
+function blocks(lines, context, depth) {
+  if (depth > DEEPEST) return [spanning(el("pre", {}, lines.map((line) => line.text).join("\n")), lines)];
+  const made = [];
+  let at = 0;
+  while (at < lines.length) {
+    if (isBlank(lines[at]) || REFERENCE.test(lines[at].text)) { at += 1; continue; }
+    const [element, used] = block(lines, at, context, depth);
+    if (element) made.push(spanning(element, lines.slice(at, at + used)));
+    at += Math.max(1, used);
+  }
+  return made;
+}
+
+function block(lines, at, context, depth) {
+  const text = lines[at].text;
+  return fence(lines, at) ?? heading(text, context) ?? (RULE.test(text) ? [el("hr"), 1] : null)
+    ?? quote(lines, at, context, depth) ?? list(lines, at, context, depth) ?? table(lines, at, context)
+    ?? silent(lines, at) ?? indented(lines, at) ?? paragraph(lines, at, context);
+}
+
+const code = (text, language) => el("figure", { class: "code" }, language ? el("figcaption", {}, language) : null,
+  el("pre", { tabindex: "0", "aria-label": `Code${language ? ` in ${language}` : ""}` }, el("code", {}, text)));
+
+function fence(lines, at) {
+  const open = FENCE.exec(lines[at].text);
+  if (!open) return null;
+  const [, margin, ticks, info] = open;
+  const closes = new RegExp(`^ {0,3}${ticks[0] === "~" ? "~" : "`"}{${ticks.length},}\\s*$`);
+  let end = at + 1;
+  while (end < lines.length && !closes.test(lines[end].text)) end += 1;
+  const strip = new RegExp(`^ {0,${margin.length}}`);
+  const inner = lines.slice(at + 1, end).map((line) => line.text.replace(strip, "")).join("\n");
+  return [code(inner, /^[\w+#.-]+/.exec(info.trim())?.[0]), Math.min(end + 1, lines.length) - at];
+}
+
+function heading(text, context) {
+  const match = HEADING.exec(text);
+  return match ? [title(match[1].length, match[2] ?? "", context), 1] : null;
+}
+
+// The page's own headings come first: a document's begin at the third level.
+function title(level, text, context) {
+  const plain = text.replace(/\s*\{#[^}]*\}\s*$/, "");
+  return el(`h${Math.min(level + 2, 6)}`, { class: `title-${level}` }, inline(plain, context));
+}
+
+function quote(lines, at, context, depth) {
+  if (!/^ {0,3}>/.test(lines[at].text)) return null;
+  let end = at;
+  while (end < lines.length && (/^ {0,3}>/.test(lines[end].text) || (!isBlank(lines[end]) && !startsBlock(lines[end].text)))) end += 1;
+  const inner = lines.slice(at, end).map((line) => ({ ...line, text: line.text.replace(/^ {0,3}> ?/, "") }));
+  return [el("blockquote", {}, blocks(inner, context, depth + 1)), end - at];
+}
+
+const startsBlock = (text) => FENCE.test(text) || HEADING.test(text) || RULE.test(text) || ITEM.test(text) || /^ {0,3}>/.test(text);
+
+function list(lines, at, context, depth) {
+  const first = ITEM.exec(lines[at].text);
+  if (!first) return null;
+  const ordered = /\d/.test(first[2]);
+  const kind = first[2].at(-1);
+  const items = [];
+  let end = at;
+  while (end < lines.length) {
+    const match = ITEM.exec(lines[end].text);
+    if (!match || match[2].at(-1) !== kind || /\d/.test(match[2]) !== ordered || RULE.test(lines[end].text)) break;
+    const width = match[1].length + match[2].length + Math.max(1, match[3].length);
+    const inner = [{ ...lines[end], text: match[4] }];
+    end += 1;
+    while (end < lines.length) {
+      const line = lines[end];
+      const margin = line.text.length - line.text.trimStart().length;
+      if (isBlank(line)) {
+        const next = lines.slice(end + 1).find((one) => !isBlank(one));
+        if (!next || next.text.length - next.text.trimStart().length < width) break;
+      } else if (margin < width && (margin === 0 || ITEM.test(line.text) || isBlank(lines[end - 1]))) {
+        if (isBlank(lines[end - 1]) || startsBlock(line.text)) break;
+      }
+      inner.push({ ...line, text: line.text.slice(Math.min(margin, width)) });
+      end += 1;
+    }
+    items.push(inner);
+    let next = end;
+    while (next < lines.length && isBlank(lines[next])) next += 1;
+    if (next < lines.length && ITEM.test(lines[next].text)) end = next;
+  }
+  while (end > at + 1 && isBlank(lines[end - 1])) end -= 1;
+  const start = ordered ? parseInt(first[2], 10) : null;
+  return [el(ordered ? "ol" : "ul", { start: start !== null && start !== 1 ? start : null }, items.map((inner) => item(inner, context, depth))), end - at];
+}
+
+function item(lines, context, depth) {
+  const task = /^\[([ xX])\]\s+/.exec(lines[0].text);
+  const inner = task ? [{ ...lines[0], text: lines[0].text.slice(task[0].length) }, ...lines.slice(1)] : lines;
+  const made = blocks(inner, context, depth + 1);
+  const loose = inner.some((line, place) => place > 0 && place < inner.length - 1 && isBlank(line));
+  const content = loose ? made : made.flatMap((one) => (one.tagName === "P" ? [...one.childNodes] : [one]));
+  const box = task ? [task[1] === " " ? "☐ " : "☑ "] : [];
+  return spanning(el("li", {}, box, content), lines);
+}
+
+function cells(text) {
+  const row = text.trim().replace(/^\|/, "").replace(/(?<!\\)\|$/, "");
+  return (row.match(/(?:\\.|`[^`]*`|[^|\\`]|`|\\)+|(?<=\|)(?=\|)|^(?=\|)/g) ?? [row]).map((cell) => cell.trim().replace(/\\\|/g, "|"));
+}
+
+function table(lines, at, context) {
+  if (!lines[at].text.includes("|") || at + 1 >= lines.length || !DELIMITER.test(lines[at + 1].text)) return null;
+  const head = cells(lines[at].text);
+  let end = at + 2;
+  while (end < lines.length && !isBlank(lines[end]) && lines[end].text.includes("|")) end += 1;
+  const rows = lines.slice(at + 2, end).map((line) => spanning(
+    el("tr", {}, cells(line.text).slice(0, head.length).map((cell) => el("td", {}, inline(cell, context)))), [line]));
+  return [el("div", { class: "table", tabindex: "0", role: "region", "aria-label": "Table" }, el("table", {},
+    el("thead", {}, el("tr", {}, head.map((cell) => el("th", { scope: "col" }, inline(cell, context))))), el("tbody", {}, rows))), end - at];
+}
+
+/** Scripts, styles and comments: nothing to read. */
+function silent(lines, at) {
+  const text = lines[at].text;
+  const name = SILENT.exec(text)?.[1];
+  const closes = name ? new RegExp(`</${name}`, "i") : /^ {0,3}<!--/.test(text) ? /-->/ : null;
+  if (!closes) return null;
+  let end = at;
+  while (end < lines.length && !closes.test(lines[end].text)) end += 1;
+  return [null, Math.min(end + 1, lines.length) - at];
+}
+
+function indented(lines, at) {
+  if (!/^ {4}/.test(lines[at].text)) return null;
+  let end = at;
+  while (end < lines.length && (/^ {4}/.test(lines[end].text) || isBlank(lines[end]))) end += 1;
+  while (isBlank(lines[end - 1])) end -= 1;
+  return [code(lines.slice(at, end).map((line) => line.text.slice(4)).join("\n")), end - at];
+}
+
+function paragraph(lines, at, context) {
+  let end = at + 1;
+  while (end < lines.length && !isBlank(lines[end])) {
+    const text = lines[end].text;
+    const underline = /^ {0,3}(=+|-+)[ \t]*$/.exec(text);
+    if (underline) {
+      const words = lines.slice(at, end).map((line) => line.text.trim()).join(" ");
+      return [title(underline[1][0] === "=" ? 1 : 2, words, context), end + 1 - at];
+    }
+    if (startsBlock(text) && !/^ {0,3}\d+[.)]/.test(text.replace(/^ {0,3}1[.)]/, "-"))) break;
+    end += 1;
+  }
+  const words = lines.slice(at, end).map((line) => line.text.trimStart()).join("\n");
+  return [el("p", {}, inline(words.trimEnd(), context)), end - at];
+}

@@ -1,0 +1,42 @@
+// What this browser remembers, and nobody else: questions asked and passages kept. It never leaves its storage.
+
+const MOST = { history: 50, favourites: 200 };
+
+function read(name) {
+  try {
+    const found = JSON.parse(localStorage.getItem(`librarian.${name}`) || "[]");
+    return Array.isArray(found) ? found : [];
+  } catch {
+    return [];
+  }
+}
+
+function write(name, items) {
+  try {
+    localStorage.setItem(`librarian.${name}`, JSON.stringify(items.slice(0, MOST[name])));
+  } catch {
+    // storage is full or off: nothing is remembered
+  }
+}
+
+export const history = () => read("history");
+export const favourites = () => read("favourites");
+
+/** `address` is where the question is asked again. */
+export function rememberQuestion(text, address) {
+  if (text) write("history", [{ text, address }, ...history().filter((one) => one.text !== text)]);
+}
+
+export const isFavourite = (address) => favourites().some((one) => one.address === address);
+
+/** Keeps or lets go; returns whether it is kept now. */
+export function toggleFavourite(item) {
+  const kept = !isFavourite(item.address);
+  const others = favourites().filter((one) => one.address !== item.address);
+  write("favourites", kept ? [item, ...others] : others);
+  return kept;
+}
+
+export function forget(name, address) {
+  write(name, address === undefined ? [] : read(name).filter((one) => one.address !== address));
+}

@@ -1,0 +1,14 @@
+// A document's headings, to jump by.
+import { el } from "./dom.js";
+
+/** `go(heading)` is called with the chosen one; null where there is nothing to choose. */
+export function outline(headings, go) {
+  if (headings.length < 2) return null;
+  const least = Math.min(...headings.map((one) => one.level));
+  return el("details", { class: "outline" }, el("summary", {}, `Outline (${headings.length})`),
+    el("nav", { "aria-label": "Headings of this document" }, el("ul", {}, headings.map((one) => el("li", { class: `depth-${Math.min(one.level - least, 4)}` },
+      el("a", { href: "#", onclick: (event) => { event.preventDefault(); go(one); } }, one.text))))));
+}
+
+/** A heading as links spell it: lower case, without punctuation, hyphens for spaces. */
+export const anchorOf = (text) => text.trim().toLowerCase().replace(/[^\p{L}\p{N}_\- ]+/gu, "").replace(/ /g, "-");

@@ -1,0 +1,44 @@
+// Asking as one types: a little later, and only the latest answer counts.
+import { call } from "./api.js";
+
+export class Search {
+  /** `onAnswer(answer, offset)`, `onError(error)` and `onBusy(flag)` hear of the latest question alone. */
+  constructor({ onAnswer, onError, onBusy }) {
+    this.onAnswer = onAnswer;
+    this.onError = onError;
+    this.onBusy = onBusy;
+    this.wait = 150; // milliseconds after the last key
+    this.number = 0;
+    this.timer = 0;
+    this.running = null;
+  }
+
+  soon(body) {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.now(body), this.wait);
+  }
+
+  /** Forget what is under way. */
+  drop() {
+    clearTimeout(this.timer);
+    this.number += 1;
+    this.running?.abort();
+    this.running = null;
+    this.onBusy(false);
+  }
+
+  async now(body, offset = 0) {
+    this.drop();
+    const number = this.number;
+    this.running = new AbortController();
+    this.onBusy(true);
+    try {
+      const answer = await call("/api/search", { ...body, offset }, this.running.signal);
+      if (number === this.number) this.onAnswer(answer, offset);
+    } catch (error) {
+      if (number === this.number && error.name !== "AbortError") this.onError(error);
+    } finally {
+      if (number === this.number) this.onBusy(false);
+    }
+  }
+}

@@ -1,0 +1,39 @@
+// Why a result is where it is: its points, source by source, as a bar and as a table.
+import { el } from "./dom.js";
+
+const HUES = { keyword: 1, semantic: 2, identifier: 3, rerank: 4, "cross-encoder": 4, title: 5, headings: 5, path: 5,
+  body: 5, hyde: 6, date: 7 };
+const hue = (source) => HUES[source] ?? 7;
+const points = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
+
+export function why(result) {
+  const reasons = [...result.why].sort((one, other) => Math.abs(other.points) - Math.abs(one.points));
+  if (!reasons.length) return null;
+  const total = reasons.reduce((sum, one) => sum + Math.max(0, one.points), 0);
+  const bar = el("span", { class: "bar-of-reasons", "aria-hidden": "true" });
+  for (const one of reasons) {
+    if (one.points <= 0) continue;
+    const part = el("span", { class: `reason hue-${hue(one.source)}`, title: `${one.source} ${points(one.points)}` });
+    part.style.flexGrow = String(one.points / total);
+    bar.append(part);
+  }
+  const scores = [["words", result.keyword_score], ["meaning", result.semantic_score], ["second look", result.rerank_score]]
+    .filter(([, score]) => score !== null).map(([name, score]) => `${name} ${score.toFixed(2)}`);
+  return el("details", { class: "why" },
+    el("summary", {}, "Why this result", bar),
+    el("table", {},
+      el("thead", {}, el("tr", {}, ...["Source", "Rank there", "Its score", "Points"].map((name) => el("th", { scope: "col" }, name)))),
+      el("tbody", {}, reasons.map((one) => el("tr", {},
+        el("th", { scope: "row" }, el("span", { class: `swatch hue-${hue(one.source)}`, "aria-hidden": "true" }), one.source),
+        el("td", {}, one.rank ?? "–"), el("td", {}, one.raw === null ? "–" : one.raw.toFixed(3)), el("td", {}, points(one.points)))))),
+    el("p", { class: "quiet" }, `Relevance ${result.relevance_score.toFixed(2)}${scores.length ? ` · ${scores.join(", ")}` : ""}`));
+}
+
+const GRADES = [[0.75, "Excellent"], [0.5, "Good"], [0.25, "Fair"], [0, "Weak"]];
+
+/** The calibrated relevance in a word; null for mails that were listed, not searched. */
+export function badge(result) {
+  if (result.why.length && result.why.every((one) => one.source === "date")) return null;
+  const [, name] = GRADES.find(([from]) => result.relevance_score >= from) ?? GRADES.at(-1);
+  return el("span", { class: `badge ${name.toLowerCase()}`, title: `Relevance ${result.relevance_score.toFixed(2)}` }, name);
+}

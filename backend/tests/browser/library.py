@@ -1,0 +1,121 @@
+"""What the browser reads: a shop's documents and mails, and two files that mean harm."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+HOSTILE = """---
+title: Hostile page
+---
+# Hostile page <img src=x onerror="window.harmed='heading'">
+
+Read the poisoned chalice paragraph. <script>window.harmed = 'script'</script>
+<img src="http://198.51.100.7/pixel.png" onerror="window.harmed='img'"> and
+<svg onload="window.harmed='svg'"><script>window.harmed='svg script'</script></svg>.
+
+[click me](javascript:window.harmed='link') [encoded](java&#115;cript:window.harmed='entity')
+[data](data:text/html,<script>window.harmed='data'</script>) <a href="javascript:window.harmed='a'">raw</a>
+![remote](http://198.51.100.7/pixel.png "x") ![x](x" onerror="window.harmed='alt')
+[up](../../../../etc/passwd) [fine](tokens.md#rotating-a-token) <https://example.org/>
+
+<iframe src="javascript:window.harmed='iframe'"></iframe>
+<details open ontoggle="window.harmed='toggle'"><summary>raw</summary></details>
+
+| cell <script>window.harmed='cell'</script> | `<b onclick=harm()>code</b>` |
+|---|---|
+| <style>body { display: none }</style> | **bold `code`** |
+
+```html
+<script>window.harmed = 'fence'</script>
+```
+"""
+
+HOSTILE_MAIL = (
+    "From: \"<img src=x onerror=window.harmed='from'>\" <evil@example.org>\nTo: team@example.org\n"
+    "Subject: <script>window.harmed='subject'</script> Cheap rings\nDate: Wed, 04 Mar 2026 08:00:00 +0100\n"
+    "Message-ID: <evil@example.org>\nMIME-Version: 1.0\nContent-Type: text/html; charset=utf-8\n\n"
+    "<html><body onload=\"window.harmed='body'\"><p>Buy cheap rings <b>today</b>.</p>"
+    "<script>window.harmed='mail script'</script><img src=\"http://198.51.100.7/t.gif\">"
+    "&lt;img src=x onerror=\"window.harmed='escaped'\"&gt; javascript:window.harmed=1</body></html>\n"
+)
+
+_PDF = base64.b64encode(b"%PDF-1.4 plan").decode()
+
+FILES = {
+    "shop/api/tokens.md": """---
+title: Access tokens
+tags: [security, api]
+updated: 2026-02-03
+---
+# Access tokens
+
+Every call carries a bearer token in its header. See the [checkout](../guides/checkout.md) for an example.
+
+## Rotating a token
+
+Create a second token, move your callers over, then revoke the old one with `shopctl token revoke --id ID`.
+Rotated tokens keep their scope.
+
+| field | meaning |
+|---|---|
+| `max_age_s` | seconds until a token expires |
+| `scope` | what it may do |
+
+## Errors
+
+1. `401` without a token
+2. `403` with a token whose scope doesn't reach
+   - ask for another scope
+   - or use another token
+"""
+    + "".join(f"\n## Appendix {n}\n\nFurther remark number {n} about tokens in general.\n" for n in range(1, 31)),
+    "shop/guides/checkout.md": """---
+tags: [payment]
+---
+# Checkout
+
+Customers pay at the end of the checkout. When a payment is declined, error E4021 is shown and the cart is kept.
+
+```python
+cart = Cart.load(cart_id)
+cart.checkout(retry_declined=True)
+```
+
+> Declined payments are tried again once.
+""",
+    "shop/guides/returns.md": "# Returns\n\nGoods may be sent back within thirty days. Refunds go to the original card.\n",
+    "billing/invoices/numbering.md": "# Invoice numbers\n\nNumbers rise without gaps. The prefix is `invoice.prefix`.\n",
+    "billing/invoices/dunning.txt": "Dunning\n=======\n\nReminders go out after fourteen days, then after thirty.\n",
+    "billing/overview.md": "# Billing\n\nBilling turns orders into invoices and watches what is paid.\n",
+    "security/notes/hostile.md": HOSTILE,
+    "mail/support/0001.eml": (
+        "From: Ada Lovelace <ada@example.org>\nTo: team@example.org\nSubject: Refund for order 17\n"
+        "Date: Mon, 02 Mar 2026 10:00:00 +0100\nMessage-ID: <one@example.org>\nMIME-Version: 1.0\n"
+        'Content-Type: multipart/mixed; boundary="b"\n\n--b\nContent-Type: text/plain; charset=utf-8\n\n'
+        "The customer wants the refund for order 17 on another card. Is that possible?\n\nAda\n\n"
+        '--b\nContent-Type: application/pdf\nContent-Disposition: attachment; filename="order-17.pdf"\n'
+        f"Content-Transfer-Encoding: base64\n\n{_PDF}\n--b--\n"
+    ),
+    "mail/support/0002.eml": (
+        "From: Bob <bob@example.org>\nTo: Ada Lovelace <ada@example.org>\nSubject: Re: Refund for order 17\n"
+        "Date: Tue, 03 Mar 2026 11:00:00 +0100\nMessage-ID: <two@example.org>\nIn-Reply-To: <one@example.org>\n"
+        "References: <one@example.org>\n\nNo: refunds always go to the original card. https://example.org/refunds says so.\n\n"
+        "Bob\n\nOn Mon, 2 Mar 2026 at 10:00, Ada Lovelace <ada@example.org> wrote:\n"
+        "> The customer wants the refund for order 17 on another card. Is that possible?\n>\n> Ada\n"
+    ),
+    "mail/support/0003.eml": HOSTILE_MAIL,
+}
+FILES |= {
+    f"shop/notes/release-{n:02}.md": f"# Release {n}\n\nThe release {n} of the shop mends parcel labels and stock counts.\n"
+    for n in range(1, 15)
+}
+
+
+def write_library(root: Path) -> Path:
+    """The files above, below `root`."""
+    for name, text in FILES.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return root
