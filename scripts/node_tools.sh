@@ -13,5 +13,6 @@ npm install --prefix .node --no-audit --no-fund --ignore-scripts --loglevel=erro
     @modelcontextprotocol/inspector@2.12.0 \
     @modelcontextprotocol/sdk@1.32.2 \
     @modelcontextprotocol/client@2.4.0 \
-    mcp-remote@0.15.1
+    mcp-remote@0.15.1 \
+    axe-core@4.14.1
 echo "Ready: pytest -m node"

@@ -84,8 +84,8 @@ cart.checkout(retry_declined=True)
 
 > Declined payments are tried again once.
 """,
-    "shop/guides/returns.md": "# Returns\n\nGoods may be sent back within thirty days. Refunds go to the original card.\n",
-    "billing/invoices/numbering.md": "# Invoice numbers\n\nNumbers rise without gaps. The prefix is `invoice.prefix`.\n",
+    "shop/guides/returns.md": "# Returns\n\nGoods come back within thirty days. Refunds go to the original card.\n",
+    "billing/invoices/numbering.md": "# Invoice numbers\n\nThey rise without gaps. The prefix is `invoice.prefix`.\n",
     "billing/invoices/dunning.txt": "Dunning\n=======\n\nReminders go out after fourteen days, then after thirty.\n",
     "billing/overview.md": "# Billing\n\nBilling turns orders into invoices and watches what is paid.\n",
     "security/notes/hostile.md": HOSTILE,
@@ -100,14 +100,15 @@ cart.checkout(retry_declined=True)
     "mail/support/0002.eml": (
         "From: Bob <bob@example.org>\nTo: Ada Lovelace <ada@example.org>\nSubject: Re: Refund for order 17\n"
         "Date: Tue, 03 Mar 2026 11:00:00 +0100\nMessage-ID: <two@example.org>\nIn-Reply-To: <one@example.org>\n"
-        "References: <one@example.org>\n\nNo: refunds always go to the original card. https://example.org/refunds says so.\n\n"
+        "References: <one@example.org>\n\nNo: refunds always go to the original card. "
+        "https://example.org/refunds says so.\n\n"
         "Bob\n\nOn Mon, 2 Mar 2026 at 10:00, Ada Lovelace <ada@example.org> wrote:\n"
         "> The customer wants the refund for order 17 on another card. Is that possible?\n>\n> Ada\n"
     ),
     "mail/support/0003.eml": HOSTILE_MAIL,
 }
 FILES |= {
-    f"shop/notes/release-{n:02}.md": f"# Release {n}\n\nThe release {n} of the shop mends parcel labels and stock counts.\n"
+    f"shop/notes/release-{n:02}.md": f"# Release {n}\n\nRelease {n} of the shop mends parcel labels and stock counts.\n"
     for n in range(1, 15)
 }
 

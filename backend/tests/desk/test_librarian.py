@@ -246,3 +246,19 @@ def test_a_library_whose_root_vanishes_keeps_its_index_and_says_so(tmp_path: Pat
         (tmp_path / "elsewhere").rename(tmp_path / "docs")
         library.refresh()
         assert library.status().status == "ready"
+
+
+def test_facets_are_what_a_search_may_be_filtered_by(library: Librarian) -> None:
+    facets = library.list_facets()
+    assert {item.name: item.count for item in facets.products} == {"billing": 3, "shop": 3}
+    assert {item.name: item.count for item in facets.products[0].components} == {"general": 1, "invoices": 2}
+    assert {item.name: item.count for item in facets.file_types} == {".md": 5, ".txt": 1}
+    assert {item.name for item in facets.tags} >= {"api", "security"}
+    assert facets.total == 6
+    assert facets.oldest is not None
+    assert facets.oldest.startswith("2026-02-03")
+    mails = library.list_facets("emails")
+    assert [(item.name, item.count) for item in mails.products] == [("mail", 2)]
+    assert (mails.oldest, mails.newest) == ("2026-03-02T09:00:00Z", "2026-03-03T10:00:00Z")
+    with pytest.raises(CallerError, match="documents or emails"):
+        library.list_facets("letters")

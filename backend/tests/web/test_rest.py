@@ -62,6 +62,7 @@ def test_lists_may_be_repeated_or_separated_by_commas(client: httpx.Client, desk
         ("GET", "/api/thread?thread_id=t1", "emails"),
         ("GET", "/api/products", "products"),
         ("GET", "/api/components?product=ray", "components"),
+        ("GET", "/api/facets?type=documents", "products"),
         ("GET", "/api/analyze?query=tokens&path=x.md", "why_not"),
         ("DELETE", "/api/cache", "cleared"),
         ("GET", "/api/status", "generation"),
@@ -147,7 +148,7 @@ def test_metrics_count_calls_searches_and_the_index(client: httpx.Client) -> Non
 def test_the_page_and_its_parts_are_there(client: httpx.Client) -> None:
     page = client.get("/")
     assert page.headers["content-type"].startswith("text/html")
-    for part in ("/static/page.js", "/static/page.css", "/static/icon.svg"):
+    for part in ("/static/app.js", "/static/page.css", "/static/icon.svg"):
         assert part in page.text
         assert client.get(part).status_code == 200
     assert client.get("/favicon.ico").headers["content-type"].startswith("image/svg+xml")

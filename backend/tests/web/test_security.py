@@ -26,7 +26,7 @@ PATHS = [
     "/api/search?q=a",
     "/metrics",
     "/openapi.json",
-    "/static/page.js",
+    "/static/app.js",
     "/mcp",
     "/sse",
     "/messages/?session_id=0",
@@ -68,7 +68,7 @@ def test_known_hosts_and_origins_pass(url: str) -> None:
 @pytest.mark.parametrize("path", PATHS)
 def test_without_the_token_only_health_and_the_shell_are_open(url: str, path: str) -> None:
     answer = ask(url, path)
-    if path in {"/", "/health", "/static/page.js"}:
+    if path in {"/", "/health", "/static/app.js"}:
         assert answer.status_code == 200
     else:
         assert answer.status_code == 401

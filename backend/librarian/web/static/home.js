@@ -21,8 +21,8 @@ export function showHome(facets, library, choose) {
   } else if (facets?.products.length) {
     parts.push(el("section", {}, el("h2", {}, "In this library"),
       el("ul", { class: "products" }, facets.products.slice(0, 24).map((one) => el("li", {},
-        button([el("strong", {}, one.name), el("span", {}, plural(one.count, facets.type === "emails" ? "email" : "document"))],
-          () => choose({ product: one.name }), { class: "product", "aria-label": `Search in ${one.name}` }))))));
+        button([el("strong", {}, one.name), " ", el("span", {}, plural(one.count, facets.type === "emails" ? "email" : "document"))],
+          () => choose({ product: one.name }), { class: "product" }))))));
   }
   if (asked.length) parts.push(el("section", {}, el("h2", {}, "Asked before"), links(asked, "history", 6)));
   if (kept.length) parts.push(el("section", {}, el("h2", {}, "Favourites"), links(kept, "favourites", 6)));

@@ -34,7 +34,7 @@ export function listen({ submit, close, help }) {
         else at("query").focus();
       }
     }
-    else if (event.key === "c" && current() >= 0) press("button[aria-label^='Copy']");
+    else if (event.key === "c" && current() >= 0) press(".cite");
     else if (event.key === "s" && current() >= 0) press(".star");
     else used = false;
     if (used) event.preventDefault();

@@ -5,9 +5,10 @@ import { el } from "./dom.js";
 export function outline(headings, go) {
   if (headings.length < 2) return null;
   const least = Math.min(...headings.map((one) => one.level));
-  return el("details", { class: "outline" }, el("summary", {}, `Outline (${headings.length})`),
+  const box = el("details", { class: "outline" }, el("summary", {}, `Outline (${headings.length})`),
     el("nav", { "aria-label": "Headings of this document" }, el("ul", {}, headings.map((one) => el("li", { class: `depth-${Math.min(one.level - least, 4)}` },
-      el("a", { href: "#", onclick: (event) => { event.preventDefault(); go(one); } }, one.text))))));
+      el("a", { href: "#", onclick: (event) => { event.preventDefault(); box.open = false; go(one); } }, one.text))))));
+  return box;
 }
 
 /** A heading as links spell it: lower case, without punctuation, hyphens for spaces. */

@@ -80,8 +80,8 @@ export class Reader {
     const parts = [
       el("div", { class: "panel-head" }, el("div", {}, el("p", { class: "place" }, place),
         el("h2", { id: "panel-title" }, answer.title), el("p", { class: "facts" }, [answer.file_path, day(answer.last_modified), answer.language].filter(Boolean).join(" · "))),
-      el("div", { class: "panel-buttons" }, cite, link, this.closeButton())),
-      outline(answer.headings, (heading) => this.goToLine(heading.line, answer)),
+      el("div", { class: "panel-buttons" }, cite, link, this.closeButton()),
+      outline(answer.headings, (heading) => this.goToLine(heading.line, answer))),
       answer.line_start > 1 ? button(`Show lines 1–${answer.line_start - 1}`, () => this.reload(path, 1, body), { class: "earlier" }) : null,
       body,
     ].filter(Boolean);

@@ -70,7 +70,7 @@ export class Results {
       star.firstChild.data = kept ? "★" : "☆";
       star.setAttribute("aria-pressed", String(kept));
     }, { class: "plain star", "aria-pressed": String(isFavourite(address)), "aria-label": `Keep as a favourite: ${title}`, title: "Favourite" });
-    const cite = button("Cite", () => copy(citation(result), cite), { class: "plain", "aria-label": `Copy as citation: ${title}` });
+    const cite = button("Cite", () => copy(citation(result), cite), { class: "plain cite", "aria-label": `Cite ${title}`, title: "Copy as citation" });
     return el("li", { class: "passage", id: `result-${result.rank}` },
       el("div", { class: "passage-head" },
         el("h3", {}, el("a", { class: "open", href: address, onclick: (event) => {

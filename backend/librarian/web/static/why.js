@@ -1,9 +1,16 @@
 // Why a result is where it is: its points, source by source, as a bar and as a table.
 import { el } from "./dom.js";
 
-const HUES = { keyword: 1, semantic: 2, identifier: 3, rerank: 4, "cross-encoder": 4, title: 5, headings: 5, path: 5,
-  body: 5, hyde: 6, date: 7 };
-const hue = (source) => HUES[source] ?? 7;
+// What the ranker calls its sources (finding/features.py), in plain words and one colour a family.
+const SOURCES = {
+  keyword: ["words", 1], keyword_further: ["words, further passages", 1], keyword_place: ["words, rank", 1],
+  semantic: ["meaning", 2], semantic_further: ["meaning, further passages", 2], semantic_place: ["meaning, rank", 2],
+  identifier: ["exact name", 3], rerank: ["second look", 4], "cross-encoder": ["second look", 4],
+  title: ["title", 5], headings: ["headings", 5], path: ["file path", 5], body: ["text", 5],
+  hyde: ["imagined answer", 6], date: ["date", 7], agreement: ["words and meaning agree", 7],
+};
+const label = (source) => SOURCES[source]?.[0] ?? source;
+const hue = (source) => SOURCES[source]?.[1] ?? 7;
 const points = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
 
 export function why(result) {
@@ -13,7 +20,7 @@ export function why(result) {
   const bar = el("span", { class: "bar-of-reasons", "aria-hidden": "true" });
   for (const one of reasons) {
     if (one.points <= 0) continue;
-    const part = el("span", { class: `reason hue-${hue(one.source)}`, title: `${one.source} ${points(one.points)}` });
+    const part = el("span", { class: `reason hue-${hue(one.source)}`, title: `${label(one.source)} ${points(one.points)}` });
     part.style.flexGrow = String(one.points / total);
     bar.append(part);
   }
@@ -24,7 +31,7 @@ export function why(result) {
     el("table", {},
       el("thead", {}, el("tr", {}, ...["Source", "Rank there", "Its score", "Points"].map((name) => el("th", { scope: "col" }, name)))),
       el("tbody", {}, reasons.map((one) => el("tr", {},
-        el("th", { scope: "row" }, el("span", { class: `swatch hue-${hue(one.source)}`, "aria-hidden": "true" }), one.source),
+        el("th", { scope: "row" }, el("span", { class: `swatch hue-${hue(one.source)}`, "aria-hidden": "true" }), label(one.source)),
         el("td", {}, one.rank ?? "–"), el("td", {}, one.raw === null ? "–" : one.raw.toFixed(3)), el("td", {}, points(one.points)))))),
     el("p", { class: "quiet" }, `Relevance ${result.relevance_score.toFixed(2)}${scores.length ? ` · ${scores.join(", ")}` : ""}`));
 }

@@ -1,0 +1,72 @@
+"""Whether everybody can use the page: axe finds nothing serious on any view, in both themes and on a phone.
+
+axe-core comes with `scripts/node_tools.sh`. Besides, without it: every control has a name, and ids are unique.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.browser.page import Page
+
+pytestmark = pytest.mark.browser
+
+AXE = Path(__file__).resolve().parents[3] / ".node" / "node_modules" / "axe-core" / "axe.min.js"
+
+VIEWS = {
+    "home": ("/", "document.querySelectorAll('.product').length"),
+    "results": ("/?q=rotating+a+token&product=shop", "document.querySelector('#results li')"),
+    "document": ("/?q=rotating+a+token&doc=shop/api/tokens.md&lines=10-18", "document.querySelector('#panel .chosen')"),
+    "hostile": ("/?doc=security/notes/hostile.md", "document.querySelector('#panel table')"),
+    "emails": ("/?q=refund&type=emails", "document.querySelector('#results li')"),
+    "empty": ("/?q=zzqqxy&mode=keyword", "document.querySelector('#empty h2')"),
+}
+
+_NAMELESS = """return [...document.querySelectorAll('button, a, input, select, textarea, summary')]
+    .filter((one) => one.checkVisibility() && !(one.textContent.trim() || one.getAttribute('aria-label')
+        || one.labels?.length || one.getAttribute('title')))
+    .map((one) => one.outerHTML)"""
+_TWICE = """const ids = [...document.querySelectorAll('[id]')].map((one) => one.id);
+    return ids.filter((id, place) => ids.indexOf(id) !== place)"""
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_control_has_a_name_and_every_id_is_one_of_its_kind(page: Page, view: str) -> None:
+    address, ready = VIEWS[view]
+    page.open(address).until(ready)
+    assert page.run(_NAMELESS) == []
+    assert page.run(_TWICE) == []
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core isn't installed: run scripts/node_tools.sh")
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious(page: Page, theme: str) -> None:
+    page.run("localStorage.setItem('librarian.theme', arguments[0])", theme)
+    found = []
+    for view, (address, ready) in VIEWS.items():
+        page.open(address).until(ready)
+        page.run("document.querySelector('.why')?.setAttribute('open', '')")
+        found += [f"{view}: {one}" for one in _serious(page)]
+    page.one("#help-button").click()
+    found += [f"help: {one}" for one in _serious(page)]
+    page.press("ESCAPE")
+    page.one("#state").click()
+    found += [f"state: {one}" for one in _serious(page)]
+    assert not found, "\n".join(found)
+
+
+def _serious(page: Page) -> list[str]:
+    page.run(AXE.read_text("utf-8"))
+    result = page.driver.execute_async_script(
+        """const done = arguments[0];
+        axe.run(document, {resultTypes: ['violations']}).then(done, (error) => done({error: String(error)}));"""
+    )
+    assert "error" not in result, result
+    return [
+        f"{rule['impact']} {rule['id']}: {rule['help']}: {node['html'][:160]} {node['failureSummary']}"
+        for rule in result["violations"]
+        if rule["impact"] in ("serious", "critical", "moderate")
+        for node in rule["nodes"][:3]
+    ]

@@ -1,0 +1,69 @@
+"""The page while its server goes, comes back, has nothing yet, or asks for a token:
+
+* a restart is survived without a reload, and said;
+* an empty library tells how to fill it, and what is put in appears by itself;
+* the token is asked for once and kept for the tab.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.browser.page import Page
+from tests.browser.server import Server
+
+pytestmark = pytest.mark.browser
+
+WORDS_ALONE = {"enabled": False}
+
+
+def test_the_page_survives_a_restart_of_its_server(driver: Any, other_server: Callable[..., Server]) -> None:
+    server = other_server(embeddings=WORDS_ALONE)
+    note = server.folder / "docs" / "shop" / "guides" / "parcels.md"
+    note.parent.mkdir(parents=True)
+    note.write_text("# Parcels\n\nParcels leave at noon.\n", "utf-8")
+    server.start()
+    page = Page(driver, server.url).open("/?q=parcels").answered()
+    server.stop()
+    page.one("#query").send_keys(" noon")
+    page.until("document.getElementById('message').textContent.includes('can’t be reached')")
+    assert page.run("return document.getElementById('state').dataset.word") == "lost"
+    server.start()
+    page.until("document.getElementById('message').hidden && document.getElementById('state').dataset.word === 'ready'")
+    page.until("document.getElementById('summary').textContent.startsWith('1 of 1')")
+    assert page.run("return document.getElementById('query').value") == "parcels noon"
+    driver.get_log("browser")  # failed requests
+
+
+def test_an_empty_library_says_how_to_fill_it_and_shows_what_comes(
+    driver: Any, other_server: Callable[..., Server]
+) -> None:
+    server = other_server(embeddings=WORDS_ALONE).start(ready=False)
+    page = Page(driver, server.url).open("/")
+    page.until("document.getElementById('home').textContent.includes('Nothing is indexed yet')")
+    assert "product/component/file" in page.one("#home").text
+    page.ask("parcels")
+    assert "Nothing is indexed yet" in page.one("#empty").text
+    note = server.folder / "docs" / "shop" / "guides" / "parcels.md"
+    note.parent.mkdir(parents=True)
+    note.write_text("# Parcels\n\nParcels leave at noon.\n", "utf-8")
+    server.wait_for(lambda health: health["documents"] == 1)
+    page.run("document.dispatchEvent(new Event('visibilitychange'))")  # look now, not in some seconds
+    page.until("document.querySelector('#results h2')?.textContent === 'Parcels'")
+
+
+def test_the_token_is_asked_for_once(driver: Any, other_server: Callable[..., Server]) -> None:
+    server = other_server(embeddings=WORDS_ALONE, security={"token": "open sesame"}).start(ready=False)
+    page = Page(driver, server.url)
+    driver.get(server.url)
+    page.until("document.getElementById('token-dialog').open")
+    page.one("#token").send_keys("open sesame")
+    page.one("#token-dialog button").click()
+    page.until("document.getElementById('state').dataset.word === 'ready'")
+    page.open("/")
+    assert not page.run("return document.getElementById('token-dialog').open")
+    assert "sesame" not in server.log()
+    driver.get_log("browser")  # the first, refused requests

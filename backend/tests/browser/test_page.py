@@ -1,0 +1,339 @@
+"""What the page does in a real browser:
+
+* it asks as one types, drops stale answers, narrows by what the index holds, and pages;
+* a passage opens beside the results, where it stands in its document, its words marked;
+* mails open as conversations with folded quotes;
+* its address is its state: links, back and forth, other browsers;
+* everything works by keys, at 360 pixels, in both themes;
+* what it remembers stays in the browser; nothing is fetched from elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.browser.page import Page
+
+pytestmark = pytest.mark.browser
+
+
+def test_results_appear_as_one_types_and_follow_the_last_key(page: Page) -> None:
+    page.open()
+    page.one("#query").send_keys("rotat")
+    page.one("#query").send_keys("ing a token")
+    page.answered().until("document.querySelector('#results h2').textContent === 'Access tokens'")
+    assert "q=rotating" in page.address
+    assert page.texts("#results h3 a")[0] == "Rotating a token"
+    assert {"Rotated", "token", "tokens"} <= set(page.texts("#results mark")), "highlighting follows stems"
+    assert set(page.texts(".badge")) <= {"Excellent", "Good", "Fair", "Weak"}
+    assert "lines 10–18" in page.texts(".passage-head")[0]
+
+
+def test_an_answer_that_comes_late_is_dropped(page: Page) -> None:
+    page.open()
+    page.run(
+        """const real = window.fetch;
+        window.fetch = async (path, options) => {
+          const answer = await real(path, options);
+          if (options?.body?.includes('"refunds"')) await new Promise((go) => { window.letGo = go; });
+          return answer;
+        };"""
+    )
+    page.one("#query").send_keys("refunds")
+    page.until("window.letGo")
+    page.one("#query").clear()
+    page.one("#query").send_keys("invoice numbers")
+    page.answered()
+    page.run("window.letGo()")
+    page.until("document.querySelector('#results h2').textContent === 'Invoice numbers'")
+    assert "Returns" not in page.texts("#results h2")[0]
+
+
+def test_filters_offer_what_the_index_holds_and_narrow_the_results(page: Page) -> None:
+    page.open("/?q=reminders+payment+invoice")
+    page.answered().until("document.querySelectorAll('#filter-product option').length > 3")
+    assert {"any", "billing (3)", "security (1)", "shop (17)"} == set(page.texts("#filter-product option"))
+    page.choose("#filter-product", "billing").until(
+        "[...document.querySelectorAll('.place')].every((one) => one.textContent.startsWith('billing'))"
+    )
+    assert "product=billing" in page.address
+    page.choose("#filter-component", "invoices").answered()
+    assert set(page.texts("#chips .chip")) >= {"Component: invoices ✕, remove this filter"}
+    page.run("document.querySelector('#chips button').click()")
+    page.until("document.querySelectorAll('#chips li').length === 0")
+    assert "component=" not in page.address, "a component goes with its product"
+
+
+def test_tags_types_and_dates_narrow_too(page: Page) -> None:
+    page.open("/?q=tokens+payment+reminders").answered()
+    page.until("document.getElementById('filter-tags-security')").one("#filter-tags-security").click()
+    page.until("location.search.includes('tags=security')").answered()
+    page.until("document.querySelectorAll('#results h2').length === 1")
+    page.open("/?q=reminders&file_types=.txt").answered()
+    assert page.texts("#results h2") == ["Dunning"]
+    page.open("/?q=tokens&before=2026-02-03&after=2026-02-03").answered()
+    assert page.texts("#results h2") == ["Access tokens"]
+    page.open("/?q=tokens&after=2027-01-01").answered()
+    assert page.texts("#empty button")[0] == "Drop “From”"
+
+
+def test_a_passage_opens_beside_the_results_where_it_stands(page: Page) -> None:
+    page.open("/?q=appendix+27").answered()
+    link = next(one for one in page.all("#results a.open") if one.text == "Appendix 27")
+    link.click()
+    page.until("document.querySelector('#panel .chosen')")
+    top = page.run("return document.querySelector('#panel .chosen').getBoundingClientRect().top")
+    assert 0 < top < 700, "the passage is in view, below the panel's head"
+    assert page.texts("#panel .chosen mark")
+    assert page.texts("#panel-title") == ["Access tokens"]
+    assert page.run("return document.activeElement.id") == "panel"
+    page.one(".outline summary").click()
+    page.all(".outline a")[1].click()
+    page.until("document.querySelector('#panel [data-line=\"10\"]').getBoundingClientRect().top < 300")
+    page.press("ESCAPE").until("document.getElementById('panel').hidden")
+    assert page.run("return document.activeElement.textContent") == "Appendix 27"
+
+
+def test_markdown_is_shown_as_a_document(page: Page) -> None:
+    page.open("/?doc=shop/api/tokens.md").until("document.querySelector('#panel table')")
+    assert page.texts("#panel th") == ["field", "meaning"]
+    assert page.texts("#panel td code") == ["max_age_s", "scope"]
+    assert page.texts("#panel ol > li ul > li") == ["ask for another scope", "or use another token"]
+    page.one("#panel a.inner").click()
+    page.until("document.querySelector('#panel-title').textContent === 'Checkout'")
+    assert "doc=shop%2Fguides%2Fcheckout.md" in page.address
+    assert page.texts("#panel figcaption") == ["python"]
+    assert page.texts("#panel pre code")[0].startswith("cart = Cart.load(cart_id)\ncart.checkout")
+    page.open("/?doc=billing/invoices/dunning.txt").until("document.querySelector('#panel pre.prose')")
+    assert page.texts("#panel .title-1") == ["Dunning"]
+
+
+def test_load_more_adds_the_next_page_and_moves_on_to_it(page: Page) -> None:
+    page.open("/?q=release+parcel+labels&mode=keyword").answered()
+    assert len(page.all("#results a.open")) == 10
+    page.one("#more").click()
+    page.until("document.querySelectorAll('#results a.open').length > 10")
+    page.until("document.activeElement === document.querySelectorAll('#results a.open')[10]")
+    links = page.run("return [...document.querySelectorAll('#results a.open')].map((one) => one.href)")
+    assert len(set(links)) == len(links)
+    assert page.run("return document.getElementById('more').hidden")
+
+
+def test_a_mail_opens_as_a_conversation_with_its_quotes_folded(page: Page) -> None:
+    page.open("/?q=refunds+always+original&type=emails").answered()
+    page.all("#results a.open")[0].click()
+    page.until("document.querySelectorAll('#panel article').length === 2")
+    assert "2 emails" in page.one("#panel .facts").text
+    chosen = page.one("#panel article.chosen")
+    assert "refunds always go to the original card" in chosen.text
+    assert "wants the refund" not in chosen.text, "what it quotes is folded"
+    page.one("#panel article.chosen .quoted summary").click()
+    assert "wants the refund" in chosen.text
+    page.one("#panel article:not(.chosen) summary").click()
+    assert "order-17.pdf application/pdf" in page.one("#panel article:not(.chosen)").text
+    assert "thread=" in page.address
+
+
+def test_mails_are_listed_by_filter_alone(page: Page) -> None:
+    page.open("/?type=emails&sender=ada").answered()
+    assert page.texts("#results h2") == ["Refund for order 17"]
+    assert not page.all(".badge"), "nothing was searched for, so nothing is graded"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_theme_switches_and_stays(page: Page, scheme: str) -> None:
+    page.open()
+    while page.run("return document.documentElement.dataset.theme") != scheme:
+        page.one("#theme").click()
+    colour = page.run("return getComputedStyle(document.body).backgroundColor")
+    assert colour == {"light": "rgb(245, 246, 248)", "dark": "rgb(17, 21, 26)"}[scheme]
+    page.open()
+    assert page.run("return getComputedStyle(document.body).backgroundColor") == colour
+
+
+def test_a_shared_link_shows_the_same_page_and_back_leads_back(page: Page) -> None:
+    page.open("/?q=declined+payment&product=shop").answered()
+    page.all("#results a.open")[0].click()
+    page.until("document.querySelector('#panel .chosen')")
+    shared, title = page.address, page.texts("#panel-title")
+    page.driver.back()
+    page.until("document.getElementById('panel').hidden")
+    page.driver.forward()
+    page.until("!document.getElementById('panel').hidden")
+    page.driver.get(f"{page.url}/static/icon.svg")
+    page.run("localStorage.clear(); sessionStorage.clear()")
+    page.open(shared).answered().until("document.querySelector('#panel .chosen')")
+    assert page.texts("#panel-title") == title
+    assert page.run("return document.getElementById('query').value") == "declined payment"
+    assert page.run("return document.getElementById('filter-product').value") == "shop"
+    assert page.all("#results a[aria-current]")
+
+
+def test_everything_goes_by_keys(page: Page) -> None:
+    page.open()
+    page.run("document.activeElement.blur()")
+    page.press("/", *"declined").answered()
+    page.press("ARROW_DOWN")
+    assert page.run("return document.activeElement === document.querySelector('#results a.open')")
+    page.press("s")
+    assert page.texts(".star")[0] == "★"
+    page.press("ENTER").until("document.querySelector('#panel .chosen')")
+    page.press("ESCAPE").until("document.getElementById('panel').hidden")
+    page.press("ARROW_UP")
+    assert page.run("return document.activeElement.id") == "query"
+    page.press("ENTER").until("document.querySelector('#panel .chosen')")
+    page.press("ESCAPE").press("ESCAPE").press("ESCAPE")
+    assert page.run("return document.activeElement.id") == "query"
+    page.run("document.activeElement.blur()")
+    page.press("?").until("document.getElementById('help-dialog').open")
+    page.press("ESCAPE").until("!document.getElementById('help-dialog').open")
+
+
+def test_modes_are_chosen_and_explained(page: Page) -> None:
+    page.open("/?q=declined").answered()
+    page.choose("#mode", "keyword").until("document.getElementById('summary').textContent.includes('· keyword ·')")
+    assert "mode=keyword" in page.address
+    page.one("#modes-button").click()
+    assert page.texts(".modes dt") == ["auto", "hybrid", "keyword", "semantic", "rerank", "hyde"]
+
+
+def test_a_result_says_why_and_can_be_cited(page: Page) -> None:
+    page.open("/?q=E4021").answered()
+    summary = page.one(".why summary")
+    assert page.all(".bar-of-reasons .reason")
+    summary.click()
+    rows = [row.text for row in page.all(".why tbody tr") if row.text]
+    assert any(row.startswith("exact name") for row in rows)
+    page.run("Object.defineProperty(navigator, 'clipboard', {value: {writeText: async (t) => { window.copied = t; }}})")
+    page.one(".passage-head button").click()
+    page.until("window.copied")
+    assert page.run("return window.copied").endswith(
+        "shop/guides/checkout.md, lines 4–13. librarian://docs/shop/guides/checkout.md#checkout"
+    )
+
+
+def test_nothing_found_says_what_to_try(page: Page) -> None:
+    page.open("/?q=recieved+remnders&mode=keyword").answered()
+    assert "Nothing found for “recieved remnders”" in page.one("#empty").text
+    assert "the nearest word is “remind" in page.one("#empty").text
+    page.run(
+        "[...document.querySelectorAll('#empty button')].find((one) => /Search for/.test(one.textContent)).click()"
+    )
+    page.until("document.querySelector('#results h2')?.textContent === 'Dunning'")
+
+
+def test_the_library_shows_itself(page: Page) -> None:
+    page.open()
+    page.until("document.querySelectorAll('.product').length === 3")
+    assert "24 documents" in page.one("#state").text
+    page.one("#state").click()
+    text = page.one("#state-dialog").text
+    assert "21 documents, 3 emails" in text
+    assert "Language model\noff" in text
+    page.press("ESCAPE")
+    page.all(".product")[0].click()
+    page.until("location.search.includes('product=billing')")
+
+
+def test_questions_and_favourites_are_remembered_in_the_browser_alone(page: Page) -> None:
+    page.open("/?q=declined+payment").answered()
+    page.one(".star").click()
+    page.all("#results a.open")[0].click()
+    page.until("document.querySelector('#panel .chosen')")
+    page.open("/").until("document.querySelectorAll('.kept a').length === 2")
+    assert page.texts("#home .kept a")[0] == "declined payment"
+    page.one("#saved-button").click()
+    for _ in range(2):
+        next(one for one in page.all("#saved-dialog button") if one.text == "Forget all").click()
+    assert page.run("return localStorage.getItem('librarian.history')") == "[]"
+    sent: list[str] = page.run("return performance.getEntriesByType('resource').map((one) => one.name)")
+    assert all(name.startswith(page.url) for name in sent)
+
+
+def test_it_fits_a_phone(page: Page) -> None:
+    import json
+
+    page.driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": True}
+    )
+    try:
+        for address in ("/", "/?q=tokens", "/?doc=shop/api/tokens.md&lines=10-18", "/?q=refund&type=emails"):
+            page.open(address)
+            if "q=" in address:
+                page.answered()
+            elif "doc=" in address:
+                page.until("document.querySelector('#panel .chosen')")
+            wide = page.run(
+                """return [...document.querySelectorAll('body *')].filter((one) => one.offsetParent
+                && one.getBoundingClientRect().right > 361 && !one.closest('pre, .table, .skip'))
+                .map((one) => one.outerHTML.slice(0, 120))"""
+            )
+            assert not wide, json.dumps(wide)
+            assert page.run("return document.documentElement.scrollWidth") <= 360
+        page.open("/?q=tokens").answered().one("#filters-button").click()
+        assert page.one("#filter-product").is_displayed()
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def _harm(page: Page) -> tuple[Any, Any, list[str]]:
+    return (
+        page.run("return window.harmed"),
+        len(page.all(":is(main, #panel) :is(img, script, iframe, svg, style, object)")),
+        page.run("return performance.getEntriesByType('resource').map((one) => one.name)"),
+    )
+
+
+def test_a_hostile_document_is_shown_as_text_and_does_nothing(page: Page) -> None:
+    page.open("/?q=poisoned+chalice").answered()
+    page.all("#results a.open")[0].click()
+    page.until("document.querySelector('#panel .document')")
+    harmed, elements, fetched = _harm(page)
+    assert harmed is None
+    assert elements == 0
+    assert all(name.startswith(page.url) for name in fetched)
+    assert page.texts("#panel pre code") == ["<script>window.harmed = 'fence'</script>"]
+    assert {one.get_attribute("href") for one in page.all("#panel .document a")} == {
+        f"{page.url}{page.address}#",
+        "https://example.org/",
+    }
+    for link in page.all("#panel .document .dead"):
+        link.click()
+    assert page.run("return window.harmed") is None
+    assert page.run("return getComputedStyle(document.body).display") != "none"
+
+
+def test_a_hostile_mail_is_shown_as_text_and_does_nothing(page: Page) -> None:
+    page.open("/?q=cheap+rings&type=emails").answered()
+    page.all("#results a.open")[0].click()
+    page.until("document.querySelector('#panel article')")
+    harmed, elements, fetched = _harm(page)
+    assert (harmed, elements) == (None, 0)
+    assert all(name.startswith(page.url) for name in fetched)
+    assert page.texts("#panel-title") == ["<script>window.harmed='subject'</script> Cheap rings"]
+
+
+def test_an_address_that_means_harm_does_nothing(page: Page) -> None:
+    for address in (
+        "/?q=%3Cimg%20src%3Dx%20onerror%3Dharmed%3D1%3E",
+        "/?doc=javascript:harmed=1&lines=%3Cscript%3E",
+        "/?doc=../../etc/passwd",
+        "/?type=%22%3E%3Cscript%3E&mode=nonsense&q=a",
+    ):
+        page.open(address).until(
+            "document.querySelector('#panel .notice, #results li, #message:not([hidden]), #empty h2')"
+        )
+        assert page.run("return window.harmed") is None
+    page.driver.get_log("browser")  # the refused requests are logged by the browser
+
+
+def test_it_is_small_and_all_its_own(page: Page) -> None:
+    page.open("/").until("document.querySelectorAll('.product').length === 3")
+    shell = page.run(
+        """return [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
+        .map((one) => [one.name, one.transferSize])"""
+    )
+    assert all(name.startswith(page.url) for name, _ in shell)
+    assert sum(size for _, size in shell) <= 150_000
