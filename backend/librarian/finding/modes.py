@@ -20,7 +20,7 @@ from .pool import Passage, Pool
 from .ranker import LinearRanker
 
 #: How far a passage with the identifier is lifted above the best one without, in points of the mode's scale.
-STEP = {"learned": 0.05, "rrf": 0.002, "weighted": 0.01, "rerank": 0.01, "cross-encoder": 0.01}
+STEP = {"learned": 0.2, "rrf": 0.002, "weighted": 0.01, "rerank": 0.01, "cross-encoder": 0.01}
 
 
 def keyword(pool: Pool) -> list[Candidate]:
