@@ -13,8 +13,8 @@ from librarian.vocabulary.types import WINDOWS_PER_CHUNK, AnalyzedQuery, Ids, Ra
 
 from .fusion import ranking_of
 
-#: Windows read per wanted passage: passages of up to 400 tokens have two windows at most in a model that reads 256.
-WINDOWS_READ = 2
+#: Windows read per wanted passage: passages of about 200 tokens have two or three windows of 128.
+WINDOWS_READ = 3
 
 
 def keyword_leg(lexical: LexicalIndex, query: AnalyzedQuery, selection: Selection, limit: int) -> Ranking:

@@ -72,7 +72,7 @@ class OnnxEmbedder:
     @property
     def fingerprint(self) -> str:
         """Model, arithmetic and build: vectors of two fingerprints never meet."""
-        return f"{self.spec.name};{self.backend};{self.spec.dimension};{self.spec.max_tokens};{self._stamp}"
+        return f"{self.spec.name};{self.backend};{self.spec.dimension};{self.spec.window_limit};{self._stamp}"
 
     @property
     def backend(self) -> str:
@@ -86,7 +86,7 @@ class OnnxEmbedder:
 
     def windows(self, prefix: str, text: str) -> list[Window]:
         """The windows that together hold every token of `text`; see `windowing.cut`."""
-        limit = self.spec.max_tokens - self._special - self._passage_prefix_tokens
+        limit = self.spec.window_limit - self._special - self._passage_prefix_tokens
         return windowing.cut(prefix, text, self._places, limit)
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:

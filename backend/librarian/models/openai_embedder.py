@@ -64,7 +64,7 @@ class OpenAIEmbedder:
     def fingerprint(self) -> str:
         """Model and place: two services may call different models by one name."""
         place = hashlib.sha256(self._url.encode()).hexdigest()[:8]
-        return f"{self.spec.name};openai;{self.spec.dimension};{self.spec.max_tokens};{place}"
+        return f"{self.spec.name};openai;{self.spec.dimension};{self.spec.window_limit};{place}"
 
     @property
     def backend(self) -> str:
@@ -76,7 +76,7 @@ class OpenAIEmbedder:
 
     def windows(self, prefix: str, text: str) -> list[Window]:
         """Windows sized by an estimate that never counts fewer tokens than there are."""
-        return windowing.cut(prefix, text, _places, self.spec.max_tokens)
+        return windowing.cut(prefix, text, _places, self.spec.window_limit)
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimension), unit length."""

@@ -31,7 +31,9 @@ class Row:
 
 
 _ROWS = (
-    Row(ModelSpec(DEFAULT, 384, 256), "sentence-transformers/all-MiniLM-L6-v2"),
+    # It was trained on 128 tokens. Ray questions, nDCG@10 with windows of 256 and of 128: semantic 0.512 and 0.534,
+    # hybrid 0.624 and 0.639; 14% more tokens to embed.
+    Row(ModelSpec(DEFAULT, 384, 256, window_tokens=128), "sentence-transformers/all-MiniLM-L6-v2"),
     Row(ModelSpec("all-mpnet-base-v2", 768, 384), "sentence-transformers/all-mpnet-base-v2"),
     Row(ModelSpec("multi-qa-MiniLM-L6-cos-v1", 384, 512), "sentence-transformers/multi-qa-MiniLM-L6-cos-v1"),
     Row(ModelSpec("e5-large-v2", 1024, 512, "query: ", "passage: "), "intfloat/e5-large-v2"),

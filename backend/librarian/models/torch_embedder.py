@@ -59,7 +59,7 @@ class TorchEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        return f"{self.spec.name};torch;{self.spec.dimension};{self.spec.max_tokens}"
+        return f"{self.spec.name};torch;{self.spec.dimension};{self.spec.window_limit}"
 
     @property
     def backend(self) -> str:
@@ -71,7 +71,7 @@ class TorchEmbedder:
 
     def windows(self, prefix: str, text: str) -> list[Window]:
         """The windows that together hold every token of `text`; see `windowing.cut`."""
-        return windowing.cut(prefix, text, self._places, self.spec.max_tokens - self._special)
+        return windowing.cut(prefix, text, self._places, self.spec.window_limit - self._special)
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimension), unit length."""

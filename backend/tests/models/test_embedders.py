@@ -101,7 +101,7 @@ class TestDefaultModel(EmbedderContract):
         assert np.isfinite(vector).all()
 
     def test_the_fingerprint_holds_model_and_arithmetic(self, default_model: OnnxEmbedder) -> None:
-        assert default_model.fingerprint.startswith(f"{DEFAULT};{default_model.backend};384;256;")
+        assert default_model.fingerprint.startswith(f"{DEFAULT};{default_model.backend};384;128;")
         assert default_model.backend in {"onnx-int8", "onnx-fp32"}
 
 
