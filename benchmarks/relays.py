@@ -4,8 +4,8 @@
 
 Prints, for the manual (`docs/librarian/`) copied to a temporary folder and the settings of the environment:
 
-* seconds until `initialize` is answered where the keeper must be started, and where it runs; those of the processor too,
-  which a busy machine doesn't change much;
+* seconds until `initialize` is answered where the keeper must be started, and where it runs; those of the processor
+  too, which a busy machine doesn't change much;
 * a relay's memory, and seconds from its start to the first answer of a search with a keeper running;
 * searches by many relays at once while files are written, changed and deleted: errors (exit code 1 where there is one)
   and times.
@@ -26,12 +26,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
-BACKEND = Path(__file__).resolve().parents[1] / "backend"
-sys.path.insert(0, str(BACKEND))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend"))
 
 from librarian.keeper import client
 from librarian.keeper.lock import FolderLock
-from tests.doors.raw_host import RawHost, relay
+from tests.doors.raw_host import BACKEND, RawHost, relay
 
 QUESTIONS = [
     "how do I connect Cursor",

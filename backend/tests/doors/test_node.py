@@ -1,4 +1,5 @@
-"""Other people's programs at our doors: the TypeScript clients, mcp-remote, the Inspector and the conformance suite.
+"""Other people's programs at our doors: the TypeScript clients, mcp-remote, the Inspector and the conformance suite,
+and the bundle's validator.
 
 `scripts/node_tools.sh` fetches them into `.node/`; without it these tests skip.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +22,10 @@ from librarian.web.app import build_app
 from tests.doors.clients import run
 from tests.doors.conformance import with_fixtures
 from tests.doors.fake_desk import FakeDesk
+from tests.doors.keeping import kept
+from tests.doors.raw_host import relay
 from tests.doors.serving import served
+from tests.doors.test_bundle import bundle, unpacked
 
 HERE = Path(__file__).parent
 TOOLS = HERE.parents[2] / ".node"
@@ -41,6 +46,14 @@ def url() -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="module")
+def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """What starts a relay to a running keeper."""
+    folder = tmp_path_factory.mktemp("kept")
+    with kept(folder, FakeDesk()):
+        yield relay(folder, folder)
+
+
 def node(arguments: list[str], home: Path, *, script: Path | None = None, **environment: str) -> str:
     """What a Node program prints; fails where it fails. A script is read from stdin, so that it finds `.node/`."""
     done = subprocess.run(
@@ -58,12 +71,22 @@ def node(arguments: list[str], home: Path, *, script: Path | None = None, **envi
 
 
 @pytest.mark.parametrize(
-    ("script", "path", "era"), [("v1", "/mcp", ""), ("v1", "/sse", ""), ("v2", "/mcp", "auto"), ("v2", "/mcp", "")]
+    ("script", "path", "era"),
+    [
+        ("v1", "/mcp", ""),
+        ("v1", "/sse", ""),
+        ("v1", "stdio", ""),
+        ("v2", "/mcp", "auto"),
+        ("v2", "/mcp", ""),
+        ("v2", "stdio", "auto"),
+        ("v2", "stdio", ""),
+    ],
 )
-def test_the_typescript_clients_list_and_search(url: str, tmp_path: Path, script: str, path: str, era: str) -> None:
-    printed = node(
-        ["--input-type=module", "-"], tmp_path, script=HERE / "node" / f"{script}.mjs", MCP_URL=url + path, MCP_ERA=era
-    )
+def test_the_typescript_clients_list_and_search(
+    url: str, command: list[str], tmp_path: Path, script: str, path: str, era: str
+) -> None:
+    place = {"MCP_COMMAND": json.dumps(command)} if path == "stdio" else {"MCP_URL": url + path}
+    printed = node(["--input-type=module", "-"], tmp_path, script=HERE / "node" / f"{script}.mjs", MCP_ERA=era, **place)
     answer = json.loads(printed)
     assert answer["tools"] == NAMES
     assert [hit["rank"] for hit in answer["found"]["structuredContent"]["results"]] == [1, 2, 3]
@@ -119,6 +142,35 @@ def test_the_inspector_finds_nothing_to_complain_of(url: str, tmp_path: Path, ar
     launcher = MODULES / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js"
     printed = node([str(launcher), "--cli", url + arguments[0], *arguments[1:]], tmp_path)
     assert json.loads(printed)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--method", "tools/list", "--strict"],
+        ["--method", "tools/call", "--tool-name", "search_documentation", "--tool-arg", "query=tokens"],
+    ],
+    ids=" ".join,
+)
+def test_the_inspector_finds_nothing_to_complain_of_over_stdio(
+    command: list[str], tmp_path: Path, arguments: list[str]
+) -> None:
+    launcher = MODULES / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js"
+    # the Inspector takes options for its own: a script carries those of the relay
+    script = tmp_path / "relay.sh"
+    script.write_text(f"#!/bin/sh\nexec {shlex.join(command)}\n")
+    script.chmod(0o755)
+    printed = node([str(launcher), "--cli", str(script), "--stdio", *arguments], tmp_path)
+    assert json.loads(printed)
+
+
+def test_the_bundle_is_valid(tmp_path: Path) -> None:
+    extension, _ = unpacked(tmp_path, Path("/opt/librarian/.venv/bin/librarian"))
+    tool = str(MODULES / "@anthropic-ai" / "mcpb" / "dist" / "cli" / "cli.js")
+    assert "passes" in node([tool, "validate", str(extension / "manifest.json")], tmp_path)
+    node([tool, "pack", str(extension), str(tmp_path / "again.mcpb")], tmp_path)
+    node([tool, "unpack", str(tmp_path / "dist" / "librarian.mcpb"), str(tmp_path / "opened")], tmp_path)
+    assert (tmp_path / "opened" / "server" / "librarian.sh").read_text() == bundle.LAUNCHER
 
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
