@@ -26,7 +26,7 @@ _POLL_S: Final = 0.1  #: how often a waiting call looks whether it was given up
 _VERBS: Final = frozenset(
     (
         *("search", "search_emails", "get_document", "get_thread", "list_products", "list_components", "analyze"),
-        *("status", "health", "clear_cache", "refresh", "check", "evaluate", "resources", "complete"),
+        *("status", "health", "clear_cache", "refresh", "check", "evaluate", "resources", "complete", "list_facets"),
     )
 )
 
