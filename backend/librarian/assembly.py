@@ -18,6 +18,8 @@ from .finding.options import SearchOptions
 from .finding.parent_context import parent_context
 from .finding.query_router import QueryRouter
 from .finding.result_cache import ResultCache
+from .gathering.registry import Registry
+from .gathering.registry_files import RegistryFiles
 from .language.analyzer import StandardAnalyzer
 from .models.loading import Retrying, load_embedder
 from .models.query_cache import CachedEmbedder, QueryEmbeddings
@@ -136,6 +138,7 @@ def build(settings: Settings) -> desk.Parts:
         caches={"exact": cached, "query_embedding": QueryEmbeddings(embedder)},
         check=upkeep.check,
         evaluate=_evaluate,
+        registry=Registry(RegistryFiles(catalog, settings.docs.root_path).entities, embedder, archive),
         start=partial(_start, upkeep, embedder),
         close=partial(_close, upkeep, engine, stores, lexical, archive, catalog, embedder),
     )

@@ -32,6 +32,7 @@ from .opening import Opening
 from .vocabulary.desk_protocol import Desk
 from .vocabulary.errors import CallerError, LibrarianError, SetupError, Unavailable
 from .vocabulary.protocols import Budget
+from .vocabulary.toolsets import REGISTRY
 from .vocabulary.verbs import VERBS as KNOWN
 from .vocabulary.verbs import ask
 
@@ -44,10 +45,11 @@ FAILED_S = 0.5  #: what those who wait for a library that can't be opened get to
 VERBS = frozenset(
     (
         *("search", "search_emails", "get_document", "get_thread", "list_products", "list_components", "analyze"),
+        "search_registry",
         *("status", "health", "clear_cache", "refresh", "check", "evaluate"),
     )
 )
-_BY_METHOD = {verb.method: verb for verb in KNOWN}
+_BY_METHOD = {verb.method: verb for verb in (*KNOWN, *REGISTRY)}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -17,6 +17,7 @@ from ..vocabulary.types import Filters, IndexReport, SearchOutcome
 from . import addresses, answers, questions
 from . import arguments as check
 from .browsing import facets, newest_first
+from .gathered import Gathered
 from .hosting import Hosting
 from .parts import Parts
 from .reading import read
@@ -25,7 +26,7 @@ from .state import StateReport, skipped
 FIRST_TEXT_S = 10.0  #: how long the first question of all waits for the first files
 
 
-class Librarian(Hosting):
+class Librarian(Gathered, Hosting):
     """A library, open. Use as a context manager or call `close`."""
 
     def __init__(self, parts: Parts) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from ..vocabulary.protocols import Analyzer, Budget, Catalog, Embedder, Loadable
+from ..vocabulary.registry import RegistryAnswer
 from ..vocabulary.types import IndexReport, Progress, Query, SearchOutcome, StoredChunk, StoredDocument
 from ..vocabulary.wire import AnalyzeAnswer, CheckAnswer, WhyNot
 
@@ -76,6 +77,12 @@ class CacheControl(Protocol):
         """Forget everything; returns how many entries there were."""
 
 
+class RegistrySearch(Protocol):
+    """Answers questions for servers, agents and tools (gathering room)."""
+
+    def search(self, query: str, entity_types: Collection[str], max_results: int, budget: Budget) -> RegistryAnswer: ...
+
+
 Evaluate = Callable[..., Mapping[str, object]]
 
 
@@ -119,5 +126,6 @@ class Parts:
     caches: Mapping[str, CacheControl]
     check: Callable[[bool], CheckAnswer]
     evaluate: Evaluate
+    registry: RegistrySearch
     start: Callable[[], None]
     close: Callable[[], None]

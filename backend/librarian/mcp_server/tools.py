@@ -10,6 +10,7 @@ from ..vocabulary.arguments import schema_of
 from ..vocabulary.desk_protocol import Desk
 from ..vocabulary.errors import SetupError
 from ..vocabulary.protocols import Budget
+from ..vocabulary.toolsets import REGISTRY
 from ..vocabulary.verbs import CLEAR_CACHE, VERBS, Verb, ask
 from ..vocabulary.wire import EmailSearchAnswer, SearchAnswer, Wire
 from .rendering import render
@@ -52,7 +53,9 @@ class Tool:
     read_only: bool = True
 
 
-TOOLSETS: dict[str, Callable[[Desk], Sequence[Tool]]] = {}
+TOOLSETS: dict[str, Callable[[Desk], Sequence[Tool]]] = {
+    "registry": lambda desk: [_tool(desk, verb) for verb in REGISTRY],
+}
 """Further sets of tools by name, off unless asked for, so that a model's tool list stays short."""
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from .protocols import Budget
+from .registry import RegistryAnswer
 from .wire import (
     AnalyzeAnswer,
     ClearedAnswer,
@@ -105,6 +106,16 @@ class Desk(Protocol):
         """Quick at any time; never waits for the index."""
 
     def analyze(self, query: str, *, path: str | None = None, budget: Budget | None = None) -> AnalyzeAnswer: ...
+
+    def search_registry(
+        self,
+        query: str,
+        *,
+        entity_types: Sequence[str] | None = None,
+        max_results: int = 3,
+        budget: Budget | None = None,
+    ) -> RegistryAnswer:
+        """Servers, agents and tools of the library's registry files, the best `max_results` of each."""
 
     def clear_cache(self, *, budget: Budget | None = None) -> ClearedAnswer: ...
 

@@ -18,6 +18,7 @@ from ..vocabulary.calls import Calls
 from ..vocabulary.desk_protocol import Desk
 from ..vocabulary.errors import CallerError, LibrarianError
 from ..vocabulary.protocols import Observer
+from ..vocabulary.toolsets import SEARCH_REGISTRY
 from ..vocabulary.verbs import Verb, ask
 from ..vocabulary.wire import EmailSearchAnswer, ErrorAnswer, HealthAnswer, SearchAnswer
 from .answers import failed
@@ -44,6 +45,7 @@ PATHS: tuple[Path, ...] = (
     Path("/api/analyze", verbs.ANALYZE, ("GET", "POST")),
     Path("/api/cache", verbs.CLEAR_CACHE, ("DELETE",)),
     Path("/api/status", verbs.STATUS),
+    Path("/api/registry", SEARCH_REGISTRY, ("GET", "POST")),
 )
 _ERRORS: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorAnswer, "description": "Wrong arguments"},

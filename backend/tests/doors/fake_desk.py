@@ -9,6 +9,7 @@ from typing import Any
 from librarian.vocabulary import wire
 from librarian.vocabulary.errors import CallerError, NotFound
 from librarian.vocabulary.protocols import Budget
+from librarian.vocabulary.registry import RegistryAnswer, ServerItem
 
 DOCUMENTS = {
     "ray/core/config.md": "# Config\n\nSet the token.\n\n## Tokens\n\nRotate tokens with `ray token rotate`.\n",
@@ -245,6 +246,11 @@ class FakeDesk:
             reasons=["short"],
             why_not=why,
         )
+
+    def search_registry(self, query: str, *, budget: Budget | None = None, **given: Any) -> RegistryAnswer:
+        self._note("search_registry", {"query": query, **given})
+        server = ServerItem(path="/w", server_name="Weather", tags=[], relevance_score=0.9, matching_tools=[])
+        return RegistryAnswer(query=query, search_mode="hybrid", servers=[server], agents=[], tools=[])
 
     def clear_cache(self, *, budget: Budget | None = None) -> wire.ClearedAnswer:
         return wire.ClearedAnswer(cleared=2)

@@ -238,7 +238,10 @@ def test_a_toolset_comes_after_the_nine_and_an_unknown_one_is_refused(monkeypatc
     extra = tools_module.Tool("extra", "Extra", "More", {"type": "object"}, None, lambda given, budget: _nothing())
     monkeypatch.setitem(tools_module.TOOLSETS, "more", lambda desk: [extra])
     for chosen in (["more"], ["all"], ["more", "more"]):
-        assert [tool.name for tool in build_tools(FakeDesk(), chosen)] == [*(verb.name for verb in VERBS), "extra"]
+        names = [tool.name for tool in build_tools(FakeDesk(), chosen)]
+        assert names[: len(VERBS)] == [verb.name for verb in VERBS]
+        assert names[-1] == "extra"
+        assert (len(names) == len(VERBS) + 1) == ("all" not in chosen)
     with pytest.raises(SetupError, match=r"No toolset 'moar'.*MCP_TOOLSETS.*more"):
         build_tools(FakeDesk(), ["moar"])
 

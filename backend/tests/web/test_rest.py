@@ -66,6 +66,7 @@ def test_lists_may_be_repeated_or_separated_by_commas(client: httpx.Client, desk
         ("GET", "/api/analyze?query=tokens&path=x.md", "why_not"),
         ("DELETE", "/api/cache", "cleared"),
         ("GET", "/api/status", "generation"),
+        ("GET", "/api/registry?query=weather", "search_mode"),
         ("GET", "/api/health", "uptime_s"),
         ("GET", "/health", "uptime_s"),
     ],
