@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from dataclasses import fields, is_dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 from librarian.vocabulary.types import (
     Attachment,
@@ -26,6 +25,7 @@ from librarian.vocabulary.types import (
     StoredDocument,
 )
 
+from .characters import without
 from .dates import micros_or_none
 
 Row = tuple[Any, ...]
@@ -232,14 +232,4 @@ def _email(row: Row) -> Email:
 
 def encodable(result: ReadResult) -> ReadResult:
     """The same with each half surrogate replaced by one other character: offsets stay."""
-    return cast(ReadResult, _replaced(result))
-
-
-def _replaced(value: object) -> object:
-    if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
-    if isinstance(value, tuple):
-        return tuple(_replaced(item) for item in value)
-    if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{f.name: _replaced(getattr(value, f.name)) for f in fields(value)})
-    return value
+    return without(_SURROGATE, result)

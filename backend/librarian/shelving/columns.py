@@ -30,7 +30,7 @@ Codes = npt.NDArray[np.int32]
 CODED = ("product", "component", "file_type", "doc_type", "language", "kind")
 _KEPT_SELECTIONS = 64
 
-_DOCUMENTS = f"""SELECT d.id, d.modified, d.file_path, d.tags, {", ".join("d." + name for name in CODED)},
+DOCUMENTS = f"""SELECT d.id, d.modified, d.file_path, d.tags, {", ".join("d." + name for name in CODED)},
     e.thread_id, e.sender, e.subject, e.has_attachments
     FROM documents d LEFT JOIN emails e ON e.doc_id = d.id"""
 
@@ -257,7 +257,18 @@ def _bounds(filters: Filters) -> tuple[int, int] | None:
 
 def load_columns(connection: sqlite3.Connection, generation: int, shared_products: frozenset[str]) -> LoadedColumns:
     """Read all columns; the connection should be in a read transaction."""
-    vocabularies = {name: Vocabulary() for name in (*CODED, "tags", "threads")}
+    documents = connection.execute(DOCUMENTS).fetchall()
+    chunks = connection.execute("SELECT id, doc_id FROM chunks").fetchall()
+    return columns_of(documents, chunks, generation, shared_products)
+
+
+def columns_of(
+    documents: Sequence[tuple[Any, ...]],
+    chunks: Sequence[tuple[Any, ...]],
+    generation: int,
+    shared_products: frozenset[str],
+) -> LoadedColumns:
+    """Columns from rows of `DOCUMENTS` and (chunk id, document id) rows."""
     empty = LoadedColumns(
         generation=generation,
         shared_products=shared_products,
@@ -268,10 +279,8 @@ def load_columns(connection: sqlite3.Connection, generation: int, shared_product
         _tagged=np.empty((0, 2), dtype=np.int32),
         _mails={},
         _paths={},
-        _vocabularies=vocabularies,
+        _vocabularies={name: Vocabulary() for name in (*CODED, "tags", "threads")},
     )
-    documents = connection.execute(_DOCUMENTS).fetchall()
-    chunks = connection.execute("SELECT id, doc_id FROM chunks").fetchall()
     return _filled(empty, generation, documents, chunks, np.empty(0, dtype=np.int64))
 
 
@@ -281,18 +290,29 @@ def updated_columns(
     """New columns after the documents `changed` were put, moved or dropped."""
     ids = sorted(changed)
     wanted = (json.dumps(ids),)
-    documents = connection.execute(f"{_DOCUMENTS} WHERE d.id IN (SELECT value FROM json_each(?))", wanted).fetchall()
+    documents = connection.execute(f"{DOCUMENTS} WHERE d.id IN (SELECT value FROM json_each(?))", wanted).fetchall()
     chunks = connection.execute(
         "SELECT id, doc_id FROM chunks WHERE doc_id IN (SELECT value FROM json_each(?))", wanted
     ).fetchall()
-    return _filled(columns, generation, documents, chunks, np.array(ids, dtype=np.int64))
+    return columns_with(columns, documents, chunks, generation, ids)
+
+
+def columns_with(
+    columns: LoadedColumns,
+    documents: Sequence[tuple[Any, ...]],
+    chunks: Sequence[tuple[Any, ...]],
+    generation: int,
+    changed: Sequence[int],
+) -> LoadedColumns:
+    """New columns in which the documents `changed` are as these rows say; those without a row are gone."""
+    return _filled(columns, generation, documents, chunks, np.array(changed, dtype=np.int64))
 
 
 def _filled(
     base: LoadedColumns,
     generation: int,
     documents: Sequence[tuple[Any, ...]],
-    chunks: Sequence[tuple[int, int]],
+    chunks: Sequence[tuple[Any, ...]],
     forgotten: Ids,
 ) -> LoadedColumns:
     """A copy of `base` without the `forgotten` documents and with the given rows."""

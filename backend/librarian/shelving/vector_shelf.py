@@ -14,6 +14,8 @@ import numpy as np
 from librarian.vocabulary.protocols import Catalog, VectorArchive, VectorStore
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Document, Ids, Vector
 
+from .dates import micros_or_none
+
 logger = logging.getLogger(__name__)
 
 _BATCH = 2_000  # vectors moved at once: 3 MB at 384 dimensions
@@ -184,7 +186,7 @@ def window_id(chunk_id: int, ordinal: int) -> int:
 
 
 def payload(document: Document) -> dict[str, object]:
-    """What stores may filter by: the names of `Selection.allowed`."""
+    """What stores may filter by: the names of `Selection.allowed`, and `modified` in microseconds since 1970."""
     return {
         "product": document.product,
         "component": document.component,
@@ -193,6 +195,7 @@ def payload(document: Document) -> dict[str, object]:
         "language": document.language,
         "kind": document.kind,
         "tags": list(document.tags),
+        "modified": micros_or_none(document.last_modified),
     }
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from librarian.vocabulary.errors import CallerError
@@ -42,6 +42,7 @@ from librarian.vocabulary.types import (
     embedding_prefix,
 )
 
+SEVERAL = [HealthCheck.differing_executors]  # a contract is meant to run for several storages
 PRODUCTS = ("alpha", "Alpha", "beta", "shared")
 COMPONENTS = ("api", "API", "general")
 TAGS = ("howto", "Howto", "old")
@@ -599,7 +600,7 @@ class CatalogContract:
         with pytest.raises(CallerError, match="is not a date"):
             catalog.columns().select(wrong)
 
-    @settings(deadline=None, max_examples=40)
+    @settings(deadline=None, max_examples=40, suppress_health_check=SEVERAL)
     @given(
         puts=st.lists(st.lists(st.one_of(documents, mails), max_size=6), min_size=1, max_size=4),
         moves=st.lists(st.tuples(st.integers(0, 20), st.sampled_from(PRODUCTS)), max_size=3),

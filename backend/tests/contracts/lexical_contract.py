@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from librarian.shelving.catalog import SqliteCatalog
@@ -25,6 +25,7 @@ from librarian.vocabulary.protocols import LexicalIndex
 from librarian.vocabulary.types import AnalyzedQuery, Document, Filters, LexicalEntry, Selection
 from tests.contracts.catalog_contract import document, documents, mails, result, sparse_filters
 
+SEVERAL = [HealthCheck.differing_executors]  # a contract is meant to run for several storages
 EVERYTHING = Selection(Filters(), None, 0)
 SOME = document("alpha/api/a.md")
 
@@ -122,7 +123,7 @@ class LexicalContract:
         with pytest.raises(Unavailable, match="closed"):
             index.put([(1, 1, SOME, entry("apple"))])
 
-    @settings(deadline=None, max_examples=25)
+    @settings(deadline=None, max_examples=25, suppress_health_check=SEVERAL)
     @given(made=bodies, doomed=st.sets(st.integers(0, 11)), wanted=st.lists(words, min_size=1, max_size=3, unique=True))
     def test_what_is_deleted_is_found_by_nothing(
         self, tmp_path_factory: pytest.TempPathFactory, made: list[str], doomed: set[int], wanted: list[str]
@@ -144,7 +145,7 @@ class LexicalContract:
 
     # -- ranking ---------------------------------------------------------------------------------------------------
 
-    @settings(deadline=None, max_examples=25)
+    @settings(deadline=None, max_examples=25, suppress_health_check=SEVERAL)
     @given(made=bodies, wanted=st.lists(words, max_size=4, unique=True), limit=st.integers(0, 6))
     def test_a_ranking_is_ordered_limited_and_within_0_and_1(
         self, tmp_path_factory: pytest.TempPathFactory, made: list[str], wanted: list[str], limit: int
@@ -208,7 +209,7 @@ class LexicalContract:
         assert index.search(asked("apple", excluded=["berry"]), EVERYTHING, 9).ids == (2,)
         assert index.search(asked(excluded=["berry"]), EVERYTHING, 9).ids == ()
 
-    @settings(deadline=None, max_examples=25)
+    @settings(deadline=None, max_examples=25, suppress_health_check=SEVERAL)
     @given(text=st.text(min_size=1, max_size=30))
     def test_no_text_breaks_a_search(self, tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
         index = self.open_transient(tmp_path_factory)
@@ -223,7 +224,7 @@ class LexicalContract:
 
     # -- filters ---------------------------------------------------------------------------------------------------
 
-    @settings(deadline=None, max_examples=30)
+    @settings(deadline=None, max_examples=30, suppress_health_check=SEVERAL)
     @given(
         made=st.lists(st.one_of(documents, mails), min_size=1, max_size=12, unique_by=lambda each: each.file_path),
         wanted=st.lists(sparse_filters, min_size=1, max_size=8),

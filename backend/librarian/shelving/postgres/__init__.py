@@ -1,0 +1,1 @@
+"""The shelves in PostgreSQL: catalog, keyword index, archive and vectors, for libraries that several servers share."""

@@ -1,0 +1,181 @@
+"""A PostgreSQL database as the shelves see it: connections, transactions, news, and errors told in sentences.
+
+Every value reaches the server as a parameter; names of schemas and tables are quoted by psycopg. A connection that
+broke is replaced at its next use, so that a restart of the server costs the calls under way and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from librarian.vocabulary.errors import SetupError, Unavailable
+
+from ..extras import missing
+from . import migrations
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+logger = logging.getLogger(__name__)
+
+CONNECTIONS: Final = 20
+_SPARE: Final = 6  # connections that snapshots leave to whoever needs one for a moment
+_WAIT_S: Final = 10.0
+
+
+class Database:
+    """One library's schema. Parts that use it call `join` and `leave`; the last to leave closes the connections.
+
+    Args:
+        url: `postgresql://user:password@host/name`.
+        schema: the schema that holds the library; made where there is none.
+        text_search: PostgreSQL's text search configuration (`english`, `simple`, …).
+        wait_s: how long a call waits for a connection before it is told that there is none.
+
+    Raises `SetupError` where psycopg isn't installed, the server can't be reached, lacks pgvector, or holds a newer
+    format.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        schema: str = "librarian",
+        text_search: str = "english",
+        connections: int = CONNECTIONS,
+        wait_s: float = _WAIT_S,
+    ) -> None:
+        try:
+            import psycopg
+            from psycopg_pool import ConnectionPool
+        except ImportError as error:
+            raise missing("postgres", error) from error
+        self.schema = schema
+        self.text_search = text_search
+        self._url = url
+        self._users = 0
+        self._users_lock = threading.Lock()
+        self._here = threading.local()
+        self._snapshots = threading.BoundedSemaphore(max(1, connections - _SPARE))
+        self._wait_s = wait_s
+        self._pool: ConnectionPool[Connection[Any]] | None = None
+        try:
+            with psycopg.connect(url, autocommit=True, connect_timeout=int(wait_s)) as connection:
+                migrations.migrate(connection, schema, text_search)
+        except psycopg.errors.InvalidSchemaName as error:
+            raise SetupError(f"PostgreSQL: {_first(error)}.", hint="Set storage.database_schema.") from error
+        except psycopg.Error as error:
+            raise SetupError(
+                f"The PostgreSQL database can't be used: {_first(error)}.",
+                hint="Check storage.database_url (DATABASE_URL), that the server runs, and that pgvector is installed.",
+            ) from error
+        self._pool = ConnectionPool(
+            url,
+            min_size=1,
+            max_size=connections,
+            kwargs={"autocommit": True, "application_name": "librarian"},
+            configure=self._configure,
+            check=ConnectionPool.check_connection,
+            timeout=wait_s,
+            open=True,
+        )
+
+    # -- who uses it -----------------------------------------------------------------------------------------------
+
+    def join(self) -> Database:
+        """One more part uses this database."""
+        with self._users_lock:
+            self._users += 1
+        return self
+
+    def leave(self) -> None:
+        """One part fewer; the last one closes all connections."""
+        with self._users_lock:
+            self._users -= 1
+            pool, self._pool = (self._pool, None) if self._users <= 0 else (None, self._pool)
+        if pool is not None:
+            pool.close()
+
+    # -- transactions ----------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[Connection[Any]]:
+        """A read transaction that sees one committed state. Within one, the same thread gets the same again."""
+        inside: Connection[Any] | None = getattr(self._here, "connection", None)
+        if inside is not None:
+            with self.told():
+                yield inside
+            return
+        with self.told(), self._snapshots, self.connection() as connection:
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            self._here.connection = connection
+            try:
+                yield connection
+            finally:
+                self._here.connection = None
+                if not connection.broken:
+                    connection.rollback()
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[Connection[Any]]:
+        """A write transaction, undone where the block fails."""
+        with self.told(), self.connection() as connection, connection.transaction():
+            yield connection
+
+    @contextlib.contextmanager
+    def connection(self) -> Iterator[Connection[Any]]:
+        """A connection in autocommit mode."""
+        if self._pool is None:
+            raise Unavailable("The PostgreSQL library is closed.", hint="Open the library again.")
+        with self._pool.connection() as connection:
+            yield connection
+
+    def session(self) -> Connection[Any]:
+        """A connection of one's own, outside the pool: for locks and listening. The caller closes it."""
+        import psycopg
+
+        with self.told():
+            connection = psycopg.connect(self._url, autocommit=True, connect_timeout=int(self._wait_s))
+            self._configure(connection)
+            return connection
+
+    @contextlib.contextmanager
+    def told(self) -> Iterator[None]:
+        """The server's silence told as `Unavailable`; errors of statements are bugs and stay as they are."""
+        import psycopg
+        from psycopg_pool import PoolClosed, PoolTimeout
+
+        try:
+            yield
+        except (PoolTimeout, PoolClosed, psycopg.OperationalError, psycopg.InterfaceError) as error:
+            raise Unavailable(
+                f"The PostgreSQL database doesn't answer: {_first(error)}.",
+                hint="Check that the server runs (DATABASE_URL); the next call tries again.",
+            ) from error
+
+    def _configure(self, connection: Connection[Any]) -> None:
+        from psycopg import sql
+
+        connection.execute(sql.SQL("SET search_path TO {}, public").format(sql.Identifier(self.schema)))
+
+    # -- locks and news --------------------------------------------------------------------------------------------
+
+    def lock_key(self, purpose: str) -> int:
+        """The number of an advisory lock of this library: the first 63 bits of a hash."""
+        return migrations.lock_key(self.schema, purpose)
+
+    @property
+    def channel(self) -> str:
+        """Where new generations are announced."""
+        return f"librarian_{hashlib.sha256(self.schema.encode()).hexdigest()[:16]}"
+
+
+def _first(error: BaseException) -> str:
+    """The first line of an error, without its full stop."""
+    lines = str(error).strip().splitlines()
+    return (lines[0] if lines else type(error).__name__).rstrip(".")

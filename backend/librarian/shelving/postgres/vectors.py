@@ -1,0 +1,269 @@
+"""A vector store in PostgreSQL, by pgvector: one table per model, half precision, an HNSW index on the cosine.
+
+Few passing chunks are compared one by one. Many are found through the graph, which goes on searching until enough of
+what it meets has passed (`hnsw.iterative_scan`), so that a filter doesn't cost recall; where it gives up before, every
+passing row is compared.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Ids, Selection, Vector, Vectors
+
+from ..vectors.batch import best_first, checked_batch, checked_question, passes
+from .database import Database
+from .selecting import by_chunk, by_value
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.sql import Composed
+
+logger = logging.getLogger(__name__)
+
+MOST_CONSIDERED: Final = 1000  #: pgvector's limit of hnsw.ef_search
+MOST_MET: Final = 200_000  #: rows that the graph may meet in search of some that pass
+ONE_BY_ONE: Final = 10_000  #: chunks that are compared without the graph
+_BATCH: Final = 1000
+_COUNT_KEPT_S: Final = 5.0
+_TIE: Final = 6  # decimals in which cosines must differ
+
+_VALUES = ("product", "component", "file_type", "doc_type", "language", "kind")
+
+
+class PgVectorStore:
+    """A `VectorStore` in a table that is made where there is none; rows carry what filters name.
+
+    `model` is the fingerprint of the model whose vectors these are. Vectors are kept as `halfvec`: cosines are off by
+    less than 0.001.
+    """
+
+    name = "pgvector"
+
+    def __init__(
+        self,
+        database: Database,
+        model: str,
+        dimension: int,
+        *,
+        M: int = 16,  # noqa: N803 - pgvector's and the setting's name
+        construction_ef: int = 200,
+        search_ef: int = 100,
+    ) -> None:
+        from psycopg import sql
+
+        self.dimension = dimension
+        self._database = database.join()
+        self._closed = False
+        self._search_ef = search_ef
+        self._counted = (float("-inf"), 0)
+        self._writes = 0
+        self._table = f"vectors_{hashlib.sha256(model.encode()).hexdigest()[:12]}"
+        self._sql = sql
+        try:
+            with database.transaction() as connection:
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", (database.lock_key(f"vectors/{model}"),))
+                for statement in _TABLE:
+                    connection.execute(
+                        sql.SQL(statement).format(
+                            table=sql.Identifier(self._table),
+                            by_vector=sql.Identifier(f"{self._table}_near"),
+                            by_product=sql.Identifier(f"{self._table}_product"),
+                            dimension=sql.Literal(dimension),
+                            m=sql.Literal(M),
+                            ef=sql.Literal(max(construction_ef, 2 * M)),
+                        )
+                    )
+                connection.execute(
+                    "INSERT INTO vector_tables VALUES (%s, %s) ON CONFLICT DO NOTHING", (model, self._table)
+                )
+        except BaseException:
+            self.close()
+            raise
+
+    # -- the protocol ----------------------------------------------------------------------------------------------
+
+    def upsert(self, ids: Ids, vectors: Vectors, payloads: Sequence[Mapping[str, object]] | None = None) -> None:
+        """Store rows, replacing those of equal ids, in one transaction; of equal ids within the batch the last."""
+        given = np.asarray(ids, dtype=np.int64)
+        of = dict(zip(given.tolist(), payloads, strict=True)) if payloads is not None else {}
+        ids, vectors = checked_batch(given, vectors, self.dimension)
+        if not ids.size:
+            return
+        statement = self._of(_UPSERT)
+        with self._writing() as connection:
+            for start in range(0, ids.size, _BATCH):
+                numbers = ids[start : start + _BATCH].tolist()
+                rows = [of.get(number, {}) for number in numbers]
+                connection.execute(
+                    statement,
+                    {
+                        "ids": numbers,
+                        "vectors": [json.dumps(row) for row in vectors[start : start + _BATCH].tolist()],
+                        "tags": [json.dumps(row.get("tags", [])).replace("\\u0000", "") for row in rows],
+                        "modified": [row.get("modified") for row in rows],
+                        **{name: [_plain(row.get(name)) for row in rows] for name in _VALUES},
+                    },
+                )
+
+    def delete(self, ids: Ids) -> None:
+        """Forget rows; unknown ids are fine."""
+        doomed = np.unique(np.asarray(ids, dtype=np.int64)).tolist()
+        with self._writing() as connection:
+            connection.execute(self._of("DELETE FROM {table} WHERE id = ANY(%s)"), (doomed,))
+
+    def search(self, vector: Vector, limit: int, selection: Selection) -> tuple[Ids, Vector]:
+        """Window ids and cosines, best first, ties by id, of windows whose chunk passes."""
+        question = checked_question(vector, self.dimension)
+        mask = selection.mask
+        if limit < 1 or (mask is not None and not mask.any()):
+            return np.empty(0, np.int64), np.empty(0, np.float32)
+        given: dict[str, object] = {"question": json.dumps(question.tolist()), "limit": limit}
+        with self._reading() as connection:
+            if mask is not None and np.count_nonzero(mask) <= ONE_BY_ONE:
+                given["chunks"] = np.flatnonzero(mask).tolist()
+                rows = connection.execute(self._of(_ONE_BY_ONE), given).fetchall()
+            else:
+                values = selection.complete and bool(selection.allowed or selection.modified)
+                condition, chosen = by_value(selection) if values else by_chunk(selection, _CHUNK)
+                rows = self._near(connection, condition, {**given, **chosen}, limit)
+        ids = np.array([row[0] for row in rows], dtype=np.int64)
+        cosines = np.array([_cosine(row[1]) for row in rows], dtype=np.float64)
+        keep = passes(selection, ids)
+        return best_first(ids[keep], np.round(cosines[keep], _TIE).astype(np.float32), limit)
+
+    def count(self) -> int:
+        """Rows stored; what other servers wrote is noticed after five seconds."""
+        self._check_open()
+        at, counted = self._counted
+        writes = self._writes
+        if counted and time.monotonic() - at < _COUNT_KEPT_S:
+            return counted
+        with self._reading() as connection:
+            row = connection.execute(self._of("SELECT count(*) FROM {table}")).fetchone()
+        counted = 0 if row is None else int(row[0])
+        if writes == self._writes:
+            self._counted = (time.monotonic(), counted)
+        return counted
+
+    def ids(self) -> Ids:
+        """Every stored id, ascending."""
+        with self._reading() as connection:
+            rows = connection.execute(self._of("SELECT id FROM {table} ORDER BY id")).fetchall()
+        return np.array([row[0] for row in rows], dtype=np.int64)
+
+    def clear(self) -> None:
+        """Drop all rows and give their room back."""
+        with self._writing() as connection:
+            connection.execute(self._of("TRUNCATE {table}"))
+
+    def close(self) -> None:
+        """Let go of the database."""
+        if not self._closed:
+            self._closed = True
+            self._database.leave()
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _near(
+        self, connection: Connection[Any], condition: str, given: Mapping[str, object], limit: int
+    ) -> list[tuple[Any, ...]]:
+        ef = min(MOST_CONSIDERED, max(self._search_ef, limit))
+        connection.execute(
+            """SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'strict_order', true),
+                      set_config('hnsw.max_scan_tuples', %s, true)""",
+            (str(ef), str(MOST_MET)),
+        )
+        rows: list[tuple[Any, ...]] = connection.execute(
+            self._of(_NEAR, condition), {**given, "limit": limit}
+        ).fetchall()
+        if len(rows) >= min(limit, self.count()):
+            return rows
+        # fewer than asked for: either no more pass, or the graph gave up on meeting them
+        return connection.execute(self._of(_ALL, condition), given).fetchall()
+
+    def _of(self, statement: str, condition: str = "true") -> Composed:
+        return self._sql.SQL(statement).format(
+            table=self._sql.Identifier(self._table), condition=self._sql.SQL(condition)
+        )
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[Connection[Any]]:
+        self._check_open()
+        with self._database.snapshot() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[Connection[Any]]:
+        self._check_open()
+        self._writes += 1
+        try:
+            with self._database.transaction() as connection:
+                yield connection
+        finally:
+            self._writes += 1
+            self._counted = (float("-inf"), 0)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Unavailable("The pgvector store is closed.", hint="Open the library again.")
+
+
+_CHUNK = f"(id / {WINDOWS_PER_CHUNK})"
+
+_TABLE = (
+    """CREATE TABLE IF NOT EXISTS {table} (
+        id bigint PRIMARY KEY, vector halfvec({dimension}) NOT NULL,
+        product text, component text, file_type text, doc_type text, language text, kind text,
+        tags text[] NOT NULL, modified bigint)""",
+    # vectors don't compress: reading them inline saves a look into another table
+    "ALTER TABLE {table} ALTER COLUMN vector SET STORAGE PLAIN",
+    """CREATE INDEX IF NOT EXISTS {by_vector} ON {table}
+        USING hnsw (vector halfvec_cosine_ops) WITH (m = {m}, ef_construction = {ef})""",
+    "CREATE INDEX IF NOT EXISTS {by_product} ON {table} (product, component)",
+)
+
+_UPSERT = """
+    INSERT INTO {table} (id, vector, product, component, file_type, doc_type, language, kind, tags, modified)
+    SELECT given.id, given.vector::halfvec, given.product, given.component, given.file_type, given.doc_type,
+        given.language, given.kind, ARRAY(SELECT jsonb_array_elements_text(given.tags::jsonb)), given.modified
+    FROM unnest(%(ids)s::bigint[], %(vectors)s::text[], %(product)s::text[], %(component)s::text[],
+        %(file_type)s::text[], %(doc_type)s::text[], %(language)s::text[], %(kind)s::text[], %(tags)s::text[],
+        %(modified)s::bigint[])
+        AS given (id, vector, product, component, file_type, doc_type, language, kind, tags, modified)
+    ON CONFLICT (id) DO UPDATE SET vector = excluded.vector, product = excluded.product,
+        component = excluded.component, file_type = excluded.file_type, doc_type = excluded.doc_type,
+        language = excluded.language, kind = excluded.kind, tags = excluded.tags, modified = excluded.modified"""
+
+_ONE_BY_ONE = f"""
+    WITH passing AS MATERIALIZED (
+        SELECT v.id, v.vector FROM unnest(%(chunks)s::bigint[]) AS chunk (id) JOIN {{table}} v
+        ON v.id BETWEEN chunk.id * {WINDOWS_PER_CHUNK} AND chunk.id * {WINDOWS_PER_CHUNK} + {WINDOWS_PER_CHUNK - 1})
+    SELECT id, vector <=> %(question)s::halfvec AS distance FROM passing
+    WHERE {{condition}} ORDER BY distance, id LIMIT %(limit)s"""
+
+_NEAR = """
+    SELECT id, vector <=> %(question)s::halfvec AS distance FROM {table}
+    WHERE {condition} ORDER BY vector <=> %(question)s::halfvec LIMIT %(limit)s"""
+
+_ALL = """
+    WITH passing AS MATERIALIZED (SELECT id, vector FROM {table} WHERE {condition})
+    SELECT id, vector <=> %(question)s::halfvec AS distance FROM passing ORDER BY distance, id LIMIT %(limit)s"""
+
+
+def _cosine(distance: float) -> float:
+    """A row of zeros has no direction, and so no distance."""
+    return 0.0 if distance != distance else 1 - distance
+
+
+def _plain(value: object) -> str | None:
+    return None if value is None else str(value).replace("\0", "\ufffd")

@@ -1,0 +1,70 @@
+"""The keyword index in PostgreSQL on a real server: the contract, and what its own language of questions could break.
+
+* Words, phrases and exclusions written in PostgreSQL's own operators are only words.
+* In the configuration `english` forms of a word find each other, and another configuration makes the index anew.
+* Made for another catalog, the index is emptied when opened.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from librarian.shelving.postgres.lexical import PostgresLexicalIndex
+from librarian.vocabulary.protocols import LexicalIndex
+from tests import postgres
+from tests.contracts.lexical_contract import EVERYTHING, SOME, LexicalContract, asked, entry
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _server() -> None:
+    postgres.url()
+
+
+class TestPostgresLexicalIndex(LexicalContract):
+    def open(self, folder: Path) -> LexicalIndex:
+        return PostgresLexicalIndex(postgres.database(folder, text_search="simple"))
+
+    def open_transient(self, folders: pytest.TempPathFactory) -> LexicalIndex:
+        index = self.open(folders.getbasetemp())
+        index.clear()
+        return index
+
+
+@pytest.mark.parametrize(
+    "word", ["a & b", "'", "''", "\\", "it's", "!x", "a:*", "<->", "(", "%s", "\0", "| !pod", ":A"]
+)
+def test_operators_are_only_words(tmp_path: Path, word: str) -> None:
+    index = PostgresLexicalIndex(postgres.database(tmp_path))
+    index.put([(1, 1, SOME, entry(f"pod {word}", identifiers=word)), (2, 2, SOME, entry("other"))])
+    index.commit(1)
+    query = asked("pod", word, identifiers=[word])
+    assert index.search(query, EVERYTHING, 5).ids == (1,)
+    index.search(asked(word, phrases=[[word, "pod"]], excluded=[word]), EVERYTHING, 5)
+    index.vocabulary(word, 5)
+    assert index.count() == 2
+    index.close()
+
+
+def test_another_configuration_computes_the_index_again(tmp_path: Path) -> None:
+    index = PostgresLexicalIndex(postgres.database(tmp_path, text_search="english"))
+    index.put([(1, 1, SOME, entry("running pods"))])
+    index.commit(3)
+    assert index.search(asked("pod", "run"), EVERYTHING, 5).ids == (1,)
+    index.close()
+    index = PostgresLexicalIndex(postgres.database(tmp_path, text_search="simple"))
+    assert index.search(asked("pod", "run"), EVERYTHING, 5).ids == ()
+    assert index.search(asked("pods"), EVERYTHING, 5).ids == (1,)
+    assert index.generation == 3
+    index.close()
+
+
+def test_made_for_another_catalog_it_is_emptied(tmp_path: Path) -> None:
+    for identity, count in (("one", 0), ("one", 1), ("two", 0)):
+        index = PostgresLexicalIndex(postgres.database(tmp_path), identity=identity)
+        assert index.count() == count
+        index.delete([1])
+        index.put([(1, 1, SOME, entry("apple"))])
+        index.commit(1)
+        index.close()

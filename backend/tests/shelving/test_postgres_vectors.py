@@ -1,0 +1,181 @@
+"""pgvector and the archive on a real PostgreSQL: the store's contract, through the graph and one by one.
+
+* Through the HNSW graph alone the recall stays at 0.95, filtered or not, and filters by value find what filters by
+  chunk find.
+* The SQL function for other programs finds by both legs, filters by source, and takes hostile texts as texts.
+* The archive gives back what it was given, to float16, and drops what has not been used for long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from librarian.shelving.postgres import vectors
+from librarian.shelving.postgres.archive import PostgresVectorArchive
+from librarian.shelving.postgres.catalog import PostgresCatalog
+from librarian.shelving.postgres.database import Database
+from librarian.shelving.postgres.lexical import PostgresLexicalIndex
+from librarian.shelving.postgres.vectors import PgVectorStore
+from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.protocols import VectorStore
+from librarian.vocabulary.types import Filters, Selection
+from tests import postgres
+from tests.contracts.catalog_contract import document, result
+from tests.contracts.lexical_contract import entry
+from tests.contracts.vector_store_contract import EVERYTHING, VectorStoreContract, clustered, recall_at, selection_of
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _server() -> None:
+    postgres.url()
+
+
+class TestPgVectorStore(VectorStoreContract):
+    persistent = True
+    recall = 0.99
+
+    def make(self, folder: Path) -> VectorStore:
+        return PgVectorStore(postgres.database(folder), "model", self.dimension)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    database = postgres.database(tmp_path).join()
+    yield database
+    database.leave()
+
+
+def test_through_the_graph_filters_keep_their_recall(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "ONE_BY_ONE", 0)
+    with database.transaction() as connection:  # for connections made from now on
+        connection.execute("ALTER ROLE CURRENT_USER SET enable_seqscan = off")
+        connection.execute("ALTER ROLE CURRENT_USER SET enable_sort = off")
+    try:
+        store = PgVectorStore(postgres.Database(postgres.url(), schema=database.schema), "m", 32)
+        count = 2000
+        rows, ids = clustered(count, 32, seed=5), np.arange(count, dtype=np.int64) * 64
+        products = [f"p{n % 20}" for n in range(count)]
+        store.upsert(ids, rows, [{"product": name, "tags": ["a"] if n % 2 else []} for n, name in enumerate(products)])
+        questions = np.random.default_rng(6).standard_normal((10, 32)).astype(np.float32)
+        questions /= np.linalg.norm(questions, axis=1, keepdims=True)
+        assert recall_at(store, ids, rows, questions, 50, EVERYTHING) >= 0.95
+        for names in ({"p3"}, {f"p{n}" for n in range(12)}):
+            by_chunk = selection_of(np.array([n for n in range(count) if products[n] in names]), count - 1)
+            by_value = Selection(
+                Filters(product="x"), by_chunk.mask, by_chunk.count, None, {"product": tuple(names)}, complete=True
+            )
+            assert recall_at(store, ids, rows, questions, 50, by_chunk) >= 0.95
+            assert recall_at(store, ids, rows, questions, 50, by_value) >= 0.95
+        with store._database.snapshot() as connection:
+            plan = connection.execute(
+                store._of("EXPLAIN " + vectors._NEAR), {"question": str(rows[0].tolist()), "limit": 9}
+            )
+            assert "_near" in str(plan.fetchall())
+        store.close()
+    finally:
+        with database.transaction() as connection:
+            connection.execute("ALTER ROLE CURRENT_USER RESET ALL")
+
+
+def test_filters_by_value_find_what_filters_by_chunk_find(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "ONE_BY_ONE", 0)
+    names = ["ray", "'; DROP TABLE documents; --", "kubernetes"]
+    rows, ids = clustered(300, 8), np.arange(300, dtype=np.int64) * 64
+    store = PgVectorStore(database, "m", 8)
+    store.upsert(ids, rows, [{"product": names[n % 3], "tags": ["a", "b"][: n % 3], "modified": n} for n in range(300)])
+    for product in names:
+        for tags, modified in (((), None), (("a", "%s"), (20, 150))):
+            passing = [
+                n
+                for n in range(300)
+                if names[n % 3] == product
+                and (not tags or n % 3)
+                and (modified is None or modified[0] <= n <= modified[1])
+            ]
+            by_chunk = selection_of(np.array(passing, dtype=int), 299)
+            allowed = {"product": (product,), **({"tags": tags} if tags else {})}
+            by_value = Selection(
+                Filters(product=product), by_chunk.mask, by_chunk.count, None, allowed, modified, complete=True
+            )
+            one, other = (store.search(rows[3], 500, sel) for sel in (by_chunk, by_value))
+            assert one[0].tolist() == other[0].tolist()
+            assert len(one[0]) == len(passing)
+    store.close()
+    with pytest.raises(Unavailable, match="closed"):
+        store.count()
+
+
+def test_the_sql_function_finds_by_both_legs(database: Database) -> None:
+    catalog = PostgresCatalog(database)
+    lexical = PostgresLexicalIndex(database)
+    store = PgVectorStore(database, "m", 4)
+    texts = {"ray/api/a.md": "running pods", "ray/api/b.md": "nothing here", "kubernetes/api/c.md": "pods and nodes"}
+    stored = catalog.put([result(document(path, text), size=99) for path, text in texts.items()])
+    for number, (path, text) in enumerate(texts.items()):
+        (chunk,) = stored[number].chunk_ids
+        lexical.put([(chunk, stored[number].doc_id, document(path), entry(text))])
+        product = path.split("/")[0]
+        store.upsert(np.array([chunk * 64]), np.eye(4, dtype=np.float32)[[number]], [{"product": product}])
+    lexical.commit(1)
+    question = "[1, 0.5, 0, 0]"
+    columns = "file_path, match_type, similarity, text_rank, combined_score"
+    call = f"SELECT {columns} FROM hybrid_search_chunks(%s, %s, %s, %s)"
+    with database.connection() as connection:
+        with pytest.raises(Exception, match="No vectors lie in this database"):
+            connection.execute(call, (question, "pod", 10, None))
+        catalog.set_meta("model", "m")
+        found = connection.execute(call, (question, "pod", 10, None)).fetchall()
+        assert [row[:2] for row in found] == [
+            ("ray/api/a.md", "both"),
+            ("ray/api/b.md", "vector"),
+            ("kubernetes/api/c.md", "text"),
+        ]
+        assert found[0][2] == pytest.approx(1 / 1.25**0.5, abs=1e-3)
+        assert all(row[4] == pytest.approx(0.7 * row[2] + 0.3 * row[3]) for row in found)
+        only = connection.execute(call, (question, "pod", 10, "kubernetes")).fetchall()
+        assert [row[0] for row in only] == ["kubernetes/api/c.md"]
+        assert len(connection.execute(call, (question, "pod", 1, None)).fetchall()) == 1
+        for hostile in ("'; DROP TABLE documents; --", "%I $query$", "a & | !", ""):
+            connection.execute(call, (question, hostile, 10, hostile))
+    for part in (catalog, lexical, store):
+        part.close()
+
+
+def test_the_archive_gives_back_what_it_was_given(database: Database) -> None:
+    archive = PostgresVectorArchive(database)
+    rows = clustered(30, 16)
+    archive.put("m", {f"h{n}": row for n, row in enumerate(rows)})
+    archive.put("m", {"h0": rows[1]})
+    archive.put("n", {"h0": rows[0][:8]})
+    found = archive.get("m", ["h0", "h5", "unknown", "h5"])
+    assert list(found) == ["h0", "h5"]
+    assert found["h0"] == pytest.approx(rows[1], abs=2e-3)
+    assert np.linalg.norm(found["h5"]) == pytest.approx(1, abs=1e-6)
+    assert (archive.count(), archive.count("m"), archive.count("x")) == (31, 30, 0)
+    assert archive.models() == ["m", "n"]
+    assert archive.get("x", ["h0"]) == {}
+    with pytest.raises(ValueError, match="NaN"):
+        archive.put("m", {"bad": np.full(16, np.nan, np.float32)})
+    with pytest.raises(ValueError, match="dimensions"):
+        archive.put("m", {"bad": rows[0][:8]})
+    archive.put("m", {})
+    archive.close()
+    archive.close()
+
+
+def test_the_archive_drops_what_was_not_used_for_long(database: Database) -> None:
+    today = date(2026, 3, 1)
+    archive = PostgresVectorArchive(database, today=lambda: today)
+    rows = clustered(100, 4)
+    archive.put("m", {f"h{n:02}": row for n, row in enumerate(rows)})
+    assert archive.prune("unknown", set()) == 0
+    today += timedelta(days=31)
+    archive.get("m", [f"h{n:02}" for n in range(80, 100)])
+    assert archive.prune("m", {f"h{n:02}" for n in range(30)}) == 50 + 10  # of 20 used lately a third of 30 stays
+    assert archive.count("m") == 40
+    archive.close()
