@@ -240,8 +240,7 @@ class HybridSearchEngine:
         future: Future[tuple[Ranking, Ranking, Vector | None]] | None = None
         if run.mode in _BY_MEANING:
             future = self._threads.submit(self._by_meaning, run)
-        keyword = self._by_words(run) if run.mode in _BY_WORDS else _OFF
-        semantic, hypothetical = (_OFF, _OFF)
+        keyword, semantic, hypothetical = self._by_words(run) if run.mode in _BY_WORDS else _OFF, _OFF, _OFF
         if future is not None:
             semantic, hypothetical, run.vector = self._await(run, future)
             run.report("hyde", hypothetical)
