@@ -25,7 +25,8 @@ _MAX_SIZES = 4  #: levels told apart by size
 _NEW_PARAGRAPH = 1.3  #: times the usual distance of lines
 _INDENT = 0.8  #: of the type size
 _REPEATED_SHARE = 0.4  #: of the pages (and at least three), on which a line at the edge is a running head
-_EDGE_LINES = 2
+_EDGE_LINES = 3
+_EDGE_GAP = 0.5  #: of the type size
 _ITEM = re.compile(r"(?:[•▪◦‣·●○■□–➢✓*\uf0b7]|-(?=\s)|\(?(?:\d{1,3}|[a-zA-Z])[.)](?=\s))\s*(?=\S)")
 _BULLET = re.compile(r"[•▪◦‣·●○■□–➢✓*\uf0b7-]\s*")
 _NUMBERED = re.compile(r"(\d{1,2}(?:\.\d{1,2}){0,4})\.?\s+(?=[^\W\d_])")
@@ -68,9 +69,14 @@ def write_pages(manuscript: Manuscript, pages: Sequence[Page], outline: Outline)
 
 
 def _edges(page: Page) -> set[int]:
-    """The first and last lines of a page by position."""
+    """The first and last lines of a page by position, as far as white space parts them from the others."""
     lines = sorted((line for region in page.regions for line in region), key=lambda line: line.top)
-    return {id(line) for line in (*lines[:_EDGE_LINES], *lines[-_EDGE_LINES:])}
+    found: set[int] = set()
+    for order in (lines, lines[::-1]):
+        for place, (line, inner) in enumerate(pairwise(order[: _EDGE_LINES + 1]), start=1):
+            if max(inner.top - line.bottom, line.top - inner.bottom) > _EDGE_GAP * line.size:
+                found.update(map(id, order[:place]))
+    return found
 
 
 def _shape(line: Line) -> str:

@@ -136,7 +136,7 @@ def test_broken_mime_is_read_and_said(parse: Parse) -> None:
         NAME,
     )
     assert doc.text == "words"
-    assert doc.notes == ("broken MIME",)
+    assert doc.notes[0] == "broken MIME"
     assert [item.filename for item in header_of(doc).attachments] == ["unnamed.pdf"]
 
 

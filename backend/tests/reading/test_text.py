@@ -78,7 +78,8 @@ def test_a_restructured_page_shows_its_structure(parse: Parse) -> None:
     assert ("list", "- one") in kinds
     tables = [block for block in doc.blocks if block.kind == "table"]
     assert [doc.text[table.start : table.header_end].count("\n") for table in tables] == [2, 2]
-    assert [doc.text[span.start : span.end].split("\n")[0] for span in doc.excluded] == [".. _label:", ".. a comment"]
+    hidden = [doc.text[span.start : span.end].split("\n")[0] for span in doc.excluded]
+    assert hidden == [".. _label:", ".. note::", ".. a comment", "<https://a.b>", ":doc:", "<page>"]
     assert [(link.text, link.target) for link in doc.links] == [("the site", "https://a.b"), ("the page", "page")]
     assert (doc.title, doc.file_type) == ("Title", ".txt")
 

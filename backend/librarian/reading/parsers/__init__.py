@@ -8,6 +8,7 @@ from __future__ import annotations
 from librarian.vocabulary.protocols import Parser
 
 from ..mail.parser import EmailParser
+from .asciidoc import AsciiDocParser
 from .comma_separated import CommaSeparatedParser
 from .epub import EpubParser
 from .html import HtmlParser
@@ -18,12 +19,15 @@ from .pdf import PdfParser
 from .rich_text import RichTextParser
 from .slides import SlidesParser
 from .spreadsheet import SpreadsheetParser
+from .structured_data import StructuredDataParser
 from .text import TextParser
 from .word import WordParser
 
 _PARSERS: tuple[Parser, ...] = (
     MarkdownParser(),
     TextParser(),
+    AsciiDocParser(),
+    StructuredDataParser(),
     HtmlParser(),
     NotebookParser(),
     PdfParser(),

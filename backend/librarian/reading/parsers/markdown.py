@@ -13,6 +13,7 @@ from ..front_matter import read_front_matter
 from ..metadata import doc_type_of, modified_of, summary_of, tags_of, title_of
 from ..plain_text import plain
 from .markdown_blocks import BlockScanner
+from .markdown_markup import markup_spans
 
 _SHORTCODE = re.compile(r"\{\{([<%])(?!\s*/\*)")
 _COMMENT_OPENING = re.compile(r"\{\{[<%]\s*comment\s*[>%]\}\}")
@@ -104,6 +105,7 @@ def _excluded(text: str, start: int, fences: Sequence[Block], *, mdx: bool) -> l
             end = text.find(closing, opening.end(), opening.end() + _MAX_SHORTCODE)
             if end >= 0:
                 found += _markup_of(text, opening.start(), end + len(closing))
+    found += markup_spans(text, start)
     if "import " in text:
         found += [(match.start(), match.end(), "shortcode") for match in _MDX_STATEMENT.finditer(text, start)]
     if mdx:

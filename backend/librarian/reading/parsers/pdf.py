@@ -42,8 +42,9 @@ class PdfParser:
             pdf = pypdfium2.PdfDocument(data)
         except pypdfium2.PdfiumError as error:
             locked = "password" in str(error).lower() or "security" in str(error).lower()
+            why = "is locked with a password" if locked else f"isn't a readable PDF: {str(error).rstrip('.')}"
             raise SourceError(
-                f"'{source.file_path}' {'is locked with a password' if locked else f'is not a readable PDF: {error}'}.",
+                f"'{source.file_path}' {why}.",
                 hint="Save it without a password." if locked else "Make it again, or repair it with a PDF program.",
                 reason="encrypted" if locked else "corrupt",
             ) from error

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 
-from librarian.vocabulary.types import Document, Link, SourceFile
+from librarian.vocabulary.types import Document, Excluded, Link, SourceFile
 
 from ..encoding import decode
 from ..metadata import doc_type_of, iso_of_ns, summary_of, title_of
@@ -14,6 +15,11 @@ from .text_blocks import TextScanner
 _DIRECTIVE = re.compile(r"^\.\. (?:[\w:-]+::|_[\w .-]+:[ \t]*$)", re.M)
 _LINK = re.compile(r"`([^`<>]{1,300}?)\s*<([^`<>\s]+)>`__?(?!\w)")
 _ROLE = re.compile(r":(?:doc|ref|std:doc|std:ref|any):`([^`<>]{1,300}?)\s*<([^`<>]+)>`")
+#: Markup that no reader sees: `.. note::`, options of directives, names of roles and the targets beside their words.
+_MARKER = re.compile(r"^[ \t]*(\.\. [\w:-]+::)", re.M)
+_OPTION = re.compile(r"^([ \t]+:[\w-]{2,30}:(?=[ \t]|$)[^\n]*)$", re.M)
+_ROLE_NAME = re.compile(r"(?<![\w`])(:[a-zA-Z][\w+.:-]*:)(?=`[^`\n])")
+_ROLE_TARGET = re.compile(r"`[^`<>]{1,300}?\s*(<[^<>`\s]{1,300}>)`")
 
 
 class TextParser:
@@ -26,6 +32,7 @@ class TextParser:
         text, name = decoded.text, source.file_path.lower()
         structured = name.endswith((".rst", ".rst.txt")) or _DIRECTIVE.search(text) is not None
         scanner = TextScanner(text, directives=structured).scan()
+        excluded = _excluded(text, scanner) if structured else tuple(scanner.excluded)
         title, in_text = title_of({}, scanner.headings, source.file_path)
         return Document(
             file_path=source.file_path,
@@ -37,17 +44,35 @@ class TextParser:
             text=text,
             headings=tuple(scanner.headings),
             blocks=tuple(scanner.blocks),
-            excluded=tuple(scanner.excluded),
+            excluded=excluded,
             links=tuple(_links(text)) if structured else (),
             doc_type=doc_type_of(source.file_path, title, text),
             encoding=decoded.encoding,
             encoding_confidence=decoded.confidence,
-            summary=summary_of(text, scanner.blocks, {}, scanner.excluded),
+            summary=summary_of(text, scanner.blocks, {}, excluded),
             last_modified=iso_of_ns(source.mtime_ns),
             size=source.size,
             mtime_ns=source.mtime_ns,
             title_in_text=in_text,
         )
+
+
+def _excluded(text: str, scanner: TextScanner) -> tuple[Excluded, ...]:
+    """Comments and targets, and the markup of roles and directives outside code; sorted, without overlap."""
+    fences = [block for block in scanner.blocks if block.kind == "fence"]
+    starts = [block.start for block in fences]
+    found = list(scanner.excluded)
+    for pattern in (_MARKER, _OPTION, _ROLE_NAME, _ROLE_TARGET):
+        for match in pattern.finditer(text):
+            place = bisect_right(starts, match.start()) - 1
+            if place < 0 or match.start() >= fences[place].end:
+                found.append(Excluded(match.start(1), match.end(1), "markup"))
+    found.sort(key=lambda span: (span.start, -span.end))
+    spans: list[Excluded] = []
+    for span in found:
+        if not spans or span.start >= spans[-1].end:
+            spans.append(span)
+    return tuple(spans)
 
 
 def _links(text: str) -> list[Link]:
