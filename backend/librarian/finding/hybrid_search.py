@@ -145,7 +145,7 @@ class HybridSearchEngine:
             best = self._relevance(judged, kept[0].candidate) if kept else None
             page = kept[query.offset : query.offset + query.max_results]
             hits = self._hits(run, judged, page)
-            costs = [_tokens(hit) for hit in hits]
+            costs = [paging.tokens(hit) for hit in hits]
             shown = hits[: paging.packed(costs, query.max_tokens)]
             end = query.offset + len(shown)
             return SearchOutcome(
@@ -391,10 +391,3 @@ class HybridSearchEngine:
 def _contains(tokens: Sequence[str], phrase: Sequence[str]) -> bool:
     width = len(phrase)
     return any(tuple(tokens[i : i + width]) == tuple(phrase) for i in range(len(tokens) - width + 1))
-
-
-def _tokens(hit: Hit) -> int:
-    """What a hit costs a model to read: characters of what is shown of it, over four."""
-    document, chunk = hit.document.document, hit.chunk.chunk
-    shown = (hit.snippet.text, document.title, document.file_path, *chunk.heading_path)
-    return -(-sum(len(part) for part in shown) // 4)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from librarian.vocabulary.protocols import CatalogReader, Columns
-from librarian.vocabulary.types import Candidate, StoredChunk
+from librarian.vocabulary.types import Candidate, Hit, StoredChunk
 
 from .fusion import score
 
@@ -93,3 +93,10 @@ def packed(costs: Sequence[int], max_tokens: int | None) -> int:
         if used > max_tokens:
             return max(count, 1)
     return len(costs)
+
+
+def tokens(hit: Hit) -> int:
+    """What a hit costs a model to read: characters of what is shown of it, over four."""
+    document, chunk = hit.document.document, hit.chunk.chunk
+    shown = (hit.snippet.text, document.title, document.file_path, *chunk.heading_path)
+    return -(-sum(len(part) for part in shown) // 4)
