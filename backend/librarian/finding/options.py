@@ -17,7 +17,9 @@ class SearchOptions:
     keyword_weight: float = 0.5  #: of `weighted` fusion
     semantic_weight: float = 0.5
     candidates: int = 100  #: passages that one answer may page through
-    depth: int = 400  #: passages read per leg, so that a document's further passages count as evidence
+    #: Passages read per leg, so that a document's further ones count as evidence. On the three development sets nDCG@10
+    #: with 400, 200 and 120 differs by 0.006 at most; 200 takes two thirds of the time of 400.
+    depth: int = 200
     similarity_threshold: float = 0.05  #: cosines up to this don't count as a match
     rerank_candidates: int = 50
     rerank_multiplier: int = 5  #: rerank reads at least this many times `max_results`
