@@ -310,6 +310,7 @@ def _desk_options(settings: Settings, rescued: str) -> desk.DeskOptions:
         },
         notes=(*settings.notices, *filter(None, [rescued])),
         layout=settings.docs.layout,
+        slow_query_ms=settings.logging.slow_query_ms,
     )
 
 

@@ -1,20 +1,47 @@
-"""Where log lines go: stderr, a rotating file, plain or as JSON. Standard output belongs to protocols and answers."""
+"""Where log lines go: stderr and a rotating file in the index folder, plain or as JSON.
+
+Standard output belongs to protocols and answers. Each line names the request that it is about.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
 import logging.handlers
+import os
 import time
+from io import TextIOWrapper
+from pathlib import Path
 
 from .config.settings import Settings
+from .vocabulary.errors import SetupError
+from .vocabulary.request import REQUEST
 
 FILE_BYTES = 5_000_000
 FILES_KEPT = 3
+PLAIN = "%(asctime)s %(levelname)s %(name)s%(request)s: %(message)s"
+
+
+class Plain(logging.Formatter):
+    """A line of text, with the request in brackets where there is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as one line; a traceback follows on further ones."""
+        request = REQUEST.get()
+        record.request = f" [{request}]" if request else ""
+        return super().format(record)
+
+
+class PrivateFile(logging.handlers.RotatingFileHandler):
+    """A rotating file for this user alone: questions may be written in it."""
+
+    def _open(self) -> TextIOWrapper:
+        file = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        return open(file, "a", encoding="utf-8", errors="backslashreplace")
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: time (UTC), level, logger, message, and the traceback where there is one."""
+    """One JSON object a line: time (UTC), level, logger, message; request and traceback where there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as one line."""
@@ -25,27 +52,37 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
+        if request := REQUEST.get():
+            line["request"] = request
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False)
 
 
+def log_file(settings: Settings) -> Path:
+    """Where the log lies: `logging.file`, else inside the index folder."""
+    return settings.logging.file or settings.index.path / "librarian.log"
+
+
 def configure(settings: Settings) -> None:
-    """Set up the root logger as the settings say. Doing so again replaces what was set up before."""
-    wanted = settings.logging
-    formatter: logging.Formatter = (
-        JsonLines() if wanted.as_json else logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
-    )
-    handlers: list[logging.Handler] = [logging.StreamHandler()]
-    if wanted.file is not None:
-        wanted.file.parent.mkdir(parents=True, exist_ok=True)
-        handlers.append(
-            logging.handlers.RotatingFileHandler(
-                wanted.file, maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8", delay=True
-            )
-        )
+    """Set up the root logger as the settings say. Doing so again replaces what was set up before.
+
+    Raises `SetupError` where the log's folder can't be made.
+    """
+    wanted, path = settings.logging, log_file(settings)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SetupError(
+            f"The folder {path.parent} of the log can't be made: {error.strerror}.",
+            hint="Set logging.file, or index.path (INDEX_PATH), to a place that may be written.",
+        ) from error
+    file = PrivateFile(path, maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8", delay=True)
+    handlers: list[logging.Handler] = [logging.StreamHandler(), file]
+    formatter: logging.Formatter = JsonLines() if wanted.as_json else Plain(PLAIN)
     for handler in handlers:
         handler.setFormatter(formatter)
+    logging.raiseExceptions = False  # a full disk costs the line, and nothing else
     logging.basicConfig(level=wanted.level.upper(), handlers=handlers, force=True)
     for noisy in ("httpx", "httpcore", "chromadb", "mcp", "asyncio", "watchdog"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, logging.getLogger().level))

@@ -29,9 +29,11 @@ from .keeper.lock import KEEPER, FolderLock
 from .keeper.starting import take_over
 from .log import configure
 from .opening import Opening
+from .reloading import reload
 from .vocabulary.desk_protocol import Desk
 from .vocabulary.errors import CallerError, LibrarianError, SetupError, Unavailable
 from .vocabulary.protocols import Budget
+from .vocabulary.request import REQUEST, new_id
 from .vocabulary.toolsets import REGISTRY
 from .vocabulary.verbs import VERBS as KNOWN
 from .vocabulary.verbs import ask
@@ -163,6 +165,7 @@ class _Process:
         self._out = out
         self._stop = asyncio.Event()
         self._failure: Exception | None = None
+        self._app: Any = None
 
     async def run(self) -> None:
         """Serve until SIGTERM, SIGINT, a successor, or nobody has come for a while. Raises what kept it from that."""
@@ -215,6 +218,7 @@ class _Process:
         library.start()
 
     def _reload(self) -> None:
+        self._settings = reload(self._settings, self._app)
         logger.info("Looking at everything again (SIGHUP)")
         if self._opening.library is not None:
             self._opening.library.reload()
@@ -267,7 +271,7 @@ class _Process:
 
         settings = self._settings
         token = settings.security.token
-        app = build_app(
+        self._app = build_app(
             desk,
             token=token.get_secret_value() if token else None,
             hosts=(settings.mcp.host, *settings.security.allowed_hosts),
@@ -278,7 +282,7 @@ class _Process:
             door=door,
         )
         config = uvicorn.Config(
-            app,
+            self._app,
             log_config=None,
             access_log=False,
             lifespan="on",
@@ -350,6 +354,7 @@ class Verbs:
         if verb not in VERBS:
             raise CallerError(f"There is no verb {verb!r}.", hint=f"Use one of {', '.join(sorted(VERBS))}.")
         budget = Budget(cancelled=cancelled)
+        REQUEST.set(new_id())
         if known := _BY_METHOD.get(verb):
             answer: Any = ask(cast(Desk, self._library), known, arguments, budget)
         else:

@@ -292,7 +292,10 @@ class LoggingSettings(Section):
     level: Annotated[Literal["debug", "info", "warning", "error"], LOWER] = knob(
         "info", "What is worth a line.", env="LOG_LEVEL"
     )
-    file: Path | None = knob(None, "Where log lines go besides stderr; null: nowhere.")
+    file: Path | None = knob(None, "Where log lines go besides stderr; null: librarian.log inside index.path.")
+    slow_query_ms: float = knob(
+        1000.0, "A search that takes longer is logged with the time of its legs; 0: none is.", unit="ms", ge=0
+    )
     as_json: bool = knob(False, "Write each line as a JSON object.", alias="json")
 
 

@@ -80,6 +80,7 @@ class Settings(sections.Section):
     _given: Layer = PrivateAttr(default_factory=dict)
     _notices: tuple[str, ...] = PrivateAttr(default=())
     _config_file: Path | None = PrivateAttr(default=None)
+    _loaded: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     PATHS: ClassVar = ("docs.root_path", "index.path", "vector_db.path", "logging.file")
 
@@ -94,6 +95,7 @@ class Settings(sections.Section):
         repository: Path = REPOSITORY,
     ) -> Self:
         """Reads all layers. `overrides` are the command line's, by dotted key. Raises SetupError for what is wrong."""
+        loaded = {"overrides": dict(overrides or {}), "environ": environ, "cwd": cwd, "repository": repository}
         environ = os.environ if environ is None else environ
         cwd = Path(os.path.abspath(cwd or Path.cwd()))
         near = {name: str(given.value) for name, given in layers.read_variables([cwd], environ).items()}
@@ -120,6 +122,7 @@ class Settings(sections.Section):
             given[key] = replace(given.get(key, Given(None, "default")), value=value)
         settings._given = given
         settings._config_file = file
+        settings._loaded = loaded | {"config": file}
         settings._notices = (*notices, *more, *_without_effect(settings, variables))
         return settings
 
@@ -129,6 +132,10 @@ class Settings(sections.Section):
             return cls.model_validate(_nest(values))
         except ValidationError as error:
             raise _as_setup_error(error, values, given) from None
+
+    def again(self) -> Self:
+        """The same files and variables, read once more. Raises SetupError for what is wrong in them now."""
+        return type(self).load(**self._loaded)
 
     @property
     def notices(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from ..vocabulary import wire
 from ..vocabulary.errors import CallerError, NotFound
 from ..vocabulary.protocols import Budget
 from ..vocabulary.types import Filters, IndexReport, SearchOutcome
-from . import addresses, answers, questions
+from . import addresses, answers, journal, questions
 from . import arguments as check
 from .browsing import facets, newest_first
 from .gathered import Gathered
@@ -68,6 +68,7 @@ class Librarian(Gathered, Hosting):
         self._await_text(budget)
         asked = questions.documents(self._parts.options, self._products(), {"query": query, **given})
         outcome = self._parts.engine.search(asked, budget)
+        journal.note(outcome, self._parts.options.slow_query_ms)
         return wire.SearchAnswer(results=self._results(outcome, answers.result), **self._envelope(outcome, asked.mode))
 
     def search_emails(self, query: str = "", *, budget: Budget | None = None, **given: Any) -> wire.EmailSearchAnswer:
@@ -77,6 +78,7 @@ class Librarian(Gathered, Hosting):
         asked = questions.emails(self._parts.options, self._products(), {"query": query, **given})
         by_words = self._parts.engine.search
         outcome = by_words(asked, budget) if asked.text else newest_first(self._parts.catalog, asked)
+        journal.note(outcome, self._parts.options.slow_query_ms)
         return wire.EmailSearchAnswer(
             results=self._results(outcome, answers.email_result), **self._envelope(outcome, asked.mode)
         )

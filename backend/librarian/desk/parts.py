@@ -109,6 +109,7 @@ class DeskOptions:
     layout: str = "product/component"
     llm_provider: str = ""
     llm_model: str = ""
+    slow_query_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ What this isn't: a place for rules about searching. It knows no verb.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ from typing import TypeVar
 
 from .errors import Busy
 from .protocols import Budget
+from .request import REQUEST, new_id
 
 T = TypeVar("T")
 
@@ -55,7 +57,10 @@ class Calls:
             self._pending += 1
         budget = Budget.of_ms(self._timeout_ms)
         try:
-            future = self._executor.submit(work, budget)
+            context = contextvars.copy_context()
+            if not context.get(REQUEST):
+                context.run(REQUEST.set, new_id())
+            future = self._executor.submit(context.run, work, budget)
         except BaseException:
             self._left(None)
             raise

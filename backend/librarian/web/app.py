@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -103,6 +104,7 @@ def build_app(
         rate_limit=rate_limit or None,
         open_paths=OPEN_PATHS,
     )
-    app.add_middleware(Guard, rules=rules)
+    app.add_middleware(Guard, rules=rules, made=partial(setattr, app.state, "guard"))
     app.state.door = mcp
+    app.state.rules = rules
     return app

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ..vocabulary.request import REQUEST, usable_id
 from .answers import error_response
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -76,8 +77,14 @@ class _TooLarge(Exception):
 class Guard:
     """The middleware that every request passes first."""
 
-    def __init__(self, app: ASGIApp, rules: Rules) -> None:
+    def __init__(self, app: ASGIApp, rules: Rules, made: Callable[[Guard], None] = lambda guard: None) -> None:
+        """`made` is told of the new guard: the framework makes it, and only when it begins to serve."""
         self._app = app
+        self.follow(rules)
+        made(self)
+
+    def follow(self, rules: Rules) -> None:
+        """Go by these rules from the next request on; callers' rates begin anew."""
         self._rules = rules
         self._hosts = {host.lower() for host in (*LOOPBACK, *rules.hosts)}
         self._origins = {origin.lower().rstrip("/") for origin in rules.cors_origins}
@@ -91,17 +98,20 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
             return
         started = False
+        headers = Headers(scope=scope)
+        request = usable_id(headers.get("x-request-id"))
+        REQUEST.set(request)
 
         async def guarded_send(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                headers = MutableHeaders(scope=message)
+                answered = MutableHeaders(scope=message)
+                answered["x-request-id"] = request
                 for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
+                    answered.setdefault(name, value)
             await send(message)
 
-        headers = Headers(scope=scope)
         refusal = self._refusal(scope, headers)
         if refusal is not None:
             await error_response(*refusal)(scope, receive, guarded_send)

@@ -1,0 +1,52 @@
+"""What a running server takes from changed settings when it is told to look at them again (SIGHUP)."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import Any, Final
+
+from . import log
+from .config.settings import Settings, knobs
+from .vocabulary.errors import SetupError
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE: Final = frozenset(
+    (
+        *("logging.level", "logging.file", "logging.json"),
+        *("security.token", "security.allowed_hosts", "security.rate_limit"),
+    )
+)
+"""Settings that take effect without a restart; each new request goes by them, open streams stay."""
+
+
+def reload(settings: Settings, app: Any | None) -> Settings:
+    """Read the settings again and put into force what can be; returns those to compare with next time.
+
+    Wrong settings change nothing: the server goes on with what it has, and the log says why. `app` is the web
+    application, None where only the socket is served.
+    """
+    try:
+        now = settings.again()
+        if app is not None:
+            now.check_listening()
+        changed = {knob.key for knob in knobs() if settings.value(knob.key) != now.value(knob.key)}
+        log.configure(now)
+    except SetupError as error:
+        logger.error("The settings stay as they were: %s", error)
+        return settings
+    if app is not None and changed & AT_ONCE:
+        token, security = now.security.token, now.security
+        app.state.rules = replace(
+            app.state.rules,
+            token=token.get_secret_value() if token else None,
+            hosts=(app.state.rules.hosts[0], *security.allowed_hosts),
+            rate_limit=security.rate_limit or None,
+        )
+        app.state.guard.follow(app.state.rules)
+    if taken := sorted(changed & AT_ONCE):
+        logger.info("Taken over from the settings: %s", ", ".join(taken))
+    if waiting := sorted(changed - AT_ONCE):
+        logger.warning("Changed, and in force after a restart: %s", ", ".join(waiting))
+    return now
