@@ -150,7 +150,9 @@ function summarise(found) {
   facts.push(found.requested_mode === found.mode ? found.mode : `${found.requested_mode} → ${found.mode}`);
   facts.push(`${Math.max(1, Math.round(found.took_ms))} ms${found.cache ? ", cached" : ""}`);
   at("summary").textContent = facts.join(" · ");
-  const notices = found.degraded.map((one) => ["warn", `Not everything works: ${one}`]);
+  const learning = library.now?.status === "indexing";
+  const notices = found.degraded.map((one) => (learning && one.startsWith("semantic:")
+    ? ["", "The meanings are still being learnt; so far the words alone answer."] : ["warn", `Not everything works: ${one}`]));
   if (found.coverage.embedded_chunks < found.coverage.chunks && found.legs.semantic.status === "ok") {
     notices.push(["", `Meanings are known for ${found.coverage.embedded_chunks.toLocaleString()} of ${plural(found.coverage.chunks, "passage")} so far; words are searched in all.`]);
   }

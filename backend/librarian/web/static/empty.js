@@ -7,7 +7,7 @@ export function suggestionList(answer, state, act, read) {
   const items = answer.suggestions.map((one) => {
     if (one.kind === "term") return [el("span", {}, one.text), button(`Search for “${one.value}”`, () => act({ q: one.value }))];
     if (one.kind === "mode") return [el("span", {}, one.text), button(`Use mode ${one.value}`, () => act({ mode: one.value }))];
-    if (one.kind === "document") return [button(one.value, () => read(one.value), { class: "link" })];
+    if (one.kind === "document") return [el("span", {}, "A document with a near name:"), button(one.value, () => read(one.value), { class: "link" })];
     const filter = one.kind === "filter" ? labelOf(one.value) : null;
     if (filter) {
       const unset = Array.isArray(state[filter.name]) ? [] : "";

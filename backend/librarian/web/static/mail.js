@@ -15,7 +15,7 @@ function mail(one, isChosen) {
   const rows = [["From", one.sender], ["To", one.to.join(", ")], ["Cc", one.cc.join(", ")], ["Date", moment(one.date)], ["File", one.file_path]];
   const inside = [
     el("dl", { class: "rows" }, rows.filter(([, value]) => value).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
-    one.attachments.length ? el("ul", { class: "attachments", "aria-label": "Attachments" }, one.attachments.map((file) => el("li", {}, `📎 ${file.filename} `, el("span", { class: "quiet" }, `${file.content_type}, ${bytes(file.size)}`)))) : null,
+    one.attachments.length ? el("ul", { class: "attachments", "aria-label": "Attachments" }, one.attachments.map((file) => el("li", {}, `${file.filename} `, el("span", { class: "quiet" }, `${file.content_type}, ${bytes(file.size)}`)))) : null,
     el("div", { class: "mail-text" }, words(one.body)),
     ...one.quoted.map((text) => el("details", { class: "quoted" }, el("summary", {}, `Quoted text (${plural(text.split("\n").length, "line")})`), el("blockquote", {}, text))),
   ];

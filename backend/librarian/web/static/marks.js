@@ -15,6 +15,32 @@ export function marked(text, highlights) {
   return parts.filter((part) => part !== "");
 }
 
+const MARKUP = [
+  /^[ \t]*(?:`{3,}|~{3,}).*(?:\n|$)/gm, // fences
+  /^ {0,3}\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*(?:\n|$)/gm, // rules, and those under a table's head
+  /^ {0,3}#{1,6}[ \t]+/gm, /^ {0,3}>[ \t]?/gm, /!?\[(?=[^\]\n]*\]\()|\]\([^)\n]*\)/g, /\*\*|__(?=\S)|(?<=\S)__|`+/g,
+];
+
+/** A snippet of Markdown as one reads it: without the signs that a renderer would have turned into looks. */
+export function withoutMarkup(text, highlights) {
+  const gone = new Uint8Array(text.length);
+  for (const pattern of MARKUP) for (const match of text.matchAll(pattern)) gone.fill(1, match.index, match.index + match[0].length);
+  const places = []; // of each character of the text: its number among those that stay
+  let kept = "";
+  let count = 0;
+  let at = 0;
+  for (const letter of text) {
+    places.push(count);
+    if (!gone[at] && !(letter === "\n" && /(^|\n)\s*\n?$/.test(kept) && kept.endsWith("\n"))) {
+      kept += letter;
+      count += 1;
+    }
+    at += letter.length;
+  }
+  places.push(count);
+  return [kept, highlights.map(([start, end]) => [places[start], places[end]]).filter(([start, end]) => end > start)];
+}
+
 /** A snippet without its first line where that is the heading which stands above it anyway. */
 export function withoutHeading(text, highlights, heading) {
   const line = /^#{1,6}[ \t]+(.*?)[ \t#]*(?:\n\s*|$)/.exec(text);

@@ -3,8 +3,10 @@ import { opened, toAddress } from "./address.js";
 import { citation, copy } from "./citation.js";
 import { button, day, el, plural } from "./dom.js";
 import { isFavourite, toggleFavourite } from "./memory.js";
-import { marked, withoutHeading } from "./marks.js";
+import { marked, withoutHeading, withoutMarkup } from "./marks.js";
 import { badge, why } from "./why.js";
+
+const MARKDOWN = /^\.(md|markdown|mdown|mkd|mdx|docx|ipynb)$/;
 
 export class Results {
   /** `onOpen(result)` is called when one is chosen. */
@@ -71,6 +73,8 @@ export class Results {
       star.setAttribute("aria-pressed", String(kept));
     }, { class: "plain star", "aria-pressed": String(isFavourite(address)), "aria-label": `Keep as a favourite: ${title}`, title: "Favourite" });
     const cite = button("Cite", () => copy(citation(result), cite), { class: "plain cite", "aria-label": `Cite ${title}`, title: "Copy as citation" });
+    const bare = withoutHeading(result.snippet, result.highlights, result.heading_path.at(-1));
+    const shown = MARKDOWN.test(result.file_type) ? withoutMarkup(...bare) : bare;
     return el("li", { class: "passage", id: `result-${result.rank}` },
       el("div", { class: "passage-head" },
         el("h3", {}, el("a", { class: "open", href: address, onclick: (event) => {
@@ -80,8 +84,8 @@ export class Results {
         } }, title)),
         badge(result),
         el("span", { class: "quiet" }, lines, result.page ? `, page ${result.page}` : ""),
-        el("span", { class: "spring" }), cite, star),
-      el("p", { class: "snippet" }, marked(...withoutHeading(result.snippet, result.highlights, result.heading_path.at(-1)))),
+        el("span", { class: "tools" }, cite, star)),
+      el("p", { class: "snippet" }, marked(...shown)),
       result.also_in.length ? el("p", { class: "quiet" }, `Also in ${result.also_in.join(", ")}`) : null,
       why(result));
   }
