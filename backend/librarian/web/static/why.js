@@ -8,6 +8,7 @@ const SOURCES = {
   identifier: ["exact name", 3], rerank: ["second look", 4], "cross-encoder": ["second look", 4],
   title: ["title", 5], headings: ["headings", 5], path: ["file path", 5], body: ["text", 5],
   hyde: ["imagined answer", 6], date: ["date", 7], agreement: ["words and meaning agree", 7],
+  passage: ["behind its document’s best passage", 7], evidence: ["strength of the best matches", 7],
 };
 const label = (source) => SOURCES[source]?.[0] ?? source;
 const hue = (source) => SOURCES[source]?.[1] ?? 7;
