@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from librarian.vocabulary.errors import SourceError
 
@@ -39,10 +39,33 @@ _BINARY_SIGNATURES: tuple[bytes, ...] = (
     b"\xca\xfe\xba\xbe",
 )
 
+#: How much more common encodings count than chardet gives them, where it isn't sure; tuned on benchmarks/encodings.py.
+_COMMON: tuple[tuple[float, frozenset[str]], ...] = (
+    (4.0, frozenset({"cp1252"})),
+    (1.5, frozenset({"cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp874"})),
+    (1.5, frozenset({"cp932", "shift_jis_2004", "euc_jis_2004", "gb18030", "big5hkscs", "cp949", "big5", "euc_jp"})),
+    (1.0, frozenset({"iso8859-2", "iso8859-5", "iso8859-7", "iso8859-9", "iso8859-15", "koi8-r", "koi8-u", "cp866"})),
+    (0.7, frozenset({"mac-roman", "mac-cyrillic", "cp850", "cp852", "cp437", "iso8859-1", "iso8859-8", "johab"})),
+)
+_RARE = 0.15
+_ENOUGH = 8  #: letters outside ASCII from which the text speaks for itself
+#: Encodings that hold all of another, and are meant where that one is said.
+_SUPERSETS = {
+    "iso8859-1": "cp1252",
+    "gb2312": "gb18030",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "iso8859-9": "cp1254",
+}
+#: Escape sequences of the Japanese and Korean encodings of seven bits.
+_SEVEN_BITS = ((b"\x1b$B", "iso2022_jp"), (b"\x1b$@", "iso2022_jp"), (b"\x1b$)C", "iso2022_kr"))
+
 _SAMPLE = 65_536  #: bytes looked at when guessing
 _MAX_CONTROL_SHARE = 0.05  #: of the sample; text has tabs, newlines, form feeds and the odd escape sequence
 _CONTROLS = bytes(set(range(32)) - {9, 10, 11, 12, 13, 27}) + b"\x7f"
 _NEWLINES = re.compile(r"\r\n?")
+#: What no text holds: control characters of ISO 8859, and what can't be decoded.
+_STRANGE = re.compile("[\x80-\x84\x86-\x9f\ufffd]")
 _DAMAGED = "\ufffd"
 
 
@@ -70,6 +93,9 @@ def decode(data: bytes, name: str) -> Decoded:
         return _decoded(data.decode(wide, "replace"), wide, 0.9)
     if len(sample.translate(None, _CONTROLS)) < len(sample) * (1 - _MAX_CONTROL_SHARE):
         raise _binary(name)
+    for escape, encoding in _SEVEN_BITS:
+        if escape in sample:
+            return _decoded(data.decode(encoding, "replace"), encoding, 0.9)
     try:
         return _decoded(data.decode("utf-8"), "utf-8", 1.0)
     except UnicodeDecodeError:
@@ -86,18 +112,38 @@ def _guess(data: bytes, sample: bytes) -> Decoded:
 
     import chardet
 
-    found = chardet.detect(
+    found = chardet.detect_all(
         data[: 4 * _SAMPLE],
-        prefer_superset=True,
+        ignore_threshold=True,
+        prefer_superset=False,  # it takes cp1250 for a superset of ISO 8859-2, and cp1251 of 8859-5
         compat_names=False,
         encoding_era=chardet.EncodingEra.ALL & ~chardet.EncodingEra.MAINFRAME,
     )
-    encoding, confidence = found["encoding"] or "cp1252", float(found["confidence"] or 0.0)
-    try:
-        text = data.decode(encoding, "replace")
-    except LookupError:
-        encoding, confidence, text = "cp1252", 0.1, data.decode("cp1252", "replace")
-    return _decoded(text, codecs.lookup(encoding).name, round(confidence, 2))
+    best = _decoded(data.decode("cp1252", "replace"), "cp1252", 0.0)
+    for one in found:
+        name, confidence = str(one["encoding"]), float(one["confidence"] or 0.0)
+        likely = _likely(name, confidence, multibyte)
+        if likely <= best.confidence or one["encoding"] is None:
+            continue
+        encoding = _SUPERSETS.get(name, name)
+        try:
+            text = data.decode(encoding, "replace")
+        except LookupError:
+            continue
+        if _STRANGE.search(text):
+            likely /= 10
+        if likely > best.confidence:
+            best = _decoded(text, codecs.lookup(encoding).name, likely)
+    return replace(best, confidence=round(min(1.0, best.confidence), 2))
+
+
+def _likely(encoding: str, confidence: float, letters: int) -> float:
+    """A confidence weighed by how common the encoding is: a few letters fit many, and nobody writes mac-iceland."""
+    doubt = max(0.0, 1 - letters / _ENOUGH)
+    for weight, names in _COMMON:
+        if encoding in names:
+            return float(confidence * weight**doubt)
+    return float(confidence * _RARE**doubt)
 
 
 def _wide(sample: bytes) -> str | None:

@@ -201,6 +201,48 @@ def test_a_title_in_the_properties_counts_where_there_is_no_heading(parse: Parse
     assert (doc.title, doc.title_in_text) == ("From the properties", True)
 
 
+def test_headings_without_styles_are_told_by_size_weight_and_number(parse: Parse) -> None:
+    file = docx.Document()
+
+    def line(words: str, size: float = 11, bold: bool = False) -> None:
+        run = file.add_paragraph().add_run(words)
+        run.font.size, run.bold = docx.shared.Pt(size), bold
+
+    line("The manual of the machine", 20, True)
+    line("It has words of ordinary size, and enough of them that they count as the text of the document." * 2)
+    line("Install", 14)
+    line("Unpack it. Then start it, as the words of ordinary size say here.")
+    line("1.2 Ports", bold=True)
+    line("It listens on 3001.")
+    line("This bold sentence ends with a stop.", bold=True)
+    doc = parse(saved(file), NAME)
+    assert [(head.level, head.text) for head in doc.headings] == [
+        (1, "The manual of the machine"), (2, "Install"), (3, "1.2 Ports"),
+    ]  # fmt: skip
+    plain = docx.Document()
+    for words in ("One paragraph.", "Another"):
+        plain.add_paragraph(words)
+    assert parse(saved(plain), NAME).headings == ()
+
+
+def test_comments_stand_at_the_end_and_equations_on_a_line(parse: Parse) -> None:
+    file = docx.Document()
+    paragraph = file.add_paragraph("The mean ")
+    file.add_comment(paragraph.runs, text="Of what?", author="Eve")
+    data = changed(
+        saved(file), "word/document.xml",
+        lambda xml: xml.replace(
+            "</w:p>",
+            '<m:oMath xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"><m:f><m:num><m:nary>'
+            '<m:naryPr><m:chr m:val="∑"/></m:naryPr><m:sub><m:r><m:t>i=1</m:t></m:r></m:sub><m:sup><m:r><m:t>n</m:t>'
+            "</m:r></m:sup><m:e><m:sSup><m:e><m:r><m:t>x</m:t></m:r></m:e><m:sup><m:r><m:t>2</m:t></m:r></m:sup></m:sSup>"
+            "</m:e></m:nary></m:num><m:den><m:rad><m:deg/><m:e><m:d><m:e><m:r><m:t>n</m:t></m:r></m:e></m:d></m:e></m:rad>"
+            "</m:den></m:f></m:oMath></w:p>", 1,
+        ),
+    )  # fmt: skip
+    assert parse(data, NAME).text == "The mean (∑_(i=1)^n x^2)/(√((n)))\n\nComment by Eve: Of what?"
+
+
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04 not a zip", b"just text", b"PK\x05\x06" + b"\0" * 18])
 def test_a_damaged_file_is_refused_with_its_name(parse: Parse, data: bytes) -> None:
     with pytest.raises(SourceError) as caught:

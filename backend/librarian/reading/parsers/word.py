@@ -2,7 +2,8 @@
 
 The text is written out as light Markdown: `#` headings, `-` and numbered items as Word shows them, tables as pipe rows
 with their header. The document part is read as a stream, so a file of 600 pages needs no more memory than its text.
-Deleted revisions, comments, headers and footers are left out; footnotes follow at the end.
+Deleted revisions, headers and footers are left out; footnotes and comments follow at the end. Where no style is a
+heading's, the looks of the paragraphs tell (`word_looks`), in a second reading.
 """
 
 from __future__ import annotations
@@ -24,13 +25,16 @@ _MAIN = "word/document.xml"
 class WordParser:
     """Office Open XML, transitional and strict. Raises `SourceError` with reason corrupt, encrypted or too_large."""
 
-    extensions: tuple[str, ...] = (".docx",)
+    extensions: tuple[str, ...] = (".docx", ".docm")
 
     def parse(self, source: SourceFile, data: bytes) -> Document:
         from .word_body import WordBody
 
         with opened(data, source.file_path) as package:
-            body = WordBody(_Package(package)).read()
+            parts = _Package(package)
+            body = WordBody(parts).read()
+            if not body.headings and body.looks.tell:
+                body = WordBody(parts, body.looks).read()
         text, headings, blocks = body.text, body.headings, body.blocks
         title, in_text = title_of({}, headings, source.file_path)
         if not in_text and body.title:
@@ -40,7 +44,7 @@ class WordParser:
             product=source.product,
             component=source.component,
             kind="document",
-            file_type=".docx",
+            file_type="." + source.file_path.lower().rsplit(".", 1)[-1],
             title=title,
             text=text,
             headings=headings,

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from librarian.vocabulary.types import Block, Heading, Link
 
+from .word_looks import Looks, look_of
+from .word_math import math_text
 from .word_styles import Numbering, Styles, attribute, child, children, is_on, level_of, local
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ _SPACES = re.compile(r"[ \t\xa0]*\n\s*|[ \t\xa0]+$")
 _TRANSPARENT = frozenset(
     {"ins", "moveTo", "smartTag", "sdt", "sdtContent", "fldSimple", "customXml", "dir", "bdo", "Choice"}
 )
-_DELETED = frozenset({"del", "moveFrom", "instrText", "delText", "rPr", "pPr", "sdtPr"})
+_DELETED = frozenset({"del", "moveFrom", "instrText", "delText", "rPr", "pPr", "sdtPr", "rt"})
 _MAX_TABLE_DEPTH = 20
 
 Kind = Literal["heading", "paragraph", "list", "table", "fence"]
@@ -52,9 +54,12 @@ class _Line:
 
 
 class WordBody:
-    """Reads the body of one file; all fields are filled by `read`."""
+    """Reads the body of one file; all fields are filled by `read`.
 
-    def __init__(self, package: Package) -> None:
+    `looks`, counted by a reading before, tells headings where no style does.
+    """
+
+    def __init__(self, package: Package, looks: Looks | None = None) -> None:
         self.text = ""
         self.title = ""
         self.headings: tuple[Heading, ...] = ()
@@ -73,7 +78,10 @@ class WordBody:
         self._explicit: list[int] = []
         self._break_before_next = False
         self._notes: list[tuple[str, str]] = []
+        self._comments: list[str] = []
         self._lines = 1
+        self._known_looks = looks
+        self.looks = Looks()
 
     def read(self) -> WordBody:
         from lxml import etree
@@ -90,6 +98,7 @@ class WordBody:
                     while element.getprevious() is not None:
                         del parent[0]
         self._footnotes()
+        self._write_comments()
         self.text = "".join(self._parts)
         self.headings = tuple(self._found_headings)
         self.blocks = tuple(self._found_blocks)
@@ -130,6 +139,11 @@ class WordBody:
         self._inline(element, line, depth)
         level = level_of(properties, style)
         label, indent = self._label(properties, style.number_id, style.number_level)
+        look = look_of(element, style)
+        if depth == 0:
+            self.looks.count(look)
+            if self._known_looks is not None and not level and not style.is_code:
+                level = self._known_looks.level(look, "".join(line.pieces), label)
         own_break = child(properties, "pageBreakBefore")
         if self._break_before_next or (is_on(own_break) if own_break is not None else style.page_break):
             line.explicit.insert(0, 0)
@@ -202,7 +216,9 @@ class WordBody:
             name = local(inner)
             if name == "t":
                 line.add(inner.text or "")
-            elif name in ("r", "oMath", "oMathPara") or name in _TRANSPARENT:
+            elif name == "oMath":
+                line.add(math_text(inner))
+            elif name in ("r", "oMathPara") or name in _TRANSPARENT:
                 self._inline(inner, line, depth)
             elif name in _DELETED:
                 continue
@@ -224,6 +240,8 @@ class WordBody:
             elif name in ("footnoteReference", "endnoteReference"):
                 self._notes.append((name.removesuffix("Reference") + "s", attribute(inner, "id")))
                 line.add(f"[{len(self._notes)}]")
+            elif name == "commentReference":
+                self._comments.append(attribute(inner, "id"))
             elif name == "AlternateContent":
                 chosen = child(inner, "Choice")
                 self._inline(chosen if chosen is not None else inner, line, depth + 1)
@@ -314,6 +332,19 @@ class WordBody:
             words = " ".join("".join(line.pieces).split())
             if words:
                 self._write("paragraph", "", f"[{number}] {words}", None)
+
+    def _write_comments(self) -> None:
+        root = self._package.tree("comments") if self._comments else None
+        found = {} if root is None else {attribute(comment, "id"): comment for comment in children(root, "comment")}
+        for key in self._comments:
+            if key in found:
+                line = _Line()
+                for paragraph in children(found[key], "p"):
+                    self._inline(paragraph, line, 0)
+                    line.add(" ")
+                author, words = attribute(found[key], "author"), " ".join("".join(line.pieces).split())
+                if words:
+                    self._write("paragraph", "", f"Comment{f' by {author}' if author else ''}: {words}", None)
 
 
 def attribute_text(root: _Element | None, name: str) -> str:

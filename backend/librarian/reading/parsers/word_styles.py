@@ -58,9 +58,8 @@ class ParagraphStyle:
     page_break: bool = False
     number_id: str = ""
     number_level: int = 0
-
-
-_PLAIN = ParagraphStyle()
+    size: float = 0.0  #: points; 0 where no style says
+    bold: bool = False
 
 
 class Styles:
@@ -70,6 +69,7 @@ class Styles:
         found = () if root is None else children(root, "style")
         self._elements = {attribute(style, "styleId"): style for style in found}
         self._known: dict[str, ParagraphStyle] = {}
+        self._size = _points(child(root, "docDefaults", "rPrDefault", "rPr", "sz"))
         self.default = next(
             (key for key, style in self._elements.items() if _is_default(style)),
             "",
@@ -84,9 +84,10 @@ class Styles:
     def _resolve(self, style_id: str) -> ParagraphStyle:
         if style_id not in self._elements:
             # Files without a styles part still carry the built-in ids.
-            return ParagraphStyle(level=_level_of_name(style_id)) if style_id else _PLAIN
+            return ParagraphStyle(level=_level_of_name(style_id), size=self._size)
         level, is_code, page_break = 0, False, False
         number_id, number_level = "", ""
+        size, bold = 0.0, None
         seen: set[str] = set()
         while style_id in self._elements and style_id not in seen:
             seen.add(style_id)
@@ -99,8 +100,19 @@ class Styles:
             page_break = page_break or is_on(child(properties, "pageBreakBefore"))
             number_id = number_id or attribute(child(properties, "numPr", "numId"))
             number_level = number_level or attribute(child(properties, "numPr", "ilvl"))
+            size = size or _points(child(style, "rPr", "sz"))
+            own = child(style, "rPr", "b")
+            bold = is_on(own) if bold is None and own is not None else bold
             style_id = attribute(child(style, "basedOn"))
-        return ParagraphStyle(level, is_code and not level, page_break, number_id, _digit(number_level))
+        return ParagraphStyle(
+            level, is_code and not level, page_break, number_id, _digit(number_level), size or self._size, bool(bold)
+        )
+
+
+def _points(element: _Element | None) -> float:
+    """A size in half points as points, 0 where there is none."""
+    given = attribute(element)
+    return int(given) / 2 if given.isdecimal() and len(given) < 5 else 0.0
 
 
 def _is_default(style: _Element) -> bool:
