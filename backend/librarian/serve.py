@@ -14,44 +14,31 @@ import logging
 import signal
 import socket
 import sys
-import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO, cast
 
 from . import __version__
+from .command_door import Verbs
 from .config.settings import Settings
 from .keeper import address as addresses
 from .keeper.greeting import greet
-from .keeper.host import Host, ReportProgress
+from .keeper.host import Host
 from .keeper.lock import KEEPER, FolderLock
 from .keeper.starting import take_over
+from .keeper.visitors import Visitors
 from .log import configure
 from .opening import Opening
 from .reloading import reload
 from .vocabulary.desk_protocol import Desk
-from .vocabulary.errors import CallerError, LibrarianError, SetupError, Unavailable
-from .vocabulary.protocols import Budget
-from .vocabulary.request import REQUEST, new_id
-from .vocabulary.toolsets import REGISTRY
-from .vocabulary.verbs import VERBS as KNOWN
-from .vocabulary.verbs import ask
+from .vocabulary.errors import LibrarianError, SetupError, Unavailable
 
 logger = logging.getLogger(__name__)
 
 GRACE_S = 3  #: what open streams get at shutdown before they are cut
-PROGRESS_S = 0.25
 HANDSHAKE_S = 0.05  #: a host that has caused the start shakes hands before the library takes the processor
 FAILED_S = 0.5  #: what those who wait for a library that can't be opened get to hear why
-VERBS = frozenset(
-    (
-        *("search", "search_emails", "get_document", "get_thread", "list_products", "list_components", "analyze"),
-        "search_registry",
-        *("status", "health", "clear_cache", "refresh", "check", "evaluate"),
-    )
-)
-_BY_METHOD = {verb.method: verb for verb in (*KNOWN, *REGISTRY)}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -164,6 +151,7 @@ class _Process:
         self._listening = listening
         self._out = out
         self._stop = asyncio.Event()
+        self._visitors = Visitors(settings.index.path)
         self._failure: Exception | None = None
         self._app: Any = None
 
@@ -190,6 +178,7 @@ class _Process:
                 await opening
         finally:
             doors.cancel()
+            self._visitors.write()
             if self._opening.library is not None:
                 await asyncio.to_thread(self._opening.library.close)
         if self._failure is not None:
@@ -260,7 +249,7 @@ class _Process:
 
         toolsets = sorted(self._settings.enabled_toolsets)
         desk = cast(Desk, self._opening)
-        door = McpDoor(desk, toolsets=toolsets, version=__version__)
+        door = McpDoor(desk, toolsets=toolsets, version=__version__, on_call=self._visitors.note)
         if self._listening is None:
             async with door.run():
                 yield door
@@ -339,48 +328,6 @@ def _make_server() -> type[Any]:
 
 def _Server(config: Any) -> Any:  # noqa: N802 (made late: uvicorn is imported only where HTTP is served)
     return _make_server()(config)
-
-
-class Verbs:
-    """What the command line may ask for over the socket: the desk's verbs by name, as JSON."""
-
-    def __init__(self, library: Opening) -> None:
-        self._library = library
-
-    def __call__(
-        self, verb: str, arguments: Mapping[str, Any], report: ReportProgress, cancelled: threading.Event
-    ) -> Mapping[str, Any]:
-        """Answer one verb; long ones report how far the index is."""
-        if verb not in VERBS:
-            raise CallerError(f"There is no verb {verb!r}.", hint=f"Use one of {', '.join(sorted(VERBS))}.")
-        budget = Budget(cancelled=cancelled)
-        REQUEST.set(new_id())
-        if known := _BY_METHOD.get(verb):
-            answer: Any = ask(cast(Desk, self._library), known, arguments, budget)
-        else:
-            method: Callable[..., Any] = getattr(self._library, verb)
-            with self._reporting(report if verb == "refresh" else None):
-                answer = method(**arguments, budget=budget)
-        return answer if isinstance(answer, Mapping) else answer.model_dump(mode="json")
-
-    @contextlib.contextmanager
-    def _reporting(self, report: ReportProgress | None) -> Any:
-        if report is None:
-            yield
-            return
-        done = threading.Event()
-
-        def tell() -> None:
-            while not done.wait(PROGRESS_S):
-                report(self._library.status().progress.model_dump(mode="json"))
-
-        teller = threading.Thread(target=tell, name="progress", daemon=True)
-        teller.start()
-        try:
-            yield
-        finally:
-            done.set()
-            teller.join()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import anyio
@@ -47,6 +47,7 @@ class McpDoor:
         calls: threads shared with other doors; own ones by default.
         version: Librarian's version, told to clients.
         most_streams: open `/sse` streams; one more is answered 503.
+        on_call: told the name and version of the client that calls a tool, in the event loop.
     """
 
     def __init__(
@@ -58,12 +59,18 @@ class McpDoor:
         version: str = "",
         most_streams: int = 64,
         heartbeat_s: float = 1.0,
+        on_call: Callable[[str, str], None] | None = None,
     ) -> None:
         self._desk = desk
         self._own_calls = calls is None
         self.calls = calls or Calls()
         self.handlers = Handlers(
-            desk, build_tools(desk, toolsets), self.calls, version=version, heartbeat_s=heartbeat_s
+            desk,
+            build_tools(desk, toolsets),
+            self.calls,
+            version=version,
+            heartbeat_s=heartbeat_s,
+            on_call=on_call,
         )
         self.server = self.handlers.server
         self.most_streams = most_streams

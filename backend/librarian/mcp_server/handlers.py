@@ -63,6 +63,7 @@ class Handlers:
         version: str,
         heartbeat_s: float = _HEARTBEAT_S,
         observe: Observer | None = None,
+        on_call: Callable[[str, str], None] | None = None,
     ) -> None:
         self._desk = desk
         self._tools = {tool.name: tool for tool in tools}
@@ -70,6 +71,7 @@ class Handlers:
         self._calls = calls
         self._heartbeat_s = heartbeat_s
         self.observe = observe
+        self._on_call = on_call
         self.bus = InMemorySubscriptionBus()
         self.watched = Watched()
         self._listen = ListenHandler(self.bus)
@@ -105,6 +107,8 @@ class Handlers:
             near = nearest(params.name, list(self._tools))
             hint = f"Did you mean {near!r}?" if near else f"There are: {', '.join(self._tools)}."
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool {params.name!r}. {hint}")
+        if self._on_call is not None:
+            self._on_call(*_caller(ctx))
         start, outcome, structured = time.perf_counter(), "error", None
         try:
             async with self._progress(ctx, tool.title):
@@ -277,6 +281,15 @@ class Handlers:
             raise MCPError(types.INVALID_PARAMS, str(error), {"uri": uri} if uri else None) from error
         except LibrarianError as error:
             raise MCPError(types.INVALID_PARAMS, str(error)) from error
+
+
+def _caller(ctx: Ctx) -> tuple[str, str]:
+    """Name and version of the client; without a handshake or an envelope that tells them, its user agent."""
+    if (params := ctx.session.client_params) is not None:
+        return params.client_info.name, params.client_info.version
+    headers = getattr(ctx.request, "headers", {})
+    name, _, version = str(headers.get("user-agent", "")).partition("/")
+    return name, version
 
 
 def _tool(tool: Tool) -> types.Tool:

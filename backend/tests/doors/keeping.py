@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from librarian import __version__
+from librarian.command_door import Verbs
 from librarian.keeper.host import Host
 from librarian.keeper.lock import FolderLock
 from librarian.mcp_server.app import McpDoor
-from librarian.serve import Verbs
 
 
 @contextlib.contextmanager
