@@ -14,7 +14,11 @@ from urllib.parse import urlsplit
 
 from librarian.config.settings import Settings
 
+from .connected import callers, configured
+from .hosts import HOSTS
+
 Verdict = Literal["ok", "note", "wrong"]
+_REPORT = "If no setting of yours asks for that, please report it: it shouldn't happen."
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +32,10 @@ class Finding:
 
 
 def examine(settings: Settings, *, offline: bool = False) -> Iterator[Finding]:
-    """Everything that can be seen without starting anything. `offline`: nothing may need another machine."""
+    """Everything that can be seen without the keeper.
+
+    `offline`: nothing may need another machine; where no setting does, that is proved by indexing and searching.
+    """
     yield Finding("python", "ok", f"{sys.version.split()[0]} at {sys.executable}")
     yield Finding("settings", "ok", str(settings.config_file or "no config.json: defaults"))
     for notice in settings.notices:
@@ -37,6 +44,7 @@ def examine(settings: Settings, *, offline: bool = False) -> Iterator[Finding]:
     yield _index(settings.index.path)
     yield _model(settings)
     yield _port(settings)
+    yield from _hosts(settings)
     if offline:
         yield from _outside(settings)
 
@@ -88,6 +96,35 @@ def _port(settings: Settings) -> Finding:
     return Finding("port", "ok", f"{host}:{port} is free")
 
 
+def _hosts(settings: Settings) -> Iterator[Finding]:
+    """Who was told to call, and who has."""
+    told = list(configured(Path.home(), Path.cwd()))
+    for each in told:
+        verdict: Verdict = "wrong" if each.problem else "ok"
+        remedy = f"Run librarian connect {each.host.name} --write."
+        yield Finding("host", verdict, f"{each.host.title}: {each.problem or each.target}", remedy)
+    called = callers(settings.index.path)
+    if called:
+        yield Finding("clients", "ok", "; ".join(called))
+    elif told:
+        yield Finding("clients", "note", "no MCP client has called yet", "Restart the host, and ask it something.")
+    else:
+        hint = f"Run librarian connect {' | '.join(HOSTS)}, with --write."
+        yield Finding("clients", "note", "no MCP host is configured, and no client has called yet", hint)
+
+
+def _proof(settings: Settings) -> Finding:
+    from .offline import prove
+
+    proof = prove(settings)
+    if proof.hosts:
+        return Finding("offline", "wrong", f"indexing or searching asked for {', '.join(proof.hosts)}", _REPORT)
+    if proof.problem:
+        return Finding("offline", "wrong", f"a trial could not be finished: {proof.problem}", "Mend that first.")
+    done = f"{proof.documents} documents indexed, {proof.embedded} passages embedded, {proof.searches} searches"
+    return Finding("offline", "ok", f"{done} in a trial: no connection to another machine was opened or looked up")
+
+
 def _outside(settings: Settings) -> Iterator[Finding]:
     """What would open a connection to another machine."""
     addresses = {
@@ -102,8 +139,13 @@ def _outside(settings: Settings) -> Iterator[Finding]:
     far = {what: host for what, host in reached.items() if host not in ("localhost", "127.0.0.1", "::1")}
     for what, host in far.items():
         yield Finding("offline", "wrong", f"{what} needs {host}", "Choose a local provider.")
-    if not far:
-        yield Finding("offline", "ok", "no setting needs another machine")
+    if far:
+        return
+    yield Finding("offline", "ok", "no setting needs another machine")
+    if settings.storage.catalog == "embedded" and settings.vector_db.store in ("auto", "exact", "chroma"):
+        yield _proof(settings)
+    else:
+        yield Finding("offline", "note", "no trial: it would write into the database of this library")
 
 
 def _secret(value: object) -> str:

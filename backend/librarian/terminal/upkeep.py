@@ -148,7 +148,7 @@ def bench(
 
 
 def doctor(
-    offline: Annotated[bool, typer.Option("--offline", help="Also say what needs another machine.")] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Also prove that no other machine is needed.")] = False,
     as_json: Json = False,
     root: Root = None,
     index: Index = None,

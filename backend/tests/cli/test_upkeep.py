@@ -21,8 +21,9 @@ from librarian import cli
 from librarian.config import jsonc
 from librarian.config.editing import set_text
 from librarian.keeper import client
+from librarian.keeper.visitors import Visitors
 from librarian.models import store
-from librarian.terminal import bench
+from librarian.terminal import bench, offline
 from librarian.vocabulary.errors import SetupError
 
 
@@ -66,6 +67,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     found.config.write_text(f'{{\n  // where\n  "mcp": {{"port": {port}}}\n}}\n')
     found.url = f"http://127.0.0.1:{port}"
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for name in ("CONFIG_FILE", "MCP_AUTH_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     return found
@@ -147,13 +149,68 @@ def findings(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
 
 
 def test_doctor_finds_nothing_wrong_where_all_is_well(
-    house: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+    house: SimpleNamespace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     house.store.ensure("all-MiniLM-L6-v2")
+    (house.folder / ".librarian").mkdir()
+    Visitors(house.folder / ".librarian").note("some-host", "2.0")
+    monkeypatch.setattr(offline, "prove", lambda settings: offline.Proof((), 2, 4, 4))
     assert cli.run(["doctor", "--offline"]) == 0
-    assert "wrong" not in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "wrong" not in out
+    assert "4 passages embedded, 4 searches in a trial: no connection to another machine" in out
     assert cli.run(["doctor", "--json"]) == 0
     assert set(findings(capsys).values()) == {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("proof", "words"),
+    [
+        (offline.Proof(("embed.example",)), "indexing or searching asked for embed.example"),
+        (offline.Proof((), problem="no model"), "could not be finished: no model"),
+    ],
+)
+def test_doctor_says_where_the_proof_fails(
+    house: SimpleNamespace,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    proof: offline.Proof,
+    words: str,
+) -> None:
+    monkeypatch.setattr(offline, "prove", lambda settings: proof)
+    assert cli.run(["doctor", "--offline"]) == 78
+    assert words in capsys.readouterr().out
+
+
+def test_doctor_knows_which_hosts_were_told_and_which_have_called(
+    house: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cli.run(["doctor"])
+    assert "no MCP host is configured" in capsys.readouterr().out
+    home = house.folder / "home"
+    for name in ("claude-desktop", "cursor", "codex", "gemini", "vscode"):
+        assert cli.run(["connect", name, "--write", "--config", str(house.config)]) == 0
+    capsys.readouterr()
+    cli.run(["doctor"])
+    out = capsys.readouterr().out
+    for title in ("Claude Desktop", "Cursor", "Codex", "Gemini CLI", "VS Code"):
+        assert f"ok    host       {title}: " in out
+    assert "no MCP client has called yet" in out
+    (home / ".cursor" / "mcp.json").write_text('{"mcpServers": {"librarian": {"command": "/gone/librarian"}}}')
+    (home / ".gemini" / "settings.json").write_text('{// a comment\n"mcpServers": {"librarian": {"httpUrl": "x"}}}')
+    missing = '{"mcpServers": {"librarian": {"command": "sh", "args": ["stdio", "--config", "/gone/config.json"]}}}'
+    (house.folder / ".mcp.json").write_text(missing)
+    (home / ".codex" / "config.toml").write_bytes(b"\xff\xfe")
+    (house.folder / ".vscode" / "mcp.json").write_text('{"servers": {"librarian": {"url": "http://127.0.0.1:3001"}}}')
+    assert cli.run(["doctor"]) == 78
+    out = capsys.readouterr().out
+    assert "Cursor: it starts '/gone/librarian', which isn't there" in out
+    assert "librarian connect cursor --write" in out
+    assert "Gemini CLI: " in out
+    assert "can't be understood" in out
+    assert "Claude Code: --config is /gone/config.json, which isn't there" in out
+    assert "can't be read" in out
+    assert "ok    host       VS Code: http://127.0.0.1:3001" in out
 
 
 def test_doctor_says_what_is_wrong_and_what_to_do(house: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:

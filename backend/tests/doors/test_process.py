@@ -26,7 +26,7 @@ from typing import Any
 import pytest
 
 from librarian.keeper import address as addresses
-from librarian.keeper import client
+from librarian.keeper import client, visitors
 from librarian.keeper.lock import KEEPER, FolderLock
 from librarian.keeper.starting import LOG
 from tests.doors.fake_desk import FakeDesk
@@ -111,6 +111,7 @@ def test_ten_relays_at_once_start_one_keeper(library: Library) -> None:
         assert {answer["result"]["serverInfo"]["name"] for answer in opened} == {"librarian"}
         assert all(found(answer)[0] == "ray/core/tokens.md" for answer in answers)
         assert library.starts == 1
+        assert [visitor.name for visitor in visitors.read(library.index)] == ["raw-host"]
     assert all(host.noise == [] for host in hosts)
 
 

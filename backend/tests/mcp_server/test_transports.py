@@ -206,6 +206,28 @@ def test_instructions_come_with_the_connection(place: tuple[str, str]) -> None:
     run(body())
 
 
+def test_who_calls_is_known_by_name(place: tuple[str, str]) -> None:
+    async def body() -> None:
+        callers: list[str] = []
+        way, era = place
+        door = McpDoor(FakeDesk(), on_call=lambda name, version: callers.append(f"{name} {version}"))
+        info = types.Implementation(name="some-host", version="2.0")
+        with contextlib.ExitStack() as stack:
+            url = await asyncio.to_thread(stack.enter_context, served(build_app(FakeDesk(), door=door)))
+            async with connected(way, door, url, era=era, client_info=info) as client:
+                await client.list_tools()
+                assert callers == []
+                await client.call_tool("list_products", {})
+            await asyncio.to_thread(stack.close)
+        if place == ("http", "legacy"):
+            assert len(callers) == 1  # without a session the handshake is forgotten; the user agent is all there is
+            assert "http" in callers[0]
+        else:
+            assert callers == ["some-host 2.0"]
+
+    run(body())
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_listener_hears_of_changed_resources(way: str) -> None:
     async def body() -> None:
