@@ -32,7 +32,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mcp_server": {"vocabulary", "desk"},
     "web": {"vocabulary", "desk", "mcp_server.app"},  # one port: MCP's routes are grafted into the web application
     "keeper": {"vocabulary.errors"},
-    "assembly": {"vocabulary", "config", "desk", "assembly_vectors", *INNER},
+    "assembly": {"vocabulary", "config", "desk", "assembly_vectors", "fittings", *INNER},
+    "fittings": {"vocabulary", "config", "desk", *INNER},  # settings as the rooms' options
     "assembly_vectors": {"vocabulary", "config", "models", "shelving"},
     "log": {"config", "vocabulary"},
     "reloading": {"config", "vocabulary", "log"},

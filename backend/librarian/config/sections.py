@@ -132,7 +132,7 @@ class SearchSettings(Section):
         3, "The most passages of one document in an answer; 0: no limit.", unit="passages", ge=0
     )
     reranker: Annotated[Literal["auto", "cross-encoder", "keyword-stage", "none"], LOWER] = knob(
-        "auto", "What reads the candidates again in rerank mode; auto: a cross-encoder where one is installed."
+        "auto", "What judges again in rerank mode; auto: a cross-encoder where it is installed, else nothing."
     )
     reranker_model: str = knob(
         "cross-encoder/ms-marco-MiniLM-L-6-v2", "The cross-encoder, by name or folder.", env="CROSSENCODER_MODEL"
@@ -143,6 +143,9 @@ class SearchSettings(Section):
         unit="tokens",
         env="CROSSENCODER_MAX_LENGTH",
         ge=16,
+    )
+    rerank_timeout_ms: float = knob(
+        2000.0, "Time that the cross-encoder has; the hybrid order stays where it isn't enough.", unit="ms", gt=0
     )
     rerank_candidates: int = knob(50, "Passages that are reranked.", unit="passages", ge=1, le=1000)
     rerank_multiplier: int = knob(

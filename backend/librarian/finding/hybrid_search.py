@@ -339,8 +339,7 @@ class HybridSearchEngine:
 
     def _reranked(self, run: _Run, first: Judged) -> Judged:
         """The first stage's candidates judged again; its own order where that isn't possible, which is said."""
-        wanted = run.query.offset + run.query.max_results
-        count = max(self._options.rerank_candidates, self._options.rerank_multiplier * wanted)
+        count = max(self._options.rerank_candidates, self._options.rerank_multiplier * run.query.max_results)
         second = self._second_look.at(
             run.query.text,
             first.pool,

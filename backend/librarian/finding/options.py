@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from librarian.vocabulary.types import Fusion, Mode
 
@@ -21,6 +22,9 @@ class SearchOptions:
     #: with 400, 200 and 120 differs by 0.006 at most; 200 takes two thirds of the time of 400.
     depth: int = 200
     similarity_threshold: float = 0.05  #: cosines up to this don't count as a match
+    #: `auto`: a cross-encoder where one can be loaded, hybrid's order where not
+    reranker: Literal["auto", "cross-encoder", "keyword-stage", "none"] = "auto"
+    rerank_timeout_ms: float = 2000.0  #: the cross-encoder's; with less than all candidates read hybrid's order stays
     rerank_candidates: int = 50
     rerank_multiplier: int = 5  #: rerank reads at least this many times `max_results`
     rerank_keyword_threshold: float = 0.1  #: below this keyword score the model-free stage drops a candidate

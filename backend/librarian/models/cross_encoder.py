@@ -90,9 +90,13 @@ class OnnxCrossEncoder:
         return float(found[0, 0])
 
 
+def full_name(name: str) -> str:
+    """The hub name of a cross-encoder: a bare one is one of `cross-encoder/`; a folder stays as it is."""
+    return name if "/" in name or Path(name).expanduser().is_dir() else f"cross-encoder/{name}"
+
+
 def load_reranker(
     name: str = DEFAULT_RERANKER, *, folder: Path | None = None, threads: int = 2, max_length: int = 256
 ) -> OnnxCrossEncoder:
     """A cross-encoder by its hub name (a bare one is one of `cross-encoder/`) or folder, fetched where needed."""
-    full = name if "/" in name or Path(name).expanduser().is_dir() else f"cross-encoder/{name}"
-    return OnnxCrossEncoder(ModelStore(folder).ensure(full), name, threads=threads, max_length=max_length)
+    return OnnxCrossEncoder(ModelStore(folder).ensure(full_name(name)), name, threads=threads, max_length=max_length)

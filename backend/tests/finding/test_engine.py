@@ -209,7 +209,7 @@ def test_hyde_is_skipped_for_identifiers_and_says_so(manual: Library) -> None:
 
 
 def test_rerank_says_when_nothing_reaches_its_threshold(manual: Library) -> None:
-    outcome = manual.engine(options=SearchOptions(rerank_keyword_threshold=0.99)).search(
+    outcome = manual.engine(options=SearchOptions(reranker="keyword-stage", rerank_keyword_threshold=0.99)).search(
         Query("deploy the shop", mode="rerank")
     )
     assert outcome.mode == "hybrid"

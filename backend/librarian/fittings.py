@@ -1,0 +1,219 @@
+"""What the settings say, as the rooms want to hear it: options, and the parts that need nothing but options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from . import __version__, desk
+from .config.settings import Settings
+from .finding.options import SearchOptions
+from .language.analyzer import StandardAnalyzer
+from .models.cross_encoder import full_name, load_reranker
+from .models.loading import Retrying, load_embedder
+from .models.query_cache import CachedEmbedder
+from .models.score_cache import CachedReranker
+from .models.store import ModelStore
+from .models.table import spec_of
+from .reading.chunking import StructureChunker
+from .reading.parsers import PARSERS
+from .reading.reader import FileReader
+from .reading.scanner import FolderScanner
+from .shelving.indexer import IndexerOptions
+from .shelving.watcher import FileWatcher
+from .vocabulary.errors import SetupError, Unavailable
+from .vocabulary.protocols import Embedder, Reranker
+
+QUERY_BATCH = 8  #: the session that answers never sees more: onnxruntime keeps the memory of its largest batch
+QUERY_EMBEDDINGS_KEPT = 10_000
+RERANK_SCORES_KEPT = 50_000
+
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+def reader(settings: Settings) -> FileReader:
+    """How files become documents and passages."""
+    embeddings, metadata = settings.embeddings, settings.metadata
+    chunker = StructureChunker(
+        target_tokens=embeddings.chunk_size,
+        ceiling_tokens=embeddings.chunk_ceiling,
+        overlap_tokens=embeddings.chunk_overlap,
+        respect_boundaries=settings.chunking.respect_boundaries,
+        enabled=settings.chunking.enabled,
+    )
+    return FileReader(
+        StandardAnalyzer(settings.search.min_keyword_length),
+        chunker,
+        extract_tags=metadata.extract_tags,
+        infer_doc_type=metadata.infer_doc_type,
+        track_modifications=metadata.track_modifications,
+    )
+
+
+def scanner(settings: Settings) -> FolderScanner:
+    docs = settings.docs
+    return FolderScanner(
+        docs.root_path,
+        layout=docs.layout,
+        extensions=docs.file_extensions,
+        max_file_size_mb=docs.max_file_size_mb,
+        include=docs.include,
+        exclude=docs.exclude,
+        known_extensions=frozenset(PARSERS),
+    )
+
+
+def watcher(
+    settings: Settings,
+) -> Callable[[Callable[[frozenset[str]], None], Callable[[str], None]], FileWatcher] | None:
+    if not settings.docs.watch_for_changes:
+        return None
+
+    def watch(on_change: Callable[[frozenset[str]], None], on_lost: Callable[[str], None]) -> FileWatcher:
+        return FileWatcher(
+            settings.docs.root_path, on_change, debounce_ms=settings.docs.watch_debounce_ms, on_lost=on_lost
+        )
+
+    return watch
+
+
+def indexer_options(settings: Settings) -> IndexerOptions:
+    index = settings.index
+    return IndexerOptions(
+        processes=index.workers,
+        file_timeout_s=index.file_timeout_s,
+        file_memory_mb=index.file_memory_mb or None,
+        reconcile_s=settings.docs.rescan_s or float("inf"),
+    )
+
+
+# -- models ----------------------------------------------------------------------------------------------------------
+
+
+def _load(settings: Settings, *, threads: int, max_batch: int) -> Embedder:
+    embeddings = settings.embeddings
+    embedder = load_embedder(
+        embeddings.model,
+        provider=embeddings.provider,
+        base_url=embeddings.base_url,
+        api_key=embeddings.api_key.get_secret_value() if embeddings.api_key else None,
+        threads=threads,
+        max_batch=max_batch,
+    )
+    if embeddings.dimension is not None and embeddings.dimension != embedder.spec.dimension:
+        embedder.close()
+        raise _wrong_dimension(settings, embedder.spec.dimension)
+    return embedder
+
+
+def _wrong_dimension(settings: Settings, dimension: int) -> SetupError:
+    return SetupError(
+        f"embeddings.dimension is {settings.embeddings.dimension}; {settings.embeddings.model} has {dimension}.",
+        hint=f"Set it to {dimension}, or leave it out.",
+    )
+
+
+def embedder_of(settings: Settings) -> Retrying[Embedder] | None:
+    """The model that embeds questions, loaded at first use."""
+    if not settings.embeddings.enabled:
+        return None
+    known = spec_of(settings.embeddings.model)
+    if settings.embeddings.dimension not in (None, 0, known.dimension) and known.dimension:
+        raise _wrong_dimension(settings, known.dimension)
+
+    def load() -> Embedder:
+        threads = settings.embeddings.threads
+        return CachedEmbedder(_load(settings, threads=threads, max_batch=QUERY_BATCH), QUERY_EMBEDDINGS_KEPT)
+
+    return Retrying(load)
+
+
+def reranker_of(settings: Settings) -> Retrying[Reranker] | None:
+    """The cross-encoder, loaded at first use; with `auto` only where it is on this machine already."""
+    search = settings.search
+    if search.reranker not in ("auto", "cross-encoder"):
+        return None
+
+    def load() -> Reranker:
+        if search.reranker == "auto" and ModelStore().locate(full_name(search.reranker_model)) is None:
+            raise Unavailable(
+                f"The cross-encoder {search.reranker_model} isn't on this machine.",
+                hint=f"Fetch it with `librarian models fetch {search.reranker_model}`.",
+            )
+        model = load_reranker(
+            search.reranker_model, threads=settings.embeddings.threads, max_length=search.reranker_max_length
+        )
+        return CachedReranker(model, RERANK_SCORES_KEPT)
+
+    return Retrying(load)
+
+
+def embedding_child(settings: Settings) -> Callable[[], Embedder]:
+    """What builds the model inside an embedding child."""
+    return partial(_load, settings, threads=settings.embeddings.threads, max_batch=settings.embeddings.batch_size)
+
+
+def model_key(settings: Settings) -> str:
+    """Names what would be loaded: while it stays the same, so does the model's fingerprint."""
+    embeddings = settings.embeddings
+    return "|".join((embeddings.provider, embeddings.model, embeddings.base_url or "", __version__))
+
+
+# -- finding ---------------------------------------------------------------------------------------------------------
+
+
+def search_options(settings: Settings) -> SearchOptions:
+    search, weight = settings.search, settings.embeddings.semantic_weight
+    return SearchOptions(
+        mode=search.mode,
+        fusion=search.fusion,
+        rrf_k=search.rrf_k,
+        keyword_weight=1 - weight,
+        semantic_weight=weight,
+        candidates=search.candidates,
+        similarity_threshold=search.similarity_threshold,
+        reranker=search.reranker,
+        rerank_timeout_ms=search.rerank_timeout_ms,
+        rerank_candidates=search.rerank_candidates,
+        rerank_multiplier=search.rerank_multiplier,
+        rerank_keyword_threshold=search.rerank_keyword_threshold,
+        snippet_length=search.snippet_length,
+    )
+
+
+def reranker_word(settings: Settings) -> str:
+    """What rerank mode works with, for the status."""
+    search = settings.search
+    if search.reranker != "auto":
+        return search.reranker_model if search.reranker == "cross-encoder" else search.reranker
+    here = ModelStore().locate(full_name(search.reranker_model)) is not None
+    return search.reranker_model if here else "none"
+
+
+def desk_options(settings: Settings, rescued: str) -> desk.DeskOptions:
+    search = settings.search
+    return desk.DeskOptions(
+        version=__version__,
+        root=settings.docs.root_path,
+        index=settings.index.path,
+        default_mode=search.mode,
+        default_max_results=search.default_results,
+        max_results=search.max_results,
+        max_per_document=search.passages_per_document,
+        model=settings.embeddings.model,
+        embeddings_enabled=settings.embeddings.enabled,
+        reranker=reranker_word(settings),
+        storage=("sqlite", "tantivy", "exact" if settings.vector_db.store == "auto" else settings.vector_db.store),
+        shared_products=settings.docs.shared_products,
+        features={
+            "embeddings": settings.embeddings.enabled,
+            "watching": settings.docs.watch_for_changes,
+            "exact_cache": search.cache.exact,
+            "semantic_cache": search.cache.semantic,
+            "document_limiting": search.enable_document_limiting,
+            "analytics": settings.analytics.enabled,
+        },
+        notes=(*settings.notices, *filter(None, [rescued])),
+        layout=settings.docs.layout,
+        slow_query_ms=settings.logging.slow_query_ms,
+    )

@@ -1,0 +1,129 @@
+"""Rerank mode: what judges again, and what stays where it can't.
+
+* a cross-encoder's order decides, its logits are shown, and candidates it didn't read come after those it did
+* a holder of the question's identifier stays before all others, whatever the model says
+* a missing, failing or slow model leaves hybrid's order; the answer says so and calls itself hybrid
+* the stage without a model is 70% semantic and 30% keyword score
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from librarian.finding.options import SearchOptions
+from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.protocols import Budget
+from librarian.vocabulary.types import Query, SearchOutcome
+
+from .library import Library
+
+QUESTION = Query("deploy the shop", mode="rerank")
+
+
+class Longest:
+    """A reranker to which a longer passage is a better one; `reads` is how many it gets to."""
+
+    name = "longest"
+
+    def __init__(self, reads: int = 1000) -> None:
+        self._reads = reads
+
+    def score(self, query: str, passages: Sequence[str], budget: Budget) -> list[float | None]:
+        return [len(text) / 100 if place < self._reads else None for place, text in enumerate(passages)]
+
+
+class Given:
+    """A `Loadable` of a reranker, or of the reason why there is none."""
+
+    def __init__(self, reranker: Longest | None) -> None:
+        self._reranker = reranker
+
+    def get(self) -> Longest:
+        if self._reranker is None:
+            raise Unavailable("The cross-encoder isn't on this machine.")
+        return self._reranker
+
+    def peek(self) -> Longest | None:
+        return self._reranker
+
+    def problem(self) -> str:
+        return ""
+
+    def reset(self) -> None: ...
+
+
+def order(outcome: SearchOutcome) -> list[int]:
+    return [hit.candidate.chunk_id for hit in outcome.hits]
+
+
+def hybrid(manual: Library) -> list[int]:
+    return order(manual.engine().search(Query(QUESTION.text, mode="hybrid")))
+
+
+def test_a_cross_encoder_orders_and_shows_its_logits(manual: Library) -> None:
+    outcome = manual.engine(reranker=Given(Longest())).search(QUESTION)
+    assert outcome.mode == "rerank"
+    assert outcome.legs["rerank"].status == "ok"
+    assert set(order(outcome)) == set(hybrid(manual))
+    for hit in outcome.hits:
+        (reason,) = (why for why in hit.candidate.why if why.source == "rerank")
+        assert reason.raw == len(hit.chunk.chunk.text) / 100
+        assert hit.candidate.rerank_score == pytest.approx(1 / (1 + math.exp(-reason.raw)))
+    sums = [math.fsum(why.points for why in hit.candidate.why) for hit in outcome.hits]
+    assert sums == sorted(sums, reverse=True)
+
+
+def test_what_was_not_read_comes_after_what_was(manual: Library) -> None:
+    options = SearchOptions(rerank_candidates=2, rerank_multiplier=1)
+    outcome = manual.engine(reranker=Given(Longest()), options=options).search(
+        Query(QUESTION.text, mode="rerank", max_results=2)
+    )
+    assert set(order(outcome)) == set(hybrid(manual)[:2])
+    assert outcome.total > 2
+
+
+def test_an_identifier_stays_first(shelve: Callable[..., Library]) -> None:
+    library = shelve(
+        {
+            "shop/ops/short.md": "# Short\n\nSet max_replicas.\n",
+            "shop/ops/long.md": "# Long\n\n" + "Replicas scale the shop, as capacity demands. " * 12,
+        }
+    )
+    outcome = library.engine(reranker=Given(Longest())).search(Query("max_replicas scale", mode="rerank"))
+    assert outcome.mode == "rerank"
+    assert outcome.hits[0].document.document.file_path == "shop/ops/short.md"
+
+
+@pytest.mark.parametrize(
+    ("setting", "reranker", "status", "degraded"),
+    [
+        ("auto", Given(None), "off", False),
+        ("auto", None, "off", False),
+        ("none", Given(Longest()), "off", False),
+        ("cross-encoder", Given(None), "failed", True),
+        ("auto", Given(Longest(reads=1)), "skipped", True),
+    ],
+)
+def test_without_the_model_hybrids_order_stays_and_it_is_said(
+    manual: Library, setting: str, reranker: Given | None, status: str, degraded: bool
+) -> None:
+    options = SearchOptions(reranker=setting)  # type: ignore[arg-type]
+    outcome = manual.engine(reranker=reranker, options=options).search(QUESTION)
+    assert outcome.mode == "hybrid"
+    assert outcome.legs["rerank"].status == status
+    assert outcome.legs["rerank"].reason
+    assert any(item.startswith("rerank:") for item in outcome.degraded) is degraded
+    assert order(outcome) == hybrid(manual)
+
+
+def test_the_stage_without_a_model_weighs_meaning_and_words(manual: Library) -> None:
+    outcome = manual.engine(options=SearchOptions(reranker="keyword-stage")).search(QUESTION)
+    assert outcome.mode == "rerank"
+    for hit in outcome.hits:
+        seen = hit.candidate
+        expected = 0.7 * (seen.semantic_score or 0) + 0.3 * (seen.keyword_score or 0)
+        assert seen.rerank_score == pytest.approx(expected)
+        assert (seen.keyword_score or 0) >= 0.1
