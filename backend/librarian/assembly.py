@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from . import desk
-from .assembly_vectors import EXACT_UP_TO, embedded_stores
+from .assembly_sharing import keeping
+from .assembly_storage import storage
 from .config.settings import Settings
 from .finding.explain import Analyst
 from .finding.hybrid_search import HybridSearchEngine
@@ -35,14 +36,10 @@ from .language.analyzer import StandardAnalyzer
 from .models.loading import Retrying
 from .models.query_cache import QueryEmbeddings
 from .shelving.cache import LruCache
-from .shelving.catalog import SqliteCatalog
 from .shelving.indexer import FileIndexer
-from .shelving.lexical_index import TantivyIndex
 from .shelving.upkeep import Listeners, Tally, Upkeep
-from .shelving.vectors.archive import SqliteVectorArchive
-from .shelving.vectors.store_set import StoreSet
 from .vocabulary.errors import SetupError
-from .vocabulary.protocols import Budget, Embedder
+from .vocabulary.protocols import Budget, Catalog, Embedder
 from .vocabulary.types import Query, SearchOutcome
 
 
@@ -85,25 +82,23 @@ def build(settings: Settings) -> desk.Parts:
             f"The index folder {index} can't be made: {error.strerror}.", hint="Set index.path (INDEX_PATH)."
         ) from error
     analyzer = StandardAnalyzer(settings.search.min_keyword_length)
-    catalog = SqliteCatalog.sound(index / "catalog.sqlite", shared_products=settings.docs.shared_products)
-    lexical = TantivyIndex.sound(index / "keyword", identity=catalog.identity)
-    archive = SqliteVectorArchive(index / "vectors.sqlite")
-    stores = StoreSet(partial(embedded_stores, settings), exact_up_to=EXACT_UP_TO)
+    held = storage(settings)
+    catalog, lexical, archive, stores = held.catalog, held.lexical, held.archive, held.stores
     embedder = embedder_of(settings)
     listeners, tally = Listeners(), Tally()
     indexer = FileIndexer(
         settings.docs.root_path,
         scanner(settings),
         reader(settings),
-        catalog,
+        held.shared.claims if held.shared else catalog,
         lexical,
         archive,
         stores_for=stores,
         embedder=embedding_child(settings) if embedder else None,
         model_key=model_key(settings),
-        options=indexer_options(settings),
+        options=indexer_options(settings, shared=held.shared is not None),
         observer=tally,
-        on_generation=[listeners],
+        on_generation=[lambda generation: tell(generation)],
     )
     engine = HybridSearchEngine(
         catalog,
@@ -111,7 +106,7 @@ def build(settings: Settings) -> desk.Parts:
         analyzer,
         vectors=lambda: stores.answering(indexer.model()),
         embedder=embedder,
-        options=search_options(settings),
+        options=search_options(settings, bm25=held.shared is None),
         reranker=reranker_of(settings),
     )
     answers: LruCache[Any, SearchOutcome] = LruCache(
@@ -129,30 +124,31 @@ def build(settings: Settings) -> desk.Parts:
         tally=tally,
         look_at_start=settings.docs.index_on_startup,
     )
+    kept, tell = keeping(upkeep, held, listeners)
     return desk.Parts(
-        options=desk_options(settings, catalog.rescued),
+        options=desk_options(settings, held.names, held.rescued),
         catalog=catalog,
         engine=cached,
         analyst=Analyst(QueryRouter(analyzer, semantic=embedder is not None), engine, catalog),
         analyzer=analyzer,
         context=parent_context,
-        indexing=upkeep,
+        indexing=kept,
         embedder=embedder,
         caches={"exact": cached, "query_embedding": QueryEmbeddings(embedder)},
-        check=upkeep.check,
+        check=kept.check,
         evaluate=_evaluate,
         registry=Registry(RegistryFiles(catalog, settings.docs.root_path).entities, embedder, archive),
-        start=partial(_start, upkeep, embedder),
-        close=partial(_close, upkeep, engine, stores, lexical, archive, catalog, embedder),
+        start=partial(_start, kept, embedder),
+        close=partial(_close, kept, engine, held, embedder),
     )
 
 
-def _generation(catalog: SqliteCatalog) -> int:
+def _generation(catalog: Catalog) -> int:
     with catalog.read() as reading:
         return reading.generation
 
 
-def _complete(catalog: SqliteCatalog, settings: Settings) -> bool:
+def _complete(catalog: Catalog, settings: Settings) -> bool:
     with catalog.read() as reading:
         count = reading.count()
     return not settings.embeddings.enabled or count.embedded_chunks >= count.chunks
@@ -161,7 +157,7 @@ def _complete(catalog: SqliteCatalog, settings: Settings) -> bool:
 # -- life ------------------------------------------------------------------------------------------------------------
 
 
-def _start(upkeep: Upkeep, embedder: Retrying[Embedder] | None) -> None:
+def _start(upkeep: Any, embedder: Retrying[Embedder] | None) -> None:
     upkeep.start()
     if embedder is not None:  # so that the first question needn't wait; a failure is remembered and shown
         threading.Thread(target=_warm, args=(embedder,), name="load-model", daemon=True).start()

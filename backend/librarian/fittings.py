@@ -77,13 +77,14 @@ def watcher(
     return watch
 
 
-def indexer_options(settings: Settings) -> IndexerOptions:
+def indexer_options(settings: Settings, *, shared: bool = False) -> IndexerOptions:
     index = settings.index
     return IndexerOptions(
         processes=index.workers,
         file_timeout_s=index.file_timeout_s,
         file_memory_mb=index.file_memory_mb or None,
         reconcile_s=settings.docs.rescan_s or float("inf"),
+        shared=shared,
     )
 
 
@@ -162,11 +163,12 @@ def model_key(settings: Settings) -> str:
 # -- finding ---------------------------------------------------------------------------------------------------------
 
 
-def search_options(settings: Settings) -> SearchOptions:
+def search_options(settings: Settings, *, bm25: bool = True) -> SearchOptions:
     search, weight = settings.search, settings.embeddings.semantic_weight
     return SearchOptions(
         mode=search.mode,
-        fusion=search.fusion,
+        # the learned ranker reads BM25 per field
+        fusion=search.fusion if bm25 or search.fusion != "learned" else "rrf",
         rrf_k=search.rrf_k,
         keyword_weight=1 - weight,
         semantic_weight=weight,
@@ -190,7 +192,7 @@ def reranker_word(settings: Settings) -> str:
     return search.reranker_model if here else "none"
 
 
-def desk_options(settings: Settings, rescued: str) -> desk.DeskOptions:
+def desk_options(settings: Settings, storage: tuple[str, str, str], rescued: str) -> desk.DeskOptions:
     search = settings.search
     return desk.DeskOptions(
         version=__version__,
@@ -203,7 +205,7 @@ def desk_options(settings: Settings, rescued: str) -> desk.DeskOptions:
         model=settings.embeddings.model,
         embeddings_enabled=settings.embeddings.enabled,
         reranker=reranker_word(settings),
-        storage=("sqlite", "tantivy", "exact" if settings.vector_db.store == "auto" else settings.vector_db.store),
+        storage=storage,
         shared_products=settings.docs.shared_products,
         features={
             "embeddings": settings.embeddings.enabled,

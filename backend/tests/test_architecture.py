@@ -32,9 +32,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mcp_server": {"vocabulary", "desk"},
     "web": {"vocabulary", "desk", "mcp_server.app"},  # one port: MCP's routes are grafted into the web application
     "keeper": {"vocabulary.errors"},
-    "assembly": {"vocabulary", "config", "desk", "assembly_vectors", "fittings", *INNER},
+    "assembly": {"vocabulary", "config", "desk", "assembly_storage", "assembly_sharing", "fittings", *INNER},
     "fittings": {"vocabulary", "config", "desk", *INNER},  # settings as the rooms' options
-    "assembly_vectors": {"vocabulary", "config", "models", "shelving"},
+    "assembly_sharing": {"vocabulary", "config", "assembly_storage", "shelving"},
+    "assembly_storage": {"vocabulary", "config", "models", "shelving"},
     "log": {"config", "vocabulary"},
     "reloading": {"config", "vocabulary", "log"},
     "opening": {"vocabulary", "desk"},
@@ -53,7 +54,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         "command_door",
     },
     "cli": {"vocabulary", "keeper", "terminal"},
-    "terminal": {"vocabulary", "desk", "config", "keeper", "assembly", "models", "serve"},
+    "terminal": {"vocabulary", "desk", "config", "keeper", "models", "serve", "assembly", "fittings"}
+    | {"assembly_sharing", "assembly_storage"},
     "__init__": {"vocabulary", "config", "desk", "assembly", "shelving", "finding"},
 }
 """Room (or module of the top floor) → rooms that it may import. A dotted name allows that module alone."""

@@ -23,7 +23,7 @@ def keyword_leg(lexical: LexicalIndex, query: AnalyzedQuery, selection: Selectio
     if not (query.terms or query.identifiers or query.phrases):
         return Ranking("keyword", (), (), (), "skipped", "no word to look for")
     found = lexical.search(query, selection, limit)
-    return Ranking("keyword", found.ids, found.raw, found.scores, ms=_since(started))
+    return Ranking("keyword", found.ids, found.raw, found.scores, reason=found.reason, ms=_since(started))
 
 
 class SemanticLeg:

@@ -82,7 +82,7 @@ class IndexWork:
         self._on_generation = list(on_generation)
         self._fault = fault
         self._clock = clock
-        self._shelf = VectorShelf(catalog, archive, stores_for, fault)
+        self._shelf = VectorShelf(catalog, archive, stores_for, fault, shared=options.shared)
         self._writer = TextWriter(catalog, lexical, self._shelf, fault)
         self._refreshing = threading.RLock()  # one refresh at a time
         self._filling = threading.Lock()  # one filling at a time

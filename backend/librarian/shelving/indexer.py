@@ -97,6 +97,7 @@ class FileIndexer(IndexWork):
         if self._threads:
             return
         self._check_root()
+        self._prepared = False  # another process may have been at work since this one stopped
         self._look_at = 0.0 if look else time.monotonic() + self._pause()
         self._retry_at = 0.0
         self._threads = (

@@ -30,7 +30,11 @@ class VectorShelf:
         archive: VectorArchive,
         stores_for: Callable[[str], Sequence[VectorStore]],
         fault: Callable[[str], None],
+        *,
+        shared: bool = False,
     ) -> None:
+        """With `shared`, other processes embed too: how many windows a chunk has isn't known here."""
+        self._shared = shared
         self._catalog = catalog
         self._archive = archive
         self._stores_for = stores_for
@@ -78,7 +82,8 @@ class VectorShelf:
             return
         for model, counts in self._window_count.items():
             ids = np.array(
-                sorted(window_id(chunk, n) for chunk in chunks for n in range(counts.pop(chunk, 1))), dtype=np.int64
+                sorted(window_id(chunk, n) for chunk in chunks for n in range(self._most(counts, chunk))),
+                dtype=np.int64,
             )
             for store in self._stores_for(model):
                 store.delete(ids)
@@ -143,6 +148,11 @@ class VectorShelf:
     def hashes(self, model: str) -> set[str]:
         """Hashes of all windows embedded with a model."""
         return {digest for _, digest in self._catalog.windows(model)}
+
+    def _most(self, counts: dict[int, int], chunk: int) -> int:
+        """As many windows as a chunk that is dropped can have."""
+        known = counts.pop(chunk, 1)
+        return WINDOWS_PER_CHUNK if self._shared else known
 
     def _expected(self, model: str) -> dict[int, str]:
         return dict(self._catalog.windows(model))

@@ -46,9 +46,13 @@ class PostgresLexicalIndex:
     """`protocols.LexicalIndex` in the table `entries`.
 
     `identity` names the catalog that this is a projection of: an index made for another one is emptied when opened.
+    `note` is said with every answer, since it ranks otherwise than the keyword index on one machine does.
     """
 
-    def __init__(self, database: Database, *, weights: FieldWeights = FieldWeights(), identity: str = "") -> None:
+    def __init__(
+        self, database: Database, *, weights: FieldWeights = FieldWeights(), identity: str = "", note: str = ""
+    ) -> None:
+        self._note = note
         self._database = database.join()
         self._language = database.text_search
         self._weights = {name: float(getattr(weights, name)) for name in _LABELS}
@@ -132,7 +136,7 @@ class PostgresLexicalIndex:
         with self._reading() as connection:
             rows = connection.execute(statement, given).fetchall()
         ids, scores = tuple(int(row[0]) for row in rows), tuple(float(row[1]) for row in rows)
-        return Ranking("keyword", ids, scores, scores, ms=(time.perf_counter() - started) * 1000)
+        return Ranking("keyword", ids, scores, scores, reason=self._note, ms=(time.perf_counter() - started) * 1000)
 
     def features(self, query: AnalyzedQuery, chunk_ids: Ids) -> dict[str, Vector]:
         """Per-field scores of given chunks: name → array in the order of `chunk_ids`.
