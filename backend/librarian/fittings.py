@@ -16,7 +16,7 @@ from .models.score_cache import CachedReranker
 from .models.store import ModelStore
 from .models.table import spec_of
 from .reading.chunking import StructureChunker
-from .reading.parsers import PARSERS
+from .reading.parsers import READABLE
 from .reading.reader import FileReader
 from .reading.scanner import FolderScanner
 from .shelving.indexer import IndexerOptions
@@ -59,7 +59,7 @@ def scanner(settings: Settings) -> FolderScanner:
         max_file_size_mb=docs.max_file_size_mb,
         include=docs.include,
         exclude=docs.exclude,
-        known_extensions=frozenset(PARSERS),
+        known_extensions=READABLE,
     )
 
 

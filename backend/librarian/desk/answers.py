@@ -114,7 +114,7 @@ def thread(thread_id: str, mails: Sequence[StoredDocument]) -> wire.ThreadAnswer
     """A conversation, oldest mail first; what a mail quotes is folded out of its body."""
     emails: list[wire.ThreadEmail] = []
     people: dict[str, None] = {}
-    for stored in mails:
+    for stored in _once(mails):
         document = stored.document
         email = document.email or Email(subject=document.title, sender="")
         for person in (email.sender, *email.to, *email.cc):
@@ -139,6 +139,17 @@ def thread(thread_id: str, mails: Sequence[StoredDocument]) -> wire.ThreadAnswer
     return wire.ThreadAnswer(thread_id=thread_id, subject=subject, participants=list(people), emails=emails)
 
 
+def _once(mails: Sequence[StoredDocument]) -> list[StoredDocument]:
+    """Of copies of one mail, the one that is indexed."""
+    chosen: dict[str, StoredDocument] = {}
+    for stored in mails:
+        email = stored.document.email
+        name = (email.fingerprint if email else "") or stored.document.file_path
+        if name not in chosen or (stored.chunk_count and not chosen[name].chunk_count):
+            chosen[name] = stored
+    return list(chosen.values())
+
+
 def _folded(document: Document) -> tuple[str, list[str]]:
     """(the mail's own words, what is folded away); what attachments say is in neither."""
     end = document.headings[0].start if document.headings else len(document.text)
@@ -147,8 +158,12 @@ def _folded(document: Document) -> tuple[str, list[str]]:
     position = 0
     for span in document.excluded:
         if span.reason in FOLDED and span.end <= end:
-            body.append(document.text[position : span.start])
-            folded.append(document.text[span.start : span.end].strip("\n"))
+            between = document.text[position : span.start]
+            body.append(between)
+            if folded and not between.strip() and position:
+                folded[-1] += between + document.text[span.start : span.end].rstrip("\n")
+            else:
+                folded.append(document.text[span.start : span.end].strip("\n"))
             position = span.end
     body.append(document.text[position:end])
     return "".join(body).strip(), [text for text in folded if text]

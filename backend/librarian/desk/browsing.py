@@ -27,6 +27,8 @@ def newest_first(catalog: Catalog, query: Query) -> SearchOutcome:
         kept = []
         for stored in found:
             email = stored.document.email
+            if not stored.chunk_count:  # a copy of another mail, or one without words
+                continue
             group = (email.thread_id if email else "") or stored.document.file_path
             per_thread[group] = per_thread.get(group, 0) + 1
             if not query.max_per_document or per_thread[group] <= query.max_per_document:

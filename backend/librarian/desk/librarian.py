@@ -79,9 +79,8 @@ class Librarian(Gathered, Hosting):
         by_words = self._parts.engine.search
         outcome = by_words(asked, budget) if asked.text else newest_first(self._parts.catalog, asked)
         journal.note(outcome, self._parts.options.slow_query_ms)
-        return wire.EmailSearchAnswer(
-            results=self._results(outcome, answers.email_result), **self._envelope(outcome, asked.mode)
-        )
+        envelope = self._envelope(outcome, asked.mode) | {"query": query.strip()}  # with its operators
+        return wire.EmailSearchAnswer(results=self._results(outcome, answers.email_result), **envelope)
 
     def _await_text(self, budget: Budget) -> None:
         """A library that is being read for the very first time answers once something is in, or after a while."""
@@ -118,7 +117,7 @@ class Librarian(Gathered, Hosting):
         for hit in outcome.hits:
             document, stale = hit.document.document, False
             if root_is_there:
-                path = root / document.file_path
+                path = root / document.source
                 try:
                     seen = path.stat()
                     stale = (seen.st_size, seen.st_mtime_ns) != (document.size, document.mtime_ns)
@@ -228,6 +227,9 @@ class Librarian(Gathered, Hosting):
             raise CallerError("thread_id is empty.", hint="Take it from a result of search_emails.")
         with self._parts.catalog.read() as reader:
             mails = reader.thread(wanted)
+            if not mails and (named := reader.mails(mentioning=[wanted.strip("<>")])):
+                wanted = named[0].email.thread_id  # a Message-ID leads to its conversation
+                mails = reader.thread(wanted)
             emails = reader.count().emails
         if not mails:
             hint = "Take it from a result of search_emails." if emails else "No email is indexed in this library."

@@ -8,6 +8,7 @@ from typing import Any, cast
 from ..vocabulary.errors import CallerError
 from ..vocabulary.types import Filters, Mode, Query
 from . import arguments as check
+from .mail_operators import without_operators
 from .parts import DeskOptions
 
 Products = Mapping[str, Mapping[str, int]]
@@ -75,7 +76,9 @@ def documents(options: DeskOptions, products: Products, given: Mapping[str, Any]
 
 
 def emails(options: DeskOptions, products: Products, given: Mapping[str, Any]) -> Query:
-    """The arguments of `search_emails`; `query` may be empty where a filter is given."""
+    """The arguments of `search_emails`; `query` may hold operators, and be empty where a filter is given."""
+    text = check.query_text(given.get("query") or "", options.max_query_length, may_be_empty=True)
+    text, given = without_operators(text, given)
     product, component = _place(products, given.get("product"), given.get("component"))
     after = check.moment("date_after", given.get("date_after"), end=False)
     before = check.moment("date_before", given.get("date_before"), end=True)
@@ -88,13 +91,12 @@ def emails(options: DeskOptions, products: Products, given: Mapping[str, Any]) -
         thread_id=check.text_or_none("thread_id", given.get("thread_id")),
         subject_contains=check.text_or_none("subject_contains", given.get("subject_contains")),
         has_attachments=check.truth("has_attachments", given.get("has_attachments")),
+        recipient=check.text_or_none("recipient", given.get("recipient")),
         modified_after=after,
         modified_before=before,
     )
     return Query(
-        text=check.query_text(
-            given.get("query") or "", options.max_query_length, may_be_empty=filters != Filters(kind="email")
-        ),
+        text=check.query_text(text, options.max_query_length, may_be_empty=filters != Filters(kind="email")),
         filters=filters,
         **_common(options, given, "max_per_thread"),
     )

@@ -11,14 +11,15 @@ from bisect import bisect_right
 from dataclasses import replace
 
 from librarian.vocabulary.errors import SourceError
-from librarian.vocabulary.protocols import Analyzer, Chunker, Parser
-from librarian.vocabulary.types import Chunk, Document, LexicalEntry, ReadResult, SourceFile
+from librarian.vocabulary.protocols import Analyzer, Archive, Chunker, Parser
+from librarian.vocabulary.types import QUOTED_PATH, Chunk, Document, LexicalEntry, ReadResult, SourceFile
 
-from .parsers import PARSERS
+from .mail.quoted import quoted_part
+from .parsers import ARCHIVES, PARSERS, READABLE
 
 _log = logging.getLogger(__name__)
 
-_VERSION = "1"
+_VERSION = "2"
 #: Characters of prose that the language is found by.
 _LANGUAGE_SAMPLE = 4_000
 
@@ -56,18 +57,56 @@ class FileReader:
         """Raises `SourceError`, whose `reason` is vanished, unreadable, extension, binary, or a parser's own."""
         begun = time.perf_counter()
         extension = extension_of(source.file_path)
+        archive = ARCHIVES.get(extension)
+        if archive is not None:
+            return self._archive(archive, source, begun)
         parser = PARSERS.get(extension)
         if parser is None:
             raise SourceError(
                 f"'{source.file_path}' has no parser for '{extension}'.",
-                hint=f"Known: {', '.join(sorted(PARSERS))}.",
+                hint=f"Known: {', '.join(sorted(READABLE))}.",
                 reason="extension",
             )
         data = _bytes_of(source)
-        document = self._completed(_parsed(parser, source, data), data)
+        return self._result(_parsed(parser, source, data), data, begun)
+
+    def _result(self, document: Document, data: bytes, begun: float) -> ReadResult:
+        document = self._completed(document, data)
         chunks = self._chunker.chunk(document)
         entries = self._entries(document, chunks)
+        if document.email is not None and (history := quoted_part(document)) is not None:
+            quotes = tuple(
+                replace(chunk, ordinal=ordinal, heading_path=QUOTED_PATH)
+                for ordinal, chunk in enumerate(self._chunker.chunk(history), start=len(chunks))
+            )
+            chunks, entries = chunks + quotes, entries + self._entries(history, quotes)
         return ReadResult(document, chunks, entries, (time.perf_counter() - begun) * 1000)
+
+    def _archive(self, archive: Archive, source: SourceFile, begun: float) -> ReadResult:
+        """Its members, and a label for itself. A member without headers is read as a text."""
+        data = _bytes_of(source)
+        found: list[ReadResult] = []
+        for place, message in archive.members(source, data):
+            started = time.perf_counter()
+            parser = PARSERS[extension_of(place.file_path)]
+            try:
+                document = _parsed(parser, place, message)
+            except SourceError:
+                document = _parsed(parser, place, b"X-Headers: none\n\n" + message)
+            found.append(self._result(replace(document, archive=source.file_path), message, started))
+        label = Document(
+            file_path=source.file_path,
+            product=source.product,
+            component=source.component,
+            kind="email",
+            file_type=extension_of(source.file_path),
+            title=source.file_path.rsplit("/", 1)[-1],
+            text="",
+            size=len(data),
+            mtime_ns=source.mtime_ns,
+            content_hash=hashlib.sha256(data).hexdigest(),
+        )
+        return ReadResult(label, (), (), (time.perf_counter() - begun) * 1000, members=tuple(found))
 
     def _completed(self, document: Document, data: bytes) -> Document:
         language = document.language or self._analyzer.detect(_prose(document)) or self._default_language

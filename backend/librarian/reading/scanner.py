@@ -15,11 +15,13 @@ from librarian.vocabulary.errors import SetupError, SourceError
 from librarian.vocabulary.types import Failure, SourceFile
 
 from .ignoring import IGNORE_FILES, IgnoreRules, left_out_folder
+from .mail.mbox import EXTENSIONS as ARCHIVE_EXTENSIONS
 
 Layout = Literal["product/component", "flat"]
 _LAYOUTS = ("product/component", "flat")
 _GENERAL = "general"
 _BYTES_PER_MB = 1024 * 1024
+_ARCHIVE_FACTOR = 20  #: an archive holds many documents, and each may have the size that is allowed
 
 
 class FolderScanner:
@@ -163,7 +165,7 @@ class FolderScanner:
             return Failure(relative, "skipped", "extension", f"'{extension}': {known}" if extension else "no extension")
         if not folder and not self._flat:
             return Failure(relative, "skipped", "in_root", "files count from {product}/ on, or with docs.layout flat")
-        if status.st_size > self._max_bytes:
+        if status.st_size > self._max_bytes * (_ARCHIVE_FACTOR if extension in ARCHIVE_EXTENSIONS else 1):
             size = (
                 f"{status.st_size / _BYTES_PER_MB:.1f} MB, docs.max_file_size_mb is {self._max_bytes / _BYTES_PER_MB:g}"
             )

@@ -28,7 +28,7 @@ from librarian.vocabulary.types import (
     embedding_prefix,
 )
 
-from . import catalog_rescue
+from . import catalog_mails, catalog_rescue
 from .catalog_check import inconsistencies
 from .catalog_reader import SqliteCatalogReader
 from .catalog_rows import (
@@ -145,8 +145,8 @@ class SqliteCatalog:
         doc_ids: list[int] = []
         chunk_ids: list[int] = []
         with self._writing() as connection:
-            for path in file_paths:
-                documents, chunks = _drop(connection, path)
+            for path in catalog_mails.with_members(connection, file_paths):
+                documents, chunks = catalog_mails.drop(connection, path)
                 doc_ids += documents
                 chunk_ids += chunks
             self._note(connection, doc_ids)
@@ -178,18 +178,23 @@ class SqliteCatalog:
     def touch(self, file_path: str, size: int, mtime_ns: int) -> None:
         """Remember a new mtime of unchanged content."""
         with self._writing() as connection:
-            connection.execute(
-                "UPDATE documents SET size = ?, mtime_ns = ? WHERE file_path = ?", (size, mtime_ns, file_path)
-            )
+            catalog_mails.touch(connection, file_path, size, mtime_ns)
+
+    def put_archive(self, archive: Document) -> None:
+        """Remember an archive's size, time and content, after its members were put."""
+        with self._writing() as connection:
+            catalog_mails.put_archive(connection, archive)
+
+    def rethread(self, threads: Mapping[int, str]) -> None:
+        """Document id of a mail → its thread, now that more of the conversation is known."""
+        with self._writing() as connection:
+            catalog_mails.rethread(connection, threads)
+            self._note(connection, list(threads))
 
     def known(self) -> dict[str, tuple[int, int, str]]:
-        """file_path → (size, mtime_ns, content_hash) of every document, and of every failed file (hash empty)."""
+        """file_path → (size, mtime_ns, content_hash) of every file; the hash of a failed one is empty."""
         with self._reading() as (connection, _):
-            rows = connection.execute(
-                """SELECT file_path, size, mtime_ns, '' FROM failures WHERE kind = 'failed'
-                   UNION ALL SELECT file_path, size, mtime_ns, content_hash FROM documents"""
-            )
-            return {path: (size, mtime_ns, digest) for path, size, mtime_ns, digest in rows}
+            return catalog_mails.known(connection)
 
     def set_failures(self, failures: Iterable[Failure], *, replace: bool) -> None:
         """Remember what couldn't be read; with `replace`, instead of all that was remembered before."""
@@ -345,13 +350,14 @@ class SqliteCatalog:
             doc_id, chunk_id = _last_id(connection, "documents"), _last_id(connection, "chunks")
             for result in results:
                 document = result.document
-                dropped_docs, dropped_chunks = _drop(connection, document.file_path)
+                dropped_docs, dropped_chunks = catalog_mails.drop(connection, document.file_path)
                 doc_id += 1
                 first, chunk_id = chunk_id + 1, chunk_id + len(result.chunks)
                 connection.execute(_INSERT_DOCUMENT, (doc_id, *document_row(document, len(result.chunks), now)))
                 connection.execute(_INSERT_TEXT, text_row(doc_id, document))
                 if document.email is not None:
                     connection.execute(_INSERT_EMAIL, email_row(doc_id, document.email))
+                    catalog_mails.put_ids(connection, doc_id, document.email)
                 connection.executemany(
                     _INSERT_CHUNK, (chunk_row(n, doc_id, chunk) for n, chunk in enumerate(result.chunks, start=first))
                 )
@@ -383,15 +389,6 @@ def _last_id(connection: sqlite3.Connection, table: str) -> int:
     """The highest id that was ever given in this table, by now dropped or not."""
     row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
     return 0 if row is None else int(row[0])
-
-
-def _drop(connection: sqlite3.Connection, file_path: str) -> tuple[list[int], list[int]]:
-    row = connection.execute("SELECT id FROM documents WHERE file_path = ?", (file_path,)).fetchone()
-    if row is None:
-        return [], []
-    chunks = connection.execute("SELECT id FROM chunks WHERE doc_id = ? ORDER BY ordinal", row).fetchall()
-    connection.execute("DELETE FROM documents WHERE id = ?", row)
-    return [row[0]], [chunk_id for (chunk_id,) in chunks]
 
 
 def _titled(title: str, title_in_text: bool) -> Document:

@@ -6,8 +6,9 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 
-from librarian.vocabulary.types import Count, Failure, Filters, StoredChunk, StoredDocument
+from librarian.vocabulary.types import Count, Failure, Filters, StoredChunk, StoredDocument, StoredMail
 
+from . import catalog_mails
 from .catalog_rows import CHUNK_COLUMNS, DOCUMENT_COLUMNS, EMAIL_COLUMNS, Row, stored_chunk, stored_document
 from .columns import LoadedColumns, load_columns
 
@@ -57,8 +58,12 @@ class SqliteCatalogReader:
             wanted,
         ):
             also_in.setdefault(doc_id, []).append(path)
+        for doc_id, path in catalog_mails.copies(self._connection, emails):
+            also_in.setdefault(doc_id, []).append(path)
         return {
-            row[0]: stored_document(row, emails.get(row[0]), texts.get(row[0]), tuple(also_in.get(row[0], ())))
+            row[0]: stored_document(
+                row, emails.get(row[0]), texts.get(row[0]), tuple(sorted(set(also_in.get(row[0], ()))))
+            )
             for row in rows
         }
 
@@ -94,6 +99,22 @@ class SqliteCatalogReader:
         ]
         found = self.documents(ids, text=True)
         return [found[doc_id] for doc_id in ids]
+
+    def mails(
+        self,
+        *,
+        paths: Sequence[str] = (),
+        mentioning: Sequence[str] = (),
+        threads: Sequence[str] = (),
+        topics: Sequence[str] = (),
+        fingerprints: Sequence[str] = (),
+    ) -> list[StoredMail]:
+        """Mails that any of these find, by document id."""
+        return catalog_mails.mails(self._connection, paths, mentioning, threads, topics, fingerprints)
+
+    def members(self, archive: str) -> dict[str, str]:
+        """file_path → content hash of the documents that an archive holds."""
+        return catalog_mails.members(self._connection, archive)
 
     def copies(self, chunk_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
         """Further documents (file paths, sorted) that hold a chunk of the same hash; only chunks that have some."""

@@ -38,9 +38,11 @@ COMPRESSION = 3
 DOCUMENT_COLUMNS = (
     "file_path, product, component, kind, file_type, title, title_in_text, doc_type, language, encoding,"
     " encoding_confidence, summary, last_modified, modified, size, mtime_ns, content_hash, tags, headings, notes,"
-    " chunk_count, indexed_at"
+    " chunk_count, indexed_at, archive"
 )
-EMAIL_COLUMNS = "thread_id, subject, sender, date, message_id, has_attachments, headers"
+EMAIL_COLUMNS = (
+    "thread_id, subject, sender, date, message_id, has_attachments, headers, topic, is_answer, fingerprint, recipients"
+)
 CHUNK_COLUMNS = 'doc_id, ordinal, start, "end", text, heading_path, heading_level, page, line_start, line_end, hash'
 
 
@@ -70,6 +72,7 @@ def document_row(document: Document, chunk_count: int, indexed_at: str) -> Row:
         json.dumps(document.notes),
         chunk_count,
         indexed_at,
+        document.archive,
     )
 
 
@@ -104,6 +107,10 @@ def email_row(doc_id: int, email: Email) -> Row:
         email.message_id,
         bool(email.attachments),
         json.dumps(headers),
+        email.topic,
+        email.is_answer,
+        email.fingerprint,
+        " ".join((*email.to, *email.cc)),
     )
 
 
@@ -169,6 +176,7 @@ def stored_document(row: Row, email: Row | None, text: Row | None, also_in: tupl
         notes,
         chunk_count,
         indexed_at,
+        archive,
     ) = row
     document = Document(
         file_path=file_path,
@@ -190,8 +198,9 @@ def stored_document(row: Row, email: Row | None, text: Row | None, also_in: tupl
         mtime_ns=mtime_ns,
         content_hash=content_hash,
         title_in_text=bool(title_in_text),
-        email=None if email is None else _email(email),
+        email=None if email is None else stored_email(email),
         notes=tuple(json.loads(notes)),
+        archive=archive,
         **({} if text is None else _structure(text[1])),
     )
     return StoredDocument(doc_id, document, chunk_count, indexed_at, also_in)
@@ -213,8 +222,9 @@ def _structure(packed: bytes) -> dict[str, Any]:
     }
 
 
-def _email(row: Row) -> Email:
-    thread_id, subject, sender, date, message_id, _, packed = row
+def stored_email(row: Row) -> Email:
+    """From EMAIL_COLUMNS."""
+    thread_id, subject, sender, date, message_id, _, packed, topic, is_answer, fingerprint, _ = row
     headers = json.loads(packed)
     return Email(
         subject=subject,
@@ -227,6 +237,9 @@ def _email(row: Row) -> Email:
         references=tuple(headers["references"]),
         thread_id=thread_id,
         attachments=tuple(Attachment(*attachment) for attachment in headers["attachments"]),
+        topic=topic,
+        is_answer=bool(is_answer),
+        fingerprint=fingerprint,
     )
 
 

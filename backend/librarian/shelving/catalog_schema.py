@@ -99,8 +99,33 @@ def create_tables(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
+def add_mail_tables(connection: sqlite3.Connection) -> None:
+    """Archives of many mails; what threads and copies are found by. Mails stored before are read again by then."""
+    for statement in (
+        """ALTER TABLE documents ADD COLUMN archive TEXT NOT NULL DEFAULT ''""",
+        """CREATE INDEX documents_by_archive ON documents (archive) WHERE archive <> ''""",
+        """CREATE TABLE archives (
+            file_path TEXT PRIMARY KEY,
+            size INTEGER NOT NULL,
+            mtime_ns INTEGER NOT NULL,
+            content_hash TEXT NOT NULL) WITHOUT ROWID""",
+        """ALTER TABLE emails ADD COLUMN topic TEXT NOT NULL DEFAULT ''""",
+        """ALTER TABLE emails ADD COLUMN is_answer INTEGER NOT NULL DEFAULT 0""",
+        """ALTER TABLE emails ADD COLUMN fingerprint TEXT NOT NULL DEFAULT ''""",
+        """ALTER TABLE emails ADD COLUMN recipients TEXT NOT NULL DEFAULT ''""",
+        """CREATE INDEX emails_by_topic ON emails (topic)""",
+        """CREATE INDEX emails_by_fingerprint ON emails (fingerprint)""",
+        """CREATE TABLE mail_ids (
+            message_id TEXT NOT NULL,
+            doc_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+            PRIMARY KEY (message_id, doc_id)) WITHOUT ROWID""",
+        """CREATE INDEX mail_ids_by_document ON mail_ids (doc_id)""",
+    ):
+        connection.execute(statement)
+
+
 #: In order; a file's `user_version` is how many of them it has seen. Only ever append.
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (create_tables,)
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (create_tables, add_mail_tables)
 
 
 def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:

@@ -31,18 +31,19 @@ CODED = ("product", "component", "file_type", "doc_type", "language", "kind")
 _KEPT_SELECTIONS = 64
 
 DOCUMENTS = f"""SELECT d.id, d.modified, d.file_path, d.tags, {", ".join("d." + name for name in CODED)},
-    e.thread_id, e.sender, e.subject, e.has_attachments
+    e.thread_id, e.sender, e.subject, e.has_attachments, e.recipients
     FROM documents d LEFT JOIN emails e ON e.doc_id = d.id"""
 
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """What mail filters look at; sender and subject in one case."""
+    """What mail filters look at; sender, subject and recipients in one case."""
 
     thread_id: str
     sender: str
     subject: str
     has_attachments: bool
+    recipients: str
 
 
 class Vocabulary:
@@ -207,10 +208,12 @@ class LoadedColumns:
             or filters.thread_id is not None
             or filters.subject_contains is not None
             or filters.has_attachments is not None
+            or filters.recipient is not None
         ):
             beyond = True
             sender = (filters.sender or "").casefold()
             subject = (filters.subject_contains or "").casefold()
+            recipient = (filters.recipient or "").casefold()
             _keep(
                 passing,
                 [
@@ -219,6 +222,7 @@ class LoadedColumns:
                     if passing[doc_id]
                     and sender in mail.sender
                     and subject in mail.subject
+                    and recipient in mail.recipients
                     and filters.thread_id in (None, mail.thread_id)
                     and filters.has_attachments in (None, mail.has_attachments)
                 ],
@@ -350,9 +354,9 @@ def _filled(
         paths[row[2]] = doc_id
         if row[3] != "[]":
             tags.extend((doc_id, base._vocabularies["tags"].code(tag)) for tag in json.loads(row[3]))
-        thread_id, sender, subject, attachments = row[4 + len(CODED) :]
+        thread_id, sender, subject, attachments, to = row[4 + len(CODED) :]
         if thread_id is not None:
-            mails[doc_id] = Mail(thread_id, sender.casefold(), subject.casefold(), bool(attachments))
+            mails[doc_id] = Mail(thread_id, sender.casefold(), subject.casefold(), bool(attachments), to.casefold())
             if thread_id:
                 group[doc_id] = -1 - base._vocabularies["threads"].code(thread_id)
     if tags:

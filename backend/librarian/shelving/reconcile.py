@@ -35,9 +35,7 @@ def examine_lexical(catalog: Catalog, lexical: LexicalIndex) -> LexicalFindings:
     """Compare; changes nothing."""
     with catalog.read() as reader:
         generation = reader.generation
-        passages = {
-            stored.doc_id: (stored.document.file_path, stored.chunk_count) for stored in reader.iter_documents()
-        }
+        passages = {stored.doc_id: (stored.document.source, stored.chunk_count) for stored in reader.iter_documents()}
     held = lexical.doc_ids()
     orphans = held - passages.keys()
     with_entries = {doc_id for doc_id, (_, chunks) in passages.items() if chunks}
@@ -48,7 +46,7 @@ def examine_lexical(catalog: Catalog, lexical: LexicalIndex) -> LexicalFindings:
         foreign = lexical.count() != sum(chunks for _, chunks in passages.values())
     if foreign:
         missing = with_entries
-    return LexicalFindings(tuple(sorted(passages[doc_id][0] for doc_id in missing)), tuple(sorted(orphans)), foreign)
+    return LexicalFindings(tuple(sorted({passages[doc_id][0] for doc_id in missing})), tuple(sorted(orphans)), foreign)
 
 
 def repair_lexical(lexical: LexicalIndex, findings: LexicalFindings, generation: int) -> None:

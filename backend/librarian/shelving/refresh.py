@@ -20,7 +20,7 @@ from librarian.vocabulary.protocols import Catalog, Reader, Scanner
 from librarian.vocabulary.types import Failure, IndexReport, Progress, ReadResult, SourceFile
 
 from .folder_diff import FolderDiff, compare, is_as_it_was
-from .text_writer import Batch, as_read
+from .text_writer import OUTDATED, Batch, as_read
 from .workers import WorkerDied, WorkerPool
 
 logger = logging.getLogger(__name__)
@@ -30,6 +30,7 @@ ReaderPool = WorkerPool[SourceFile, ReadResult]
 _TRIES = 3  # how often a file that changes while it is read is read again
 _FIRST_BATCH = 64  # small, so that something can be found at once
 _BATCH = 256
+_BYTES_PER_TIMEOUT = 20_000_000  # of a file that the time limit is meant for; more get more
 _BATCH_CHARACTERS = 8_000_000  # of text held in memory before it is written
 
 
@@ -82,6 +83,7 @@ class Refresh:
                 gone = []
         self._batch.removed += gone
         self._flush()
+        self._read_outdated(known)
         self._list_failures(before, looked_at, diff)
         took = (time.monotonic() - started) * 1000
         report = replace(
@@ -136,6 +138,22 @@ class Refresh:
         """How many aren't there at all; the others are left out by a setting, on purpose."""
         return sum(1 for path in gone if not os.path.lexists(os.path.join(self.root, *path.split("/"))))
 
+    def _read_outdated(self, known: dict[str, tuple[int, int, str]]) -> None:
+        """Read again what this refresh made wrong: copies of mails that are gone, quotes of mails that have come."""
+        now = self.catalog.known()
+        outdated = [path for path, (size, _, digest) in now.items() if size == OUTDATED and digest]
+        found = [self.scanner.look(os.path.join(self.root, *path.split("/"))) for path in outdated]
+        sources = [source for source in found if isinstance(source, SourceFile)]
+        if self.stopping():
+            return
+        for source, outcome in self._outcomes(sources):
+            if isinstance(outcome, ReadResult):
+                self._batch.put.append(as_read(source, outcome))
+                self._characters += _characters_of(outcome)
+            if len(self._batch) >= _BATCH or self._characters > _BATCH_CHARACTERS:
+                self._flush()
+        self._flush()
+
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def _read(self, diff: FolderDiff, known: dict[str, tuple[int, int, str]], scope: Scope) -> list[str]:
@@ -163,8 +181,8 @@ class Refresh:
                 else:
                     self._batch.put.append(result)
                     changed = old is not None and bool(old[2])
-                    self._count(added=not changed, changed=changed, chunks=len(result.chunks))
-                self._characters += len(result.document.text)
+                    self._count(added=not changed, changed=changed, chunks=_chunks_of(result))
+                self._characters += _characters_of(result)
             else:
                 self._failures.append(failure_of(source, outcome))
                 if old is not None and old[2]:  # what it said before, it says no more
@@ -226,6 +244,14 @@ class Refresh:
             self.catalog.set_failures(now.values(), replace=True)
 
 
+def _chunks_of(result: ReadResult) -> int:
+    return sum(len(one.chunks) for one in result.members or (result,))
+
+
+def _characters_of(result: ReadResult) -> int:
+    return sum(len(one.document.text) for one in result.members or (result,))
+
+
 def failure_of(source: SourceFile, error: BaseException) -> Failure:
     """What is listed of a file that couldn't be read."""
     match error:
@@ -259,8 +285,12 @@ class NothingThere:
 def reader_pool(
     reader: Reader, processes: int, *, timeout_s: float, memory_mb: int | None = None, nice: int = 10
 ) -> ReaderPool:
-    """A pool of children that read files with (a copy of) `reader`."""
-    return WorkerPool(partial(_reading, reader), processes, timeout_s=timeout_s, memory_mb=memory_mb, nice=nice)
+    """A pool of children that read files with (a copy of) `reader`; large ones (archives) may take longer."""
+
+    def patience(source: SourceFile) -> float:
+        return timeout_s * max(1.0, source.size / _BYTES_PER_TIMEOUT)
+
+    return WorkerPool(partial(_reading, reader), processes, timeout_s=patience, memory_mb=memory_mb, nice=nice)
 
 
 def _reading(reader: Reader) -> Callable[[SourceFile], ReadResult]:

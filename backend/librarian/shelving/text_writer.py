@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from librarian.vocabulary.protocols import Catalog, LexicalIndex
-from librarian.vocabulary.types import Document, ReadResult, SourceFile, StoredDocument
+from librarian.vocabulary.types import QUOTED_PATH, Chunk, Document, Email, ReadResult, SourceFile, StoredDocument
 
+from .mail_shelf import MailShelf
 from .vector_shelf import VectorShelf
 
 
@@ -43,6 +44,7 @@ class TextWriter:
         self._lexical = lexical
         self._shelf = shelf
         self._fault = fault
+        self._mails = MailShelf(catalog)
 
     def write(self, batch: Batch) -> int:
         """Make a batch true; returns the new generation.
@@ -50,23 +52,40 @@ class TextWriter:
         A file whose `refilled` entry no longer fits the catalog's chunks is put anew; so is a moved one whose passages
         depend on its path.
         """
-        put, removed = list(batch.put), list(batch.removed)
+        put, removed = [one for one in batch.put if one.members is None], list(batch.removed)
+        archives = [result for result in (*batch.put, *batch.refilled) if result.members is not None]
+        refilled = {result.document.file_path for result in batch.refilled}
+        for old, _, result in batch.moved:
+            if result.members is not None:
+                archives.append(result)
+                removed.append(old)
         same: list[tuple[StoredDocument, list[int], ReadResult]] = []
         relabelled: dict[int, Document] = {}
+        for archive in archives:
+            unchanged = self._open(archive, put, removed)
+            same += unchanged if archive.document.file_path in refilled else []
         for result in batch.refilled:
+            if result.members is not None:
+                continue
             found = self._same_chunks(result.document.file_path, result)
             if found is None:
                 put.append(result)
             else:
                 same.append((*found, result))
         for old, source, result in batch.moved:
+            if result.members is not None:
+                continue
             found = self._same_chunks(old, result)
             if found is None or not self._move(old, source, found[0].document, result):
                 put.append(result)
                 removed.append(old)
             else:
                 same.append((*found, result))
-                relabelled.update(dict.fromkeys(found[1], result.document))
+                relabelled.update(dict.fromkeys(filter(None, found[1]), result.document))
+        settled = self._mails.settle(put, removed)
+        put = settled.put
+        if settled.threads:
+            self._catalog.rethread(settled.threads)
         dropped_docs: list[int] = []
         dropped_chunks: list[int] = []
         if removed:
@@ -77,6 +96,10 @@ class TextWriter:
         for one in stored:
             dropped_docs += one.dropped_doc_ids
             dropped_chunks += one.dropped_chunk_ids
+        for archive in archives:
+            self._catalog.put_archive(archive.document)
+        for path in settled.outdated:
+            self._catalog.touch(path, OUTDATED, OUTDATED)
         self._fault("catalog put")
         self._lexical.delete([*dropped_docs, *(document.doc_id for document, _, _ in same)])
         for one, result in zip(stored, put, strict=True):
@@ -98,23 +121,59 @@ class TextWriter:
         self._lexical.put(
             (chunk_id, doc_id, result.document, entry)
             for chunk_id, entry in zip(chunk_ids, result.entries, strict=True)
+            if chunk_id
         )
 
+    def _open(
+        self,
+        archive: ReadResult,
+        put: list[ReadResult],
+        removed: list[str],
+    ) -> list[tuple[StoredDocument, list[int], ReadResult]]:
+        """Add what of an archive is new or changed, and what it holds no more; returns what stays as it is."""
+        members = archive.members or ()
+        with self._catalog.read() as reader:
+            held = reader.members(archive.document.file_path)
+        same: list[tuple[StoredDocument, list[int], ReadResult]] = []
+        paths = {result.document.file_path for result in members}
+        removed += [path for path in held if path not in paths]
+        for result in members:
+            path = result.document.file_path
+            found = self._same_chunks(path, result) if path in held else None
+            if found is None:
+                put.append(result)
+            else:
+                same.append((*found, result))
+        return same
+
     def _same_chunks(self, file_path: str, result: ReadResult) -> tuple[StoredDocument, list[int]] | None:
-        """What the catalog holds under a path, where its passages are exactly those of `result`."""
+        """What the catalog holds under a path, where its passages are those of `result`.
+
+        The ids are in the order of the passages; 0 for one that a mail isn't indexed with, being a copy or a quote.
+        """
         with self._catalog.read() as reader:
             stored = reader.document_by_path(file_path, text=False)
             if stored is None or stored.document.content_hash != result.document.content_hash:
                 return None
             chunks = reader.chunks_of(stored.doc_id)
-        if [chunk.chunk for chunk in chunks] != list(result.chunks):
-            return None
-        return stored, [chunk.chunk_id for chunk in chunks]
+        by_ordinal = {chunk.chunk.ordinal: chunk for chunk in chunks}
+        ids: list[int] = []
+        for chunk in result.chunks:
+            known = by_ordinal.pop(chunk.ordinal, None)
+            if known is None and stored.document.email is not None and _may_be_left_out(chunk, not chunks):
+                ids.append(0)
+            elif known is None or known.chunk != chunk:
+                return None
+            else:
+                ids.append(known.chunk_id)
+        return None if by_ordinal else (stored, ids)
 
     def _move(self, old: str, source: SourceFile, before: Document, result: ReadResult) -> bool:
         """Move in the catalog where nothing but path and title depends on the path; False where more does."""
         after = result.document
         if any(getattr(before, name) != getattr(after, name) for name in _NOT_FROM_PATH):
+            return False
+        if _unthreaded(before) != _unthreaded(after):
             return False
         title = after.title if after.title != before.title else None
         return self._catalog.move(old, source, title=title) is not None
@@ -129,13 +188,27 @@ _NOT_FROM_PATH = (
     "summary",
     "last_modified",
     "title_in_text",
-    "email",
 )
+
+#: Size and time of a file whose stored passages are no longer right: no file has them, so that it is read again.
+OUTDATED = -1
+
+
+def _unthreaded(document: Document) -> Email | None:
+    """The mail without its thread, which isn't read from the file alone."""
+    return None if document.email is None else replace(document.email, thread_id="")
+
+
+def _may_be_left_out(chunk: Chunk, all_are: bool) -> bool:
+    return all_are or chunk.heading_path[:1] == QUOTED_PATH
 
 
 def as_read(source: SourceFile, result: ReadResult) -> ReadResult:
     """`result` with the size and time that the file was found with."""
     document = result.document
+    if result.members is not None:
+        members = tuple(as_read(source, member) for member in result.members)
+        result = replace(result, members=members)
     if (document.size, document.mtime_ns) == (source.size, source.mtime_ns):
         return result
     return replace(result, document=replace(document, size=source.size, mtime_ns=source.mtime_ns))

@@ -43,8 +43,8 @@ class WorkerPool(Generic[T, R]):
     that error: no item is to blame.
 
     `processes=0` runs everything in the calling process, without limits: for tests and for jobs not worth a child.
-    `timeout_s` is counted per item from its start; `memory_mb` is what a child may allocate beyond what it needed to
-    get ready; `nice` is added to the children's niceness.
+    `timeout_s` (one, or by item) is counted from an item's start; `memory_mb` is what a child may allocate beyond
+    what it needed to get ready; `nice` is added to the children's niceness.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class WorkerPool(Generic[T, R]):
         factory: Callable[[], Callable[[T], R]],
         processes: int,
         *,
-        timeout_s: float,
+        timeout_s: float | Callable[[T], float],
         memory_mb: int | None = None,
         nice: int = 10,
         prefetch: int = 4,
@@ -60,7 +60,7 @@ class WorkerPool(Generic[T, R]):
     ) -> None:
         self._factory = factory
         self._processes = processes
-        self._timeout_s = timeout_s
+        self._timeout_s: Callable[[T], float] = timeout_s if callable(timeout_s) else lambda _: timeout_s
         self._start_timeout_s = start_timeout_s
         self._settings = ChildSettings(memory_mb=memory_mb, nice=nice)
         self._window = max(1, processes * prefetch)
@@ -171,7 +171,7 @@ class _Dispatcher(Generic[T, R]):
         self,
         factory: Callable[[], Callable[[T], R]],
         processes: int,
-        timeout_s: float,
+        timeout_s: Callable[[T], float],
         start_timeout_s: float,
         settings: ChildSettings,
     ) -> None:
@@ -265,7 +265,7 @@ class _Dispatcher(Generic[T, R]):
                     return
                 item = self._waiting.popleft()
             child.task = [item]
-            child.deadline = time.monotonic() + self._timeout_s
+            child.deadline = time.monotonic() + self._timeout_s(item)
             try:
                 child.connection.send(item)
             except OSError:
@@ -288,7 +288,7 @@ class _Dispatcher(Generic[T, R]):
                 self._receive(child)
         now = time.monotonic()
         for child in [child for child in self._children if (child.task or not child.ready) and child.deadline <= now]:
-            limit = self._timeout_s if child.ready else self._start_timeout_s
+            limit = self._timeout_s(child.task[0]) if child.ready and child.task else self._start_timeout_s
             self._bury(child, TimeoutError(f"not done within {limit:g} s"))
 
     def _receive(self, child: _Child[T]) -> None:

@@ -28,6 +28,7 @@ from .types import (
     Stored,
     StoredChunk,
     StoredDocument,
+    StoredMail,
     Tally,
     Vector,
     Vectors,
@@ -127,6 +128,15 @@ class Parser(Protocol):
         """Read one file. Raises `SourceError` with a `reason` where it can't; never anything else."""
 
 
+class Archive(Protocol):
+    """A file format that holds many documents."""
+
+    extensions: tuple[str, ...]
+
+    def members(self, source: SourceFile, data: bytes) -> Iterator[tuple[SourceFile, bytes]]:
+        """Each document as if it were a file below the archive: `archive/name.ext` and its bytes."""
+
+
 class Chunker(Protocol):
     """Cuts a document by its structure."""
 
@@ -182,6 +192,21 @@ class CatalogReader(Protocol):
     def thread(self, thread_id: str) -> list[StoredDocument]:
         """The mails of a thread with their text, oldest first."""
 
+    def mails(
+        self,
+        *,
+        paths: Sequence[str] = (),
+        mentioning: Sequence[str] = (),
+        threads: Sequence[str] = (),
+        topics: Sequence[str] = (),
+        fingerprints: Sequence[str] = (),
+    ) -> list[StoredMail]:
+        """Mails of any of these paths (an archive's path: its mails), Message-IDs (their own, or named as parents),
+        threads, topics or fingerprints; by document id."""
+
+    def members(self, archive: str) -> dict[str, str]:
+        """file_path → content hash of the documents that an archive holds."""
+
     def products(self) -> dict[str, dict[str, int]]:
         """Product → component → number of documents (mails included)."""
 
@@ -236,7 +261,7 @@ class Catalog(Protocol):
         """
 
     def remove(self, file_paths: Sequence[str]) -> tuple[list[int], list[int]]:
-        """Drop documents; returns (document ids, chunk ids) dropped."""
+        """Drop documents, and archives with all that they hold; returns (document ids, chunk ids) dropped."""
 
     def move(self, old: str, new: SourceFile, *, title: str | None = None) -> int | None:
         """Give a document another path (and title) without touching its chunks' ids; returns its id.
@@ -245,10 +270,17 @@ class Catalog(Protocol):
         """
 
     def known(self) -> dict[str, tuple[int, int, str]]:
-        """file_path → (size, mtime_ns, content_hash) of every document, and of every failed file (hash empty)."""
+        """file_path → (size, mtime_ns, content_hash) of every file: documents, archives (their members are no files),
+        and failed ones (hash empty)."""
 
     def touch(self, file_path: str, size: int, mtime_ns: int) -> None:
-        """Remember a new mtime of unchanged content."""
+        """Remember a new mtime of unchanged content; of an archive, for all that it holds."""
+
+    def put_archive(self, archive: Document) -> None:
+        """Remember an archive's size, time and content, after its members were put."""
+
+    def rethread(self, threads: Mapping[int, str]) -> None:
+        """Document id of a mail → its thread, now that more of the conversation is known."""
 
     def set_failures(self, failures: Iterable[Failure], *, replace: bool) -> None: ...
 

@@ -145,6 +145,12 @@ class Document:
     front_matter: Mapping[str, object] = field(default_factory=dict)
     email: Email | None = None
     notes: tuple[str, ...] = ()  #: what a reader should know: "no text layer", "broken MIME"
+    archive: str = ""  #: file path of the file that holds it beside others (mbox); empty for a file of its own
+
+    @property
+    def source(self) -> str:
+        """File path of the file on disk that it was read from."""
+        return self.archive or self.file_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +201,7 @@ class ReadResult:
     chunks: tuple[Chunk, ...]
     entries: tuple[LexicalEntry, ...]
     took_ms: float = 0.0
+    members: tuple[ReadResult, ...] | None = None  #: of an archive: what it holds; its own document is a mere label
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +254,18 @@ class StoredDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredMail:
+    """What the catalog knows of a mail without its text."""
+
+    doc_id: int
+    file_path: str
+    source: str  #: file path of the file that it was read from
+    product: str
+    chunk_count: int
+    email: Email
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
     """The part of a chunk that an embedder reads at once; `text` holds prefix and passage as embedded."""
 
@@ -274,6 +293,7 @@ class Filters:
     subject_contains: str | None = None
     has_attachments: bool | None = None
     file_paths: tuple[str, ...] = ()  #: exact documents
+    recipient: str | None = None  #: part of a name or address in To or Cc, any case
 
     def is_empty(self) -> bool:
         """True where everything passes."""

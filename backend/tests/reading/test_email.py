@@ -63,7 +63,7 @@ def test_a_reply_with_everything(parse: Parse) -> None:
     )
     assert (doc.kind, doc.title, doc.last_modified) == ("email", "Re: Grüße 📎", "2026-03-03T08:00:00Z")
     assert visible(doc) == "Yes, do it. And soon."
-    assert [span.reason for span in doc.excluded] == ["quote", "signature"]
+    assert [span.reason for span in doc.excluded] == ["quote header", "quote", "signature"]
     assert "> Shall we?" in doc.text
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from librarian.language.analyzer import StandardAnalyzer
 from librarian.reading.chunking import StructureChunker
-from librarian.reading.parsers import PARSERS
+from librarian.reading.parsers import READABLE
 from librarian.reading.reader import FileReader
 from librarian.reading.scanner import FolderScanner
 from librarian.shelving.catalog import SqliteCatalog
@@ -57,7 +57,7 @@ class Library:
         self.archive = SqliteVectorArchive(self.index / "vectors.sqlite")
         self.indexer = FileIndexer(
             self.root,
-            FolderScanner(self.root, known_extensions=frozenset(PARSERS)),
+            FolderScanner(self.root, known_extensions=READABLE),
             self.reader,
             self.catalog,
             self.lexical,
@@ -100,7 +100,7 @@ class Library:
         return path
 
     def scanned(self, file_path: str) -> SourceFile:
-        found = FolderScanner(self.root, known_extensions=frozenset(PARSERS)).look(str(self.root / file_path))
+        found = FolderScanner(self.root, known_extensions=READABLE).look(str(self.root / file_path))
         assert isinstance(found, SourceFile)
         return found
 

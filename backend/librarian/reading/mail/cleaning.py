@@ -15,9 +15,9 @@ from librarian.vocabulary.types import FOLDED, Excluded
 from . import phrases
 from .borders import Border, find, margin_of
 
-QUOTE = "quote"  #: history, with the line that introduces it
+QUOTE = "quote"  #: history
 INLINE_QUOTE = "inline quote"  #: quoted lines that are answered between
-ATTRIBUTION = "quote header"  #: "On … wrote:" without the quote
+ATTRIBUTION = "quote header"  #: what introduces it: "On … wrote:", copied headers
 FORWARDED = "forwarded header"
 SIGNATURE = "signature"
 CLOSING = "closing"  #: "Thanks, Ann"
@@ -114,7 +114,7 @@ def _spans(lines: Sequence[str]) -> list[_Span]:
                     runs.append((_Span(place, stop, QUOTE), border.end))
                     place = stop
                 elif own:
-                    spans.append(_Span(place, end, QUOTE))
+                    spans += _introduced(border, end)
                     end = place
                 else:
                     spans.append(_Span(border.start, border.end, FORWARDED))
@@ -124,7 +124,7 @@ def _spans(lines: Sequence[str]) -> list[_Span]:
                 runs.append((_Span(place, stop, QUOTE, border.column), border.end))
                 place = stop
             elif own:
-                spans.append(_Span(place, end, QUOTE, border.column))
+                spans += _introduced(border, end)
                 end = place + (1 if border.column else 0)
                 break
             else:
@@ -162,8 +162,14 @@ def _judged_runs(
                 judged.append(_Span(span.start, after_header, ATTRIBUTION, span.column))
             judged.append(_Span(after_header, span.end, INLINE_QUOTE))
         else:
-            judged.append(span)
+            judged += _introduced(Border("attribution", span.start, after_header, span.column), span.end)
     return judged
+
+
+def _introduced(border: Border, end: int) -> list[_Span]:
+    """History up to `end`: the lines that introduce it, and itself."""
+    header = [_Span(border.start, border.end, ATTRIBUTION, border.column)] if border.end > border.start else []
+    return header + ([_Span(border.end, end, QUOTE)] if end > border.end else [])
 
 
 def _end_of_run(lines: Sequence[str], start: int, borders: dict[int, Border]) -> int:

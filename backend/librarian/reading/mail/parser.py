@@ -98,7 +98,8 @@ class EmailParser:
                 replace(source, file_path=f"{source.file_path}/{name}", size=len(part.data)), part.data
             )
         except Exception as error:  # an attachment that can't be read must not cost the mail
-            return [f"attachment {name}: {error}"]
+            why = error.reason if isinstance(error, SourceError) else type(error).__name__
+            return [f"attachment {name} wasn't read: {why}"]
         if inner.text.strip():
             whole.append(f"{ATTACHMENT_HEADING}{name}", inner)
         return []

@@ -1,12 +1,14 @@
 """One file per format, and the registry that names them.
 
-To add a format, write a class with `extensions` and `parse(source, data)`, and add it to `_PARSERS`.
+To add a format, write a class with `extensions` and `parse(source, data)`, and add it to `_PARSERS`. A format whose
+files hold many documents has `members(source, data)` instead, and goes to `ARCHIVES`.
 """
 
 from __future__ import annotations
 
 from librarian.vocabulary.protocols import Parser
 
+from ..mail.mbox import MboxArchive
 from ..mail.parser import EmailParser
 from .asciidoc import AsciiDocParser
 from .comma_separated import CommaSeparatedParser
@@ -43,3 +45,9 @@ _PARSERS: tuple[Parser, ...] = (
 
 #: Extension (with its dot, lower case) → parser.
 PARSERS: dict[str, Parser] = {extension: parser for parser in _PARSERS for extension in parser.extensions}
+
+#: The same for archives: extension → what cuts it into documents.
+ARCHIVES: dict[str, MboxArchive] = {extension: MboxArchive() for extension in MboxArchive.extensions}
+
+#: Every extension that can be read.
+READABLE = READABLE | frozenset(ARCHIVES)

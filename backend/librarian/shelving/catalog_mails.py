@@ -1,0 +1,120 @@
+"""Mails and archives in the catalog's tables: statements, for whoever holds the connection."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from librarian.vocabulary.types import Document, Email, StoredMail
+
+from .catalog_rows import EMAIL_COLUMNS, stored_email
+
+_EMAIL_OF_E = ", ".join(f"e.{name.strip()}" for name in EMAIL_COLUMNS.split(","))
+_SELECT = f"""SELECT d.id, d.file_path, CASE WHEN d.archive = '' THEN d.file_path ELSE d.archive END, d.product,
+    d.chunk_count, {_EMAIL_OF_E} FROM emails e JOIN documents d ON d.id = e.doc_id"""
+_AMONG = "IN (SELECT value FROM json_each(?))"
+
+
+def put_ids(connection: sqlite3.Connection, doc_id: int, email: Email) -> None:
+    """Remember every Message-ID that a mail has or names."""
+    names = {email.message_id, *email.references, *email.in_reply_to} - {""}
+    connection.executemany("INSERT INTO mail_ids VALUES (?, ?)", [(name, doc_id) for name in names])
+
+
+def rethread(connection: sqlite3.Connection, threads: Mapping[int, str]) -> None:
+    """Move mails to other threads."""
+    connection.executemany(
+        "UPDATE emails SET thread_id = ? WHERE doc_id = ?", [(name, doc_id) for doc_id, name in threads.items()]
+    )
+
+
+def put_archive(connection: sqlite3.Connection, archive: Document) -> None:
+    """What the file of many mails looked like, and its members with it; it is no failure any more."""
+    row = (archive.file_path, archive.size, archive.mtime_ns, archive.content_hash)
+    connection.execute("INSERT OR REPLACE INTO archives VALUES (?, ?, ?, ?)", row)
+    connection.execute("DELETE FROM failures WHERE file_path = ?", (archive.file_path,))
+    touch(connection, archive.file_path, archive.size, archive.mtime_ns)
+
+
+def touch(connection: sqlite3.Connection, file_path: str, size: int, mtime_ns: int) -> None:
+    """Remember another size and time of a file, for all documents that it holds."""
+    connection.execute(
+        "UPDATE documents SET size = ?, mtime_ns = ? WHERE file_path = ? OR (archive <> '' AND archive = ?)",
+        (size, mtime_ns, file_path, file_path),
+    )
+    connection.execute("UPDATE archives SET size = ?, mtime_ns = ? WHERE file_path = ?", (size, mtime_ns, file_path))
+
+
+def with_members(connection: sqlite3.Connection, file_paths: Sequence[str]) -> Iterator[str]:
+    """Each path, and the members of each that is an archive, which is forgotten."""
+    for path in file_paths:
+        connection.execute("DELETE FROM archives WHERE file_path = ?", (path,))
+        yield path
+        yield from [row[0] for row in connection.execute(f"{_MEMBERS} ORDER BY id", (path,))]
+
+
+_MEMBERS = "SELECT file_path, content_hash FROM documents WHERE archive <> '' AND archive = ?"
+
+
+def members(connection: sqlite3.Connection, archive: str) -> dict[str, str]:
+    """file_path → content hash of the documents that an archive holds."""
+    return dict(connection.execute(_MEMBERS, (archive,)).fetchall())
+
+
+def mails(
+    connection: sqlite3.Connection,
+    paths: Sequence[str],
+    mentioning: Sequence[str],
+    threads: Sequence[str],
+    topics: Sequence[str],
+    fingerprints: Sequence[str],
+) -> list[StoredMail]:
+    """Mails that any of these find, by document id."""
+    found: dict[int, StoredMail] = {}
+    for names, where in (
+        (paths, f"d.file_path {_AMONG}"),
+        (paths, f"d.archive <> '' AND d.archive {_AMONG}"),
+        (mentioning, f"e.doc_id IN (SELECT doc_id FROM mail_ids WHERE message_id {_AMONG})"),
+        (threads, f"e.thread_id {_AMONG}"),
+        (topics, f"e.topic {_AMONG}"),
+        (fingerprints, f"e.fingerprint {_AMONG}"),
+    ):
+        if names:
+            for row in connection.execute(f"{_SELECT} WHERE {where}", (json.dumps(list(names)),)):
+                doc_id, path, source, product, chunk_count, *email = row
+                found[doc_id] = StoredMail(doc_id, path, source, product, chunk_count, stored_email(tuple(email)))
+    return [found[doc_id] for doc_id in sorted(found)]
+
+
+def copies(connection: sqlite3.Connection, doc_ids: Iterable[int]) -> list[tuple[int, str]]:
+    """(document id, path of a copy of that mail), by path."""
+    return connection.execute(
+        f"""SELECT e.doc_id, d.file_path FROM emails e
+            JOIN emails other ON other.fingerprint = e.fingerprint AND other.doc_id <> e.doc_id
+            JOIN documents d ON d.id = other.doc_id
+            WHERE e.doc_id {_AMONG} AND e.fingerprint <> '' ORDER BY d.file_path""",
+        (json.dumps(list(doc_ids)),),
+    ).fetchall()
+
+
+def drop(connection: sqlite3.Connection, file_path: str) -> tuple[list[int], list[int]]:
+    """Drop the document of exactly that path; (document ids, chunk ids) dropped."""
+    row = connection.execute("SELECT id FROM documents WHERE file_path = ?", (file_path,)).fetchone()
+    if row is None:
+        return [], []
+    chunks = connection.execute("SELECT id FROM chunks WHERE doc_id = ? ORDER BY ordinal", row).fetchall()
+    connection.execute("DELETE FROM documents WHERE id = ?", row)
+    return [row[0]], [chunk_id for (chunk_id,) in chunks]
+
+
+def known(connection: sqlite3.Connection) -> dict[str, tuple[int, int, str]]:
+    """file_path → (size, mtime_ns, content_hash) of every file; the hash of a failed one is empty."""
+    rows = connection.execute(
+        """SELECT file_path, size, mtime_ns, '' FROM failures WHERE kind = 'failed'
+           UNION ALL SELECT DISTINCT archive, -1, -1, '?' FROM documents WHERE archive <> ''
+           UNION ALL SELECT file_path, size, mtime_ns, content_hash FROM archives
+           UNION ALL SELECT file_path, size, mtime_ns, content_hash FROM documents WHERE archive = ''"""
+    )
+    # Later rows win: an archive whose members were put, but not yet itself, is there to be read again.
+    return {path: (size, mtime_ns, digest) for path, size, mtime_ns, digest in rows}

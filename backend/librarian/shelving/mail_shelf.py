@@ -1,0 +1,299 @@
+"""What mails mean for each other: conversations, copies, and quotes whose original is here.
+
+Works before a batch is put, on what the catalog holds and what comes: every mail gets its thread, copies keep no
+passages, and of quoted passages those are kept that nothing else in the conversation says. What becomes wrong by what
+arrives or goes is named, to be read again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from librarian.vocabulary.protocols import Catalog, CatalogReader
+from librarian.vocabulary.types import QUOTED_PATH, Chunk, Email, ReadResult, StoredMail
+
+from .mail_threads import Linked, parents_of, threads_of
+
+_WORD = re.compile(r"\w+")
+_ATTRIBUTION = re.compile(r"^[>\s]*\S.*(?:@|\d{4}|\d{1,2}:\d\d).*[:：]\s*$", re.M)  # said by whoever quotes
+_SHINGLE = 5  #: words that are compared at once, so that another line width changes nothing
+_COVERED = 0.5  #: of a quote's shingles that must be found for it to count as said elsewhere
+_MATES = 60  #: mails of a conversation that a quote is looked for in: ancestors, siblings, then the latest
+_KEPT_SHINGLES = 4_000
+
+Shingles = frozenset[int]
+
+
+@dataclass(slots=True)
+class Settled:
+    """What to put, the new threads of mails that are stored (doc id → thread), and file paths to be read again."""
+
+    put: list[ReadResult]
+    threads: dict[int, str] = field(default_factory=dict)
+    outdated: set[str] = field(default_factory=set)
+
+
+class MailShelf:
+    """Settles batches. Not thread-safe: its caller holds the writer's lock."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._shingles: OrderedDict[int, tuple[Shingles, tuple[Shingles, ...]]] = OrderedDict()
+
+    def settle(self, put: Sequence[ReadResult], removed: Sequence[str]) -> Settled:
+        """`removed` and the paths of `put` are what the batch takes away."""
+        settled = Settled(list(put))
+        new = {result.document.file_path: result for result in put if result.document.email is not None}
+        with self._catalog.read() as reader:
+            leaving = reader.mails(paths=[*removed, *new])
+            if not new and not leaving:
+                return settled
+            gone = {mail.doc_id for mail in leaving}
+            around = self._around(reader, new.values(), leaving, gone)
+            names = threads_of([*(_linked_stored(mail) for mail in around.values()), *map(_linked_new, new.values())])
+            for mail in around.values():
+                if names[_key(mail.doc_id)] != mail.email.thread_id:
+                    settled.threads[mail.doc_id] = names[_key(mail.doc_id)]
+            settled.outdated |= self._left_behind(reader, leaving, gone, new)
+            ready = self._without_copies(reader, new, names, gone)
+            ready = self._without_known_quotes(reader, ready, around, names, settled)
+        settled.put = [ready.get(result.document.file_path, result) for result in put]
+        return settled
+
+    # -- conversations ---------------------------------------------------------------------------------------------
+
+    def _around(
+        self, reader: CatalogReader, new: Iterable[ReadResult], leaving: Sequence[StoredMail], gone: set[int]
+    ) -> dict[int, StoredMail]:
+        """All stored mails whose thread may depend on what comes and goes, by document id."""
+        emails = [result.document.email for result in new if result.document.email is not None]
+        emails += [mail.email for mail in leaving]
+        ids: set[str] = {one for email in emails for one in _ids(email)}
+        topics = {email.topic for email in emails if email.topic}
+        threads = {mail.email.thread_id for mail in leaving}
+        orphans = {email.topic for email in emails if _is_orphan(email)}
+        asked: tuple[set[str], set[str], set[str]] = (set(), set(), set())
+        found: dict[int, StoredMail] = {}
+        while True:
+            more_ids, more_threads = ids - asked[0], threads - asked[2]
+            more_topics = topics - asked[1]
+            if not (more_ids or more_threads or more_topics):
+                return found
+            asked[0].update(more_ids)
+            asked[1].update(more_topics)
+            asked[2].update(more_threads)
+            for mail in reader.mails(mentioning=sorted(more_ids), threads=sorted(more_threads)):
+                found.setdefault(mail.doc_id, mail)
+            for mail in reader.mails(topics=sorted(more_topics)):
+                if _is_orphan(mail.email) or mail.email.topic in orphans:
+                    found.setdefault(mail.doc_id, mail)
+            for doc_id in gone:
+                found.pop(doc_id, None)
+            for mail in found.values():
+                ids.update(_ids(mail.email))
+                threads.add(mail.email.thread_id)
+                if _is_orphan(mail.email):
+                    topics.add(mail.email.topic)
+                    orphans.add(mail.email.topic)
+
+    # -- copies ----------------------------------------------------------------------------------------------------
+
+    def _without_copies(
+        self, reader: CatalogReader, new: Mapping[str, ReadResult], names: Mapping[str, str], gone: set[int]
+    ) -> dict[str, ReadResult]:
+        """The new mails with their threads; of copies, the first keeps its passages."""
+        prints = sorted({_email(result).fingerprint for result in new.values()} - {""})
+        held = {
+            mail.email.fingerprint
+            for mail in reader.mails(fingerprints=prints)
+            if mail.chunk_count and mail.doc_id not in gone
+        }
+        ready: dict[str, ReadResult] = {}
+        for path, result in new.items():
+            email = _email(result)
+            document = replace(result.document, email=replace(email, thread_id=names[path]))
+            if email.fingerprint and email.fingerprint in held:
+                ready[path] = replace(result, document=document, chunks=(), entries=())
+            else:
+                ready[path] = replace(result, document=document)
+                if email.fingerprint and result.chunks:
+                    held.add(email.fingerprint)
+        return ready
+
+    def _left_behind(
+        self, reader: CatalogReader, leaving: Sequence[StoredMail], gone: set[int], new: Mapping[str, ReadResult]
+    ) -> set[str]:
+        """Copies of mails that go, and mails that quote them: what was left out of those must come in."""
+        staying = {_email(result).fingerprint for result in new.values()}
+        lost = [mail for mail in leaving if mail.chunk_count and mail.email.fingerprint not in staying]
+        copies = reader.mails(fingerprints=sorted({mail.email.fingerprint for mail in lost} - {""}))
+        quoting = reader.mails(mentioning=sorted({mail.email.message_id for mail in lost} - {""}))
+        return {mail.source for mail in (*copies, *quoting) if mail.doc_id not in gone and mail.file_path not in new}
+
+    # -- quotes ----------------------------------------------------------------------------------------------------
+
+    def _without_known_quotes(
+        self,
+        reader: CatalogReader,
+        ready: Mapping[str, ReadResult],
+        around: Mapping[int, StoredMail],
+        names: Mapping[str, str],
+        settled: Settled,
+    ) -> dict[str, ReadResult]:
+        stored: dict[str, list[StoredMail]] = {}
+        for mail in around.values():
+            stored.setdefault(names[_key(mail.doc_id)], []).append(mail)
+        fresh: dict[str, list[str]] = {}
+        for path in ready:
+            fresh.setdefault(names[path], []).append(path)
+        kept: dict[str, ReadResult] = {}
+        for thread, paths in fresh.items():
+            mates = stored.get(thread, [])
+            own = {path: _shingles_of(ready[path].chunks, quoted=False) for path in paths}
+            quotes: list[Shingles] = []  # of the mails that come, as far as they are kept
+            self._note_covered(reader, mates, [(_email(ready[path]), own[path]) for path in paths], settled)
+            for path in paths:
+                result = ready[path]
+                if not any(_is_quote(chunk) for chunk in result.chunks):
+                    kept[path] = result
+                    continue
+                near = self._near(_email(result), mates)
+                said = [own[other] for other in paths if other != path] + quotes
+                for mail in near:
+                    words, quoted = self._stored_shingles(reader, mail.doc_id)
+                    said += [words, *quoted]
+                chosen = [
+                    place
+                    for place, chunk in enumerate(result.chunks)
+                    if not _is_quote(chunk) or not _is_said(_shingles(chunk.text), said)
+                ]
+                quotes += [_shingles(result.chunks[place].text) for place in chosen if _is_quote(result.chunks[place])]
+                kept[path] = replace(
+                    result,
+                    chunks=tuple(result.chunks[place] for place in chosen),
+                    entries=tuple(result.entries[place] for place in chosen) if result.entries else (),
+                )
+        return kept
+
+    def _note_covered(
+        self,
+        reader: CatalogReader,
+        mates: Sequence[StoredMail],
+        coming: Sequence[tuple[Email, Shingles]],
+        settled: Settled,
+    ) -> None:
+        """Stored mails that quote what arrives only now are read again, to leave the quote out."""
+        by_id = {email.message_id: words for email, words in coming if email.message_id and words}
+        if not by_id:
+            return
+        for mail in mates:
+            named = [by_id[one] for one in _ids(mail.email)[1:] if one in by_id]
+            if named:
+                _, quotes = self._stored_shingles(reader, mail.doc_id)
+                if any(_is_said(quote, named) for quote in quotes):
+                    settled.outdated.add(mail.source)
+
+    def _near(self, email: Email, mates: Sequence[StoredMail]) -> list[StoredMail]:
+        """The mails that a quote most likely comes from."""
+        parents = set(_ids(email)[1:])
+        ranked = sorted(
+            mates,
+            key=lambda mail: (
+                mail.email.message_id not in parents,
+                parents.isdisjoint(_ids(mail.email)[1:]),
+                mail.email.date is None,
+                _reversed(mail.email.date),
+            ),
+        )
+        return ranked[:_MATES]
+
+    def _stored_shingles(self, reader: CatalogReader, doc_id: int) -> tuple[Shingles, tuple[Shingles, ...]]:
+        """(what the mail says itself, what it quotes and is indexed for). Ids are never reused: safe to keep."""
+        held = self._shingles.get(doc_id)
+        if held is None:
+            chunks = [stored.chunk for stored in reader.chunks_of(doc_id)]
+            quotes = tuple(_shingles(chunk.text) for chunk in chunks if _is_quote(chunk))
+            held = self._shingles[doc_id] = (_shingles_of(chunks, quoted=False), quotes)
+            if len(self._shingles) > _KEPT_SHINGLES:
+                self._shingles.popitem(last=False)
+        else:
+            self._shingles.move_to_end(doc_id)
+        return held
+
+
+# -- mails -------------------------------------------------------------------------------------------------------------
+
+
+def _email(result: ReadResult) -> Email:
+    assert result.document.email is not None
+    return result.document.email
+
+
+def _ids(email: Email) -> tuple[str, ...]:
+    """The mail's own id (empty where it has none), then those that it names."""
+    return (email.message_id, *email.references, *email.in_reply_to)
+
+
+def _is_orphan(email: Email) -> bool:
+    return email.is_answer and bool(email.topic) and not (email.references or email.in_reply_to)
+
+
+def _key(doc_id: int) -> str:
+    return f"\0{doc_id}"
+
+
+def _linked_stored(mail: StoredMail) -> Linked:
+    return _linked(_key(mail.doc_id), mail.email, mail.product)
+
+
+def _linked_new(result: ReadResult) -> Linked:
+    return _linked(result.document.file_path, _email(result), result.document.product)
+
+
+def _linked(key: str, email: Email, product: str) -> Linked:
+    given = f"{product}/{email.topic}" if email.topic else email.fingerprint
+    parents = parents_of(email.message_id, email.references, email.in_reply_to)
+    return Linked(key, email.message_id, parents, email.topic, email.is_answer, email.date, product, given)
+
+
+def _reversed(date: str | None) -> tuple[int, ...]:
+    """Sorts later dates first."""
+    return tuple(-ord(char) for char in date or "")
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+
+
+def _is_quote(chunk: Chunk) -> bool:
+    return chunk.heading_path[:1] == QUOTED_PATH
+
+
+def _shingles_of(chunks: Iterable[Chunk], *, quoted: bool) -> Shingles:
+    return frozenset(one for chunk in chunks if _is_quote(chunk) == quoted for one in _shingles(chunk.text))
+
+
+def _shingles(text: str) -> Shingles:
+    """Runs of words, hashed; a text of fewer words is one."""
+    words = [word.casefold() for word in _WORD.findall(_ATTRIBUTION.sub("", text))]
+    return frozenset(_runs(words))
+
+
+def _runs(words: Sequence[str]) -> Iterator[int]:
+    if words:
+        for start in range(max(1, len(words) - _SHINGLE + 1)):
+            yield hash(tuple(words[start : start + _SHINGLE]))
+
+
+def _is_said(quote: Shingles, said: Sequence[Shingles]) -> bool:
+    """Whether most of a quote is found in what is said elsewhere."""
+    if not quote:
+        return True
+    missing = set(quote)
+    for words in said:
+        missing -= words
+        if len(missing) <= len(quote) * (1 - _COVERED):
+            return True
+    return False
