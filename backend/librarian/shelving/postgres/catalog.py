@@ -39,6 +39,7 @@ from ..catalog_rows import (
 )
 from ..characters import without
 from ..columns import LoadedColumns
+from . import catalog_mails
 from .catalog_check import inconsistencies
 from .catalog_reader import PostgresCatalogReader
 from .database import Database
@@ -134,8 +135,9 @@ class PostgresCatalog:
         doc_ids: list[int] = []
         chunk_ids: list[int] = []
         with self._database.transaction() as connection:
-            for path in file_paths:
-                documents, chunks = _drop(connection, without(_UNSTORABLE, path))
+            paths = without(_UNSTORABLE, tuple(file_paths))
+            for path in catalog_mails.with_members(connection, paths):
+                documents, chunks = _drop(connection, path)
                 doc_ids += documents
                 chunk_ids += chunks
             _note(connection, doc_ids)
@@ -166,18 +168,23 @@ class PostgresCatalog:
     def touch(self, file_path: str, size: int, mtime_ns: int) -> None:
         """Remember a new mtime of unchanged content."""
         with self._database.transaction() as connection:
-            connection.execute(
-                "UPDATE documents SET size = %s, mtime_ns = %s WHERE file_path = %s", (size, mtime_ns, file_path)
-            )
+            catalog_mails.touch(connection, file_path, size, mtime_ns)
+
+    def put_archive(self, archive: Document) -> None:
+        """Remember an archive's size, time and content, after its members were put."""
+        with self._database.transaction() as connection:
+            catalog_mails.put_archive(connection, without(_UNSTORABLE, archive))
+
+    def rethread(self, threads: Mapping[int, str]) -> None:
+        """Document id of a mail → its thread, now that more of the conversation is known."""
+        with self._database.transaction() as connection:
+            catalog_mails.rethread(connection, threads)
+            _note(connection, list(threads))
 
     def known(self) -> dict[str, tuple[int, int, str]]:
         """file_path → (size, mtime_ns, content_hash) of every document, and of every failed file (hash empty)."""
         with self._database.snapshot() as connection:
-            rows = connection.execute(
-                """SELECT file_path, size, mtime_ns, '' FROM failures WHERE kind = 'failed'
-                   UNION ALL SELECT file_path, size, mtime_ns, content_hash FROM documents"""
-            )
-            return {path: (size, mtime_ns, digest) for path, size, mtime_ns, digest in rows}
+            return catalog_mails.known(connection)
 
     def set_failures(self, failures: Iterable[Failure], *, replace: bool) -> None:
         """Remember what couldn't be read; with `replace`, instead of all that was remembered before."""
@@ -292,6 +299,7 @@ def _put(connection: Connection[Any], result: ReadResult, now: str) -> Stored:
     connection.execute(_INSERT_TEXT, text_row(doc_id, document))
     if document.email is not None:
         connection.execute(_INSERT_EMAIL, email_row(doc_id, document.email))
+        catalog_mails.put_ids(connection, doc_id, document.email)
     rows = [chunk_row(number, doc_id, chunk) for number, chunk in zip(chunk_ids, result.chunks, strict=True)]
     connection.cursor().executemany(_INSERT_CHUNK, rows)
     connection.execute("DELETE FROM failures WHERE file_path = %s", (document.file_path,))

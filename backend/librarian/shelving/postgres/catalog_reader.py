@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from librarian.vocabulary.types import Count, Failure, Filters, StoredChunk, StoredDocument
+from librarian.vocabulary.types import Count, Failure, Filters, StoredChunk, StoredDocument, StoredMail
 
 from ..catalog_rows import CHUNK_COLUMNS, DOCUMENT_COLUMNS, EMAIL_COLUMNS, Row, stored_chunk, stored_document
 from ..columns import DOCUMENTS, LoadedColumns, columns_of, columns_with
+from . import catalog_mails
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -60,8 +61,12 @@ class PostgresCatalogReader:
             wanted,
         ):
             also_in.setdefault(doc_id, []).append(path)
+        for doc_id, path in catalog_mails.copies(self._connection, emails):
+            also_in.setdefault(doc_id, []).append(path)
         return {
-            row[0]: stored_document(row, emails.get(row[0]), texts.get(row[0]), tuple(also_in.get(row[0], ())))
+            row[0]: stored_document(
+                row, emails.get(row[0]), texts.get(row[0]), tuple(sorted(set(also_in.get(row[0], ()))))
+            )
             for row in rows
         }
 
@@ -99,6 +104,25 @@ class PostgresCatalogReader:
         ]
         found = self.documents(ids, text=True)
         return [found[doc_id] for doc_id in ids]
+
+    def mails(
+        self,
+        *,
+        paths: Sequence[str] = (),
+        mentioning: Sequence[str] = (),
+        threads: Sequence[str] = (),
+        topics: Sequence[str] = (),
+        fingerprints: Sequence[str] = (),
+    ) -> list[StoredMail]:
+        """Mails that any of these find, by document id."""
+        paths, mentioning, threads, topics = (
+            [name.replace("\0", "\ufffd") for name in names] for names in (paths, mentioning, threads, topics)
+        )
+        return catalog_mails.mails(self._connection, paths, mentioning, threads, topics, fingerprints)
+
+    def members(self, archive: str) -> dict[str, str]:
+        """file_path → content hash of the documents that an archive holds."""
+        return catalog_mails.members(self._connection, archive)
 
     def copies(self, chunk_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
         """Further documents (file paths, sorted) that hold a chunk of the same hash; only chunks that have some."""

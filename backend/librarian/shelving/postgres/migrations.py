@@ -164,6 +164,26 @@ END $body$
 """
 
 
+MAIL_TABLES = """
+ALTER TABLE documents ADD COLUMN archive text COLLATE "C" NOT NULL DEFAULT '';
+CREATE INDEX documents_by_archive ON documents (archive) WHERE archive <> '';
+CREATE TABLE archives (
+    file_path text COLLATE "C" PRIMARY KEY,
+    size bigint NOT NULL,
+    mtime_ns bigint NOT NULL,
+    content_hash text NOT NULL);
+ALTER TABLE emails ADD COLUMN topic text NOT NULL DEFAULT '', ADD COLUMN is_answer boolean NOT NULL DEFAULT false,
+    ADD COLUMN fingerprint text NOT NULL DEFAULT '', ADD COLUMN recipients text NOT NULL DEFAULT '';
+CREATE INDEX emails_by_topic ON emails USING hash (topic);
+CREATE INDEX emails_by_fingerprint ON emails (fingerprint);
+CREATE TABLE mail_ids (
+    message_id text NOT NULL,
+    doc_id bigint NOT NULL REFERENCES documents (id) ON DELETE CASCADE);
+CREATE INDEX mail_ids_by_message ON mail_ids USING hash (message_id);
+CREATE INDEX mail_ids_by_document ON mail_ids (doc_id);
+"""
+
+
 def _tables(connection: Connection[Any]) -> None:
     connection.execute(TABLES)
     connection.execute(
@@ -172,7 +192,12 @@ def _tables(connection: Connection[Any]) -> None:
 
 
 #: In order; only ever append.
-MIGRATIONS = (_tables,)
+def _mail_tables(connection: Connection[Any]) -> None:
+    """Archives of many mails; what threads and copies are found by."""
+    connection.execute(MAIL_TABLES)
+
+
+MIGRATIONS = (_tables, _mail_tables)
 
 
 def lock_key(schema: str, purpose: str) -> int:

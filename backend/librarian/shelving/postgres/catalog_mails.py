@@ -1,0 +1,115 @@
+"""Mails and archives in PostgreSQL's tables: statements, for whoever holds the connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from librarian.vocabulary.types import Document, Email, StoredMail
+
+from ..catalog_rows import EMAIL_COLUMNS, stored_email
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+_EMAIL_OF_E = ", ".join(f"e.{name.strip()}" for name in EMAIL_COLUMNS.split(","))
+_SELECT = f"""SELECT d.id, d.file_path, CASE WHEN d.archive = '' THEN d.file_path ELSE d.archive END, d.product,
+    d.chunk_count, {_EMAIL_OF_E} FROM emails e JOIN documents d ON d.id = e.doc_id"""
+_MEMBERS = "SELECT file_path, content_hash FROM documents WHERE archive <> '' AND archive = %s"
+
+
+def put_ids(connection: Connection[Any], doc_id: int, email: Email) -> None:
+    """Remember every Message-ID that a mail has or names."""
+    names = {email.message_id, *email.references, *email.in_reply_to} - {""}
+    connection.cursor().executemany("INSERT INTO mail_ids VALUES (%s, %s)", [(name, doc_id) for name in names])
+
+
+def rethread(connection: Connection[Any], threads: Mapping[int, str]) -> None:
+    """Move mails to other threads."""
+    connection.cursor().executemany(
+        "UPDATE emails SET thread_id = %s WHERE doc_id = %s", [(name, doc_id) for doc_id, name in threads.items()]
+    )
+
+
+def put_archive(connection: Connection[Any], archive: Document) -> None:
+    """What the file of many mails looked like, and its members with it; it is no failure any more."""
+    connection.execute(
+        """INSERT INTO archives VALUES (%s, %s, %s, %s) ON CONFLICT (file_path) DO UPDATE
+           SET size = excluded.size, mtime_ns = excluded.mtime_ns, content_hash = excluded.content_hash""",
+        (archive.file_path, archive.size, archive.mtime_ns, archive.content_hash),
+    )
+    connection.execute("DELETE FROM failures WHERE file_path = %s", (archive.file_path,))
+    touch(connection, archive.file_path, archive.size, archive.mtime_ns)
+
+
+def touch(connection: Connection[Any], file_path: str, size: int, mtime_ns: int) -> None:
+    """Remember another size and time of a file, for all documents that it holds."""
+    connection.execute(
+        "UPDATE documents SET size = %s, mtime_ns = %s WHERE file_path = %s OR (archive <> '' AND archive = %s)",
+        (size, mtime_ns, file_path, file_path),
+    )
+    connection.execute("UPDATE archives SET size = %s, mtime_ns = %s WHERE file_path = %s", (size, mtime_ns, file_path))
+
+
+def with_members(connection: Connection[Any], file_paths: Iterable[str]) -> Iterator[str]:
+    """Each path, and the members of each that is an archive, which is forgotten."""
+    for path in file_paths:
+        connection.execute("DELETE FROM archives WHERE file_path = %s", (path,))
+        yield path
+        yield from [row[0] for row in connection.execute(f"{_MEMBERS} ORDER BY id", (path,)).fetchall()]
+
+
+def members(connection: Connection[Any], archive: str) -> dict[str, str]:
+    """file_path → content hash of the documents that an archive holds."""
+    return dict(connection.execute(_MEMBERS, (archive,)).fetchall())
+
+
+def known(connection: Connection[Any]) -> dict[str, tuple[int, int, str]]:
+    """file_path → (size, mtime_ns, content_hash) of every file; the hash of a failed one is empty."""
+    rows = connection.execute(
+        """SELECT file_path, size, mtime_ns, '' FROM failures WHERE kind = 'failed'
+           UNION ALL SELECT DISTINCT archive, -1, -1, '?' FROM documents WHERE archive <> ''
+           UNION ALL SELECT file_path, size, mtime_ns, content_hash FROM archives
+           UNION ALL SELECT file_path, size, mtime_ns, content_hash FROM documents WHERE archive = ''"""
+    ).fetchall()
+    # A whole archive is worth more than the trace of one whose members were put, and that more than a failure.
+    best: dict[str, tuple[int, int, str]] = {}
+    for path, size, mtime_ns, digest in sorted(rows, key=lambda row: (bool(row[3]), row[3] != "?")):
+        best[path] = (size, mtime_ns, digest)
+    return best
+
+
+def mails(
+    connection: Connection[Any],
+    paths: Sequence[str],
+    mentioning: Sequence[str],
+    threads: Sequence[str],
+    topics: Sequence[str],
+    fingerprints: Sequence[str],
+) -> list[StoredMail]:
+    """Mails that any of these find, by document id."""
+    found: dict[int, StoredMail] = {}
+    for names, where in (
+        (paths, "d.file_path = ANY(%s)"),
+        (paths, "d.archive <> '' AND d.archive = ANY(%s)"),
+        (mentioning, "e.doc_id IN (SELECT doc_id FROM mail_ids WHERE message_id = ANY(%s))"),
+        (threads, "e.thread_id = ANY(%s)"),
+        (topics, "e.topic = ANY(%s)"),
+        (fingerprints, "e.fingerprint = ANY(%s)"),
+    ):
+        if names:
+            for row in connection.execute(f"{_SELECT} WHERE {where}", (list(names),)).fetchall():
+                doc_id, path, source, product, chunk_count, *email = row
+                found[doc_id] = StoredMail(doc_id, path, source, product, chunk_count, stored_email(tuple(email)))
+    return [found[doc_id] for doc_id in sorted(found)]
+
+
+def copies(connection: Connection[Any], doc_ids: Iterable[int]) -> list[tuple[int, str]]:
+    """(document id, path of a copy of that mail), by path."""
+    return connection.execute(
+        """SELECT e.doc_id, d.file_path FROM emails e
+           JOIN emails other ON other.fingerprint = e.fingerprint AND other.doc_id <> e.doc_id
+           JOIN documents d ON d.id = other.doc_id
+           WHERE e.doc_id = ANY(%s) AND e.fingerprint <> '' ORDER BY d.file_path""",
+        (list(doc_ids),),
+    ).fetchall()
