@@ -50,4 +50,4 @@ PARSERS: dict[str, Parser] = {extension: parser for parser in _PARSERS for exten
 ARCHIVES: dict[str, MboxArchive] = {extension: MboxArchive() for extension in MboxArchive.extensions}
 
 #: Every extension that can be read.
-READABLE = READABLE | frozenset(ARCHIVES)
+READABLE: frozenset[str] = frozenset(PARSERS) | frozenset(ARCHIVES)
