@@ -285,6 +285,7 @@ class _Process:
         try:
             yield door
         finally:
+            door.end_streams()
             server.should_exit = True
             await serving
 

@@ -76,6 +76,7 @@ class McpDoor:
         self.most_streams = most_streams
         self.streams = 0
         self._connections: set[Connection] = set()
+        self._streaming: set[anyio.CancelScope] = set()
         # The web door's guard checks Host and Origin on every path; a second list to keep would only differ from it.
         open_ = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         self._http = StreamableHTTPSessionManager(
@@ -161,11 +162,22 @@ class McpDoor:
             await JSONResponse({"error": error}, 503)(scope, receive, send)
             return
         self.streams += 1
+        serving = anyio.CancelScope()
         try:
             async with self._sse.connect_sse(scope, receive, send) as (incoming, outgoing):
-                await self._serve(incoming, outgoing)
+                with serving:
+                    self._streaming.add(serving)
+                    await self._serve(incoming, outgoing)
+                await outgoing.aclose()
         finally:
             self.streams -= 1
+            self._streaming.discard(serving)
+
+    def end_streams(self) -> None:
+        """End all streams in good order: a server that stops shouldn't have to cut them."""
+        self.handlers.close()
+        for serving in list(self._streaming):
+            serving.cancel()
 
     async def serve_lines(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection of JSON lines, such as a relay's, until its client leaves; closes `writer`."""
