@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import yaml
 
 _OPENING = re.compile(r"(---|\+\+\+)[ \t]*\n")
 _MAX_CHARACTERS = 100_000  #: front matter beyond this is text that happens to begin with a rule
+_MAX_DEPTH = 20
+_MAX_VALUES = 20_000  #: YAML's references can name the same list so often that a page of text becomes gigabytes
 
 try:
     _Loader: type[yaml.SafeLoader] = yaml.CSafeLoader  # type: ignore[assignment]
@@ -51,17 +54,22 @@ def read_front_matter(text: str) -> FrontMatter:
         return FrontMatter(end=end.end())
     if not isinstance(values, dict):
         return FrontMatter()
-    return FrontMatter({str(key): _plain_value(value) for key, value in values.items()}, end.end())
+    count = itertools.count()
+    try:
+        plain = {str(key): _plain_value(value, count) for key, value in values.items()}
+    except ValueError as error:
+        return FrontMatter(end=end.end(), note=f"front matter can't be read: {error}")
+    return FrontMatter(plain, end.end())
 
 
-def _plain_value(value: object, depth: int = 0) -> object:
-    """Values that JSON can hold; dates become ISO strings."""
-    if depth > 20:
-        return str(value)
+def _plain_value(value: object, count: Iterator[int], depth: int = 0) -> object:
+    """Values that JSON can hold; dates become ISO strings. Raises `ValueError` where there are too many."""
+    if next(count) > _MAX_VALUES or depth > _MAX_DEPTH:
+        raise ValueError("it unfolds to too many values")
     if isinstance(value, dict):
-        return {str(key): _plain_value(inner, depth + 1) for key, inner in value.items()}
+        return {str(key): _plain_value(inner, count, depth + 1) for key, inner in value.items()}
     if isinstance(value, (list, tuple, set)):
-        return [_plain_value(inner, depth + 1) for inner in value]
+        return [_plain_value(inner, count, depth + 1) for inner in value]
     if isinstance(value, (dt.datetime, dt.date, dt.time)):
         return value.isoformat()
     if isinstance(value, float):

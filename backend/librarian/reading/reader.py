@@ -157,6 +157,12 @@ def _parsed(parser: Parser, source: SourceFile, data: bytes) -> Document:
         return parser.parse(source, data)
     except (SourceError, MemoryError):
         raise
+    except RecursionError as error:
+        raise SourceError(
+            f"'{source.file_path}' is nested too deep to be read.",
+            hint="Flatten it, or leave it out.",
+            reason="too_deep",
+        ) from error
     except Exception as error:
         # A parser's bug on one strange file must not stop the library from being read; the traceback tells of it.
         _log.exception("The parser of '%s' failed", source.file_path)
