@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 
 from ..vocabulary.desk_protocol import ResourceRow
@@ -11,6 +12,7 @@ from . import addresses
 from .parts import Parts
 
 RESOURCES_PER_PAGE = 200
+_REPLY = re.compile(r"^(?:(?:re|aw|sv|fwd?|wg)(?:\[\d+\])?\s*:\s*)+", re.IGNORECASE)
 
 
 class Hosting:
@@ -38,7 +40,11 @@ class Hosting:
     def complete(
         self, kind: str, value: str, context: Mapping[str, str] | None = None, *, budget: Budget | None = None
     ) -> list[str]:
-        """Names that begin with `value`, then those that contain it; a `thread` is found by its subject."""
+        """Names that begin with `value`, then those that contain it.
+
+        A `path` goes on behind a `#` with the anchors of that document's headings; a `thread` is named by its subject,
+        or by its id where that was begun or others have the same subject.
+        """
         context = context or {}
         with self._parts.catalog.read() as reader:
             products = reader.products()
@@ -52,6 +58,11 @@ class Hosting:
                 names = [heading.text for heading in stored.document.headings] if stored else []
             elif kind == "thread":
                 return self._threads(reader.iter_documents(Filters(kind="email")), value)
+            elif "#" in value:
+                stored = reader.document_by_path(value.partition("#")[0], text=False)
+                headings = stored.document.headings if stored else ()
+                anchors = dict.fromkeys(addresses.anchor(heading.text) for heading in headings)
+                names = [f"{value.partition('#')[0]}#{name}" for name in anchors if name]
             else:
                 names = [stored.document.file_path for stored in reader.iter_documents()]
         low = value.lower()
@@ -61,14 +72,20 @@ class Hosting:
 
     @staticmethod
     def _threads(mails: Iterable[StoredDocument], value: str) -> list[str]:
-        """Ids of threads whose subject or id holds `value`."""
         low = value.lower()
-        found: dict[str, None] = {}
+        by_subject: dict[str, dict[str, None]] = {}
+        by_id: dict[str, None] = {}
         for stored in mails:
-            email = stored.document.email
-            if email and (low in email.subject.lower() or email.thread_id.lower().startswith(low)):
-                found.setdefault(email.thread_id)
-        return list(found)
+            if (email := stored.document.email) is None:
+                continue
+            subject = _REPLY.sub("", email.subject).strip()
+            if low in subject.lower():
+                by_subject.setdefault(subject, {}).setdefault(email.thread_id)
+            elif low and email.thread_id.lower().startswith(low):
+                by_id.setdefault(email.thread_id)
+        found = [subject for subject, threads in by_subject.items() if subject and len(threads) == 1]
+        same = [thread for threads in by_subject.values() if len(threads) > 1 for thread in threads]
+        return sorted(found, key=lambda subject: not subject.lower().startswith(low)) + same + list(by_id)
 
     def instructions(self) -> str:
         """What a model should know before it asks, built from what the library holds; under 2,048 characters."""

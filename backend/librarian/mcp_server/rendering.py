@@ -26,7 +26,10 @@ from ..vocabulary.wire import (
 from .excerpts import excerpt
 
 BYTES_PER_RESULT = 790  #: five results, their head and their foot stay under 4,096 bytes
+BYTES_WITH_CONTEXT = 1430
+_FOR_CONTEXT = 0.45  #: of the room that heads leave; the rest is for the passages themselves
 _LEAST_SNIPPET = 160
+_LEAST_PART, _MOST_PART = 24, 240  #: bytes of one line of context; a shorter one says nothing
 
 
 def render(answer: Wire) -> str:
@@ -62,10 +65,19 @@ def _search(answer: SearchAnswer | EmailSearchAnswer) -> str:
     foot = _foot(answer)
     heads = [_result_head(item) for item in results]
     spent = sum(len(text.encode()) for text in (head, foot, *heads)) + 3 * len(heads) + 2
-    room = max(BYTES_PER_RESULT * len(results) - spent, 0)
-    snippets = _fitted(results, room)
-    blocks = [f"{about}\n{text}" if text else about for about, text in zip(heads, snippets, strict=True)]
+    room = max(_budget(results) - spent, 0)
+    contexts = _contexts(results, int(room * _FOR_CONTEXT))
+    snippets = _fitted(results, room - sum(len(text.encode()) + 1 for text in contexts if text))
+    blocks = ["\n".join(filter(None, parts)) for parts in zip(heads, contexts, snippets, strict=True)]
     return "\n\n".join(part for part in (head, *blocks, foot) if part)
+
+
+def _budget(results: Sequence[Result]) -> int:
+    """Bytes for the whole answer: with contexts, few results may be wordier."""
+    least, count = BYTES_PER_RESULT * len(results), len(results)
+    if all(item.parent_context is None for item in results):
+        return least
+    return max(least, min(BYTES_WITH_CONTEXT * count, BYTES_PER_RESULT * 5))
 
 
 def _fitted(results: Sequence[Result], room: int) -> list[str]:
@@ -115,8 +127,6 @@ def _result_head(item: Result) -> str:
     ]
     if item.also_in:
         lines.append(f"Also in: {_cut(', '.join(item.also_in), 100)}")
-    if item.parent_context is not None:
-        lines += _context(item.parent_context)
     return "\n".join(lines)
 
 
@@ -149,16 +159,29 @@ def _email_head(item: EmailResult) -> str:
     return "\n".join(lines)
 
 
-def _context(context: ParentContext) -> list[str]:
-    lines = [f"In: {_cut(context.breadcrumb or context.title, 140)}"]
-    if context.summary:
-        lines.append(f"Summary: {_cut(context.summary, 240)}")
-    if context.headings:
-        lines.append(f"Headings: {_cut('; '.join(context.headings), 240)}")
-    for name, part in (("Before", context.previous), ("After", context.next)):
-        if part is not None:
-            lines.append(f"{name}: {_cut(' '.join(part.text.split()), 200)}")
-    return lines
+def _contexts(results: Sequence[Result], room: int) -> list[str]:
+    """What stands around each passage, in at most `room` bytes together; empty for results without."""
+    having = sum(item.parent_context is not None for item in results)
+    each = room // max(having, 1)
+    return ["" if (about := item.parent_context) is None else _context(about, each) for item in results]
+
+
+def _context(context: ParentContext, limit: int) -> str:
+    """Lines of at most `limit` bytes together, as many as say something; short ones leave room to those that follow."""
+    around = (("Before", context.previous), ("After", context.next))
+    parts = [
+        ("In", context.breadcrumb or context.title),
+        ("Summary", context.summary),
+        ("Headings", "; ".join(context.headings)),
+        *((name, part.text) for name, part in around if part is not None),
+    ]
+    parts = [(name, text) for name, text in parts if text.strip()][: limit // (_LEAST_PART + 12)]
+    lines: list[str] = []
+    for position, (name, text) in enumerate(parts):
+        share = limit // (len(parts) - position) - len(name) - 3
+        lines.append(f"{name}: {_cut(text, min(share, _MOST_PART))}")
+        limit -= len(lines[-1].encode()) + 1
+    return "\n".join(lines)
 
 
 def document(answer: DocumentAnswer) -> str:

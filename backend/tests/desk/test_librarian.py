@@ -225,7 +225,11 @@ def test_hosts_get_resources_completions_and_instructions(library: Librarian) ->
     assert library.complete("product", "b") == ["billing"]
     assert library.complete("component", "", {"product": "shop"}) == ["api", "guides"]
     assert "Rotating a token" in library.complete("heading", "rot", {"path": "shop/api/tokens.md"})
-    assert library.complete("thread", "refund")
+    subject = library.complete("thread", "refund")[0]
+    assert "refund" in subject.lower()
+    assert not subject.lower().startswith("re:")
+    assert library.complete("path", "shop/api/tokens.md#rot") == ["shop/api/tokens.md#rotating-a-token"]
+    assert library.complete("path", "shop/api/nothing.md#") == []
     assert len(library.instructions()) < 2048
     assert "shop" in library.instructions()
 

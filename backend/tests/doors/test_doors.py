@@ -264,6 +264,39 @@ def test_resources_instructions_and_completions_come_from_the_library(place: Pla
             path = types.ResourceTemplateReference(uri="librarian://docs/{+path}")
             found = await client.complete(path, {"name": "path", "value": "ray/core/t"})
             assert found.completion.values == ["ray/core/tokens.md"]
+            section = await client.complete(path, {"name": "path", "value": "ray/core/tokens.md#e"})
+            assert section.completion.values[0] == "ray/core/tokens.md#expiry"
+            read = (await client.read_resource(f"librarian://docs/{section.completion.values[0]}")).contents[0]
+            assert isinstance(read, types.TextResourceContents)
+            assert "30 days" in read.text
+            assert "ray token rotate" not in read.text
+
+    run(body())
+
+
+def test_prompts_are_completed_and_filled_from_the_library(place: Place) -> None:
+    async def body() -> None:
+        async with connected("http", place.door, place.url) as client:
+
+            async def completed(prompt: str, argument: str, value: str) -> list[str]:
+                reference = types.PromptReference(name=prompt)
+                return (await client.complete(reference, {"name": argument, "value": value})).completion.values
+
+            async def filled(prompt: str, **given: str) -> str:
+                content = (await client.get_prompt(prompt, given)).messages[0].content
+                assert isinstance(content, types.TextContent)
+                return content.text
+
+            assert await completed("answer_from_docs", "product", "ra") == ["ray"]
+            assert await completed("compare_versions", "second", "pr") == ["prom"]
+            assert await completed("summarize_thread", "thread", "stor") == ["Storage on Friday"]
+            answer = await filled("answer_from_docs", question="how do I rotate a token?", product="ray")
+            assert "ray/core/tokens.md" in answer
+            assert "Cite the file and lines" in answer
+            compared = await filled("compare_versions", topic="storage", first="ray", second="prom")
+            assert '<passages product="prom">' in compared
+            thread = await filled("summarize_thread", thread="Storage on Friday")
+            assert "Shall we grow the storage on Friday?" in thread
 
     run(body())
 

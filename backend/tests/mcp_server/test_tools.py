@@ -161,6 +161,31 @@ def test_five_results_are_under_four_kilobytes(snippets: list[str], title: str, 
     assert len(render(search_answer(hits)).encode()) < 4096
 
 
+def test_five_results_with_all_around_them_are_under_four_kilobytes() -> None:
+    def around(text: str) -> wire.ParentContext:
+        part = wire.ContextNeighbour(id="x", heading_path=[text], text=text * 3)
+        return wire.ParentContext(
+            title=text, summary=text, headings=[text] * 9, breadcrumb=text, previous=part, next=part
+        )
+
+    for letter in "a語":
+        long = f"{letter * 40} " * 15
+        hits = [
+            result(rank, snippet=long, title=long, heading_path=[long], tags=[long], also_in=[long])
+            for rank in range(1, 6)
+        ]
+        hits = [hit.model_copy(update={"parent_context": around(long)}) for hit in hits]
+        text = render(search_answer(hits, next_offset=5))
+        assert len(text.encode()) < 4096
+        few = render(search_answer(hits[:1]))
+        assert len(few.encode()) > 1000, "one result may say more"
+    usual = [result(rank, snippet=long).model_copy(update={"parent_context": around(long)}) for rank in range(1, 6)]
+    text = render(search_answer(usual))
+    assert len(text.encode()) < 4096
+    for part in ("In: ", "Summary: ", "Headings: ", "Before: ", "After: "):
+        assert text.count(part) == 5, part
+
+
 def test_five_results_of_the_widest_letters_are_under_four_kilobytes() -> None:
     wide = "語" * 600
     hits = [
