@@ -18,6 +18,7 @@ from .finding.hybrid_search import HybridSearchEngine
 from .finding.parent_context import parent_context
 from .finding.query_router import QueryRouter
 from .finding.result_cache import ResultCache
+from .finding.semantic_cache import COSTLY, SemanticCache
 from .fittings import (
     desk_options,
     embedder_of,
@@ -109,12 +110,23 @@ def build(settings: Settings) -> desk.Parts:
         options=search_options(settings, bm25=held.shared is None),
         reranker=reranker_of(settings),
     )
-    answers: LruCache[Any, SearchOutcome] = LruCache(
-        settings.search.cache.max_entries if settings.search.cache.exact else 0, settings.search.cache.ttl_s
-    )
-    cached = ResultCache(
-        engine, answers, generation=partial(_generation, catalog), complete=partial(_complete, catalog, settings)
-    )
+    generation, complete = partial(_generation, catalog), partial(_complete, catalog, settings)
+    cache = settings.search.cache
+    similar = None
+    if cache.semantic and embedder is not None:
+        similar = SemanticCache(
+            engine,
+            embedder,
+            analyzer,
+            generation=generation,
+            complete=complete,
+            threshold=cache.threshold,
+            ttl_s=cache.ttl_s,
+            max_entries=cache.max_entries,
+            modes=COSTLY | {"hybrid", "auto"} if settings.llm.enabled else COSTLY,
+        )
+    answers: LruCache[Any, SearchOutcome] = LruCache(cache.max_entries if cache.exact else 0, cache.ttl_s)
+    cached = ResultCache(similar or engine, answers, generation=generation, complete=complete)
     upkeep = Upkeep(
         indexer,
         catalog,
@@ -134,7 +146,11 @@ def build(settings: Settings) -> desk.Parts:
         context=parent_context,
         indexing=kept,
         embedder=embedder,
-        caches={"exact": cached, "query_embedding": QueryEmbeddings(embedder)},
+        caches={
+            "exact": cached,
+            "query_embedding": QueryEmbeddings(embedder),
+            **({"semantic": similar} if similar else {}),
+        },
         check=kept.check,
         evaluate=_evaluate,
         registry=Registry(RegistryFiles(catalog, settings.docs.root_path).entities, embedder, archive),

@@ -1,6 +1,6 @@
 """Answers kept by their question: the same question on the same generation is answered from memory.
 
-What this isn't: a cache of similar questions. A paraphrase is another question here.
+What this isn't: a cache of similar questions (`semantic_cache`). A paraphrase is another question here.
 """
 
 from __future__ import annotations
@@ -41,6 +41,11 @@ def normalised(text: str) -> str:
     return _BLANKS.sub(" ", unicodedata.normalize("NFC", text)).strip()
 
 
+def is_whole(outcome: SearchOutcome) -> bool:
+    """Nothing that should have contributed was missing."""
+    return not outcome.degraded and all(leg.status != "failed" for leg in outcome.legs.values())
+
+
 class ResultCache:
     """Wraps an engine. Keys hold the question, its filters, the settings' fingerprint and the index generation.
 
@@ -70,10 +75,7 @@ class ResultCache:
         if kept is not None:
             return replace(kept, query=query, cache="exact", took_ms=(time.perf_counter() - began) * 1000)
         outcome = self._engine.search(query, budget)
-        whole = (
-            self._complete() and not outcome.degraded and all(leg.status != "failed" for leg in outcome.legs.values())
-        )
-        if whole and outcome.generation == key[2]:
+        if outcome.cache is None and outcome.generation == key[2] and is_whole(outcome) and self._complete():
             self._store.put(key, outcome)
         return outcome
 

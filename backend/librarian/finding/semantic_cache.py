@@ -1,0 +1,179 @@
+"""Answers kept by meaning: a question much like an earlier one is answered from memory.
+
+Nearness alone confuses questions that differ in one telling word ("1.28 to 1.29" and "1.27 to 1.28" have a cosine of
+0.947), so both must name the same identifiers, numbers in the same order, names, quoted and excluded words, and turn
+the same way: who asks how to disable something isn't told how to enable it.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from threading import Lock
+
+import numpy as np
+
+from librarian.vocabulary.errors import LibrarianError
+from librarian.vocabulary.protocols import Analyzer, Budget, Embedder, Loadable
+from librarian.vocabulary.types import AnalyzedQuery, Mode, Query, SearchOutcome, Vector
+
+from .result_cache import Engine, is_whole
+
+#: Modes in which a question costs enough for a neighbour's answer to be worth it.
+COSTLY: frozenset[Mode] = frozenset({"rerank", "hyde"})
+
+_NUMBER = re.compile(r"\d+(?:[.:,]\d+)*")
+_NAME = re.compile(r"(?<=[^\s.?!:] )[A-Z][\w+#-]*")
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+#: Words that turn a question round.
+_TURNS = frozenset(
+    re.findall(
+        r"\w+",
+        """no not never none nothing neither nor without cannot except unless instead rather only
+        enable disable enabled disabled enabling disabling start stop starting stopping allow deny forbid block permit
+        add remove adding removing create delete creating deleting install uninstall mount unmount attach detach
+        before after above below first last min max minimum maximum increase decrease more less fewer up down upgrade
+        downgrade encrypt decrypt encode decode import export read write input output push pull open close lock unlock
+        grant revoke include exclude show hide from to into
+        nicht kein keine keinen ohne nie niemals ne pas sans jamais non senza mai sin nunca nem sem não нет не без""",
+    )
+)
+
+Guard = tuple[tuple[str, ...], ...]
+Key = tuple[str, Query, int, Guard]
+
+
+def guard(query: AnalyzedQuery) -> Guard:
+    """What two questions must share, besides their meaning, to share an answer.
+
+    >>> def asked(text): return guard(AnalyzedQuery(text, (), ()))
+    >>> asked("upgrade from 1.27 to 1.28") == asked("upgrade from 1.28 to 1.29")
+    False
+    >>> asked("how to mount a disk") == asked("how can a disk be mounted to a pod")
+    False
+    """
+    words = (word.replace("’", "'") for word in _WORD.findall(query.text.lower()))
+    plain = ("not" if word.endswith("n't") else word for word in words)
+    turns = tuple(sorted(word for word in plain if word in _TURNS))
+    numbers = tuple(_NUMBER.findall(query.text))
+    names = tuple(sorted({name.lower() for name in _NAME.findall(query.text)} - {"i"}))
+    phrases = tuple(" ".join(phrase) for phrase in query.phrases)
+    return tuple(sorted(query.identifiers)), numbers, turns, names, phrases, tuple(sorted(query.excluded))
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    vector: Vector
+    outcome: SearchOutcome
+    expires: float  #: seconds of the cache's clock
+
+
+class SemanticCache:
+    """Wraps an engine. Answers are kept by generation, settings, filters and `guard`, and found by cosine.
+
+    Args:
+        threshold: cosine from which two questions count as one.
+        modes: only questions that ask for one of these are kept and answered.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        embedder: Loadable[Embedder],
+        analyzer: Analyzer,
+        *,
+        generation: Callable[[], int],
+        complete: Callable[[], bool],
+        threshold: float = 0.92,
+        ttl_s: float = 300.0,
+        max_entries: int = 1000,
+        modes: frozenset[Mode] = COSTLY,
+        fingerprint: str = "",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._engine = engine
+        self._embedder = embedder
+        self._analyzer = analyzer
+        self._generation = generation
+        self._complete = complete
+        self._threshold = threshold
+        self._ttl_s = ttl_s
+        self._max_entries = max_entries
+        self._modes = modes
+        self._fingerprint = fingerprint
+        self._clock = clock
+        self._lock = Lock()
+        self._kept: OrderedDict[int, tuple[Key, _Kept]] = OrderedDict()
+        self._by_key: dict[Key, set[int]] = {}
+        self._next = self._hits = self._misses = 0
+
+    def search(self, query: Query, budget: Budget) -> SearchOutcome:
+        """A near question's answer, with `cache` saying so, or the engine's."""
+        began = time.perf_counter()
+        vector = self._vector(query) if query.mode in self._modes else None
+        if vector is None:
+            return self._engine.search(query, budget)
+        generation = self._generation()
+        key = (self._fingerprint, replace(query, text=""), generation, guard(self._analyzer.query(query.text)))
+        kept = self._nearest(key, vector)
+        if kept is not None:
+            return replace(kept, query=query, cache="semantic", took_ms=(time.perf_counter() - began) * 1000)
+        outcome = self._engine.search(query, budget)
+        if outcome.generation == generation and is_whole(outcome) and self._complete():
+            self._put(key, _Kept(vector, outcome, self._clock() + self._ttl_s))
+        return outcome
+
+    def stats(self) -> tuple[int, int, int]:
+        """(entries, hits, misses)."""
+        with self._lock:
+            return len(self._kept), self._hits, self._misses
+
+    def clear(self) -> int:
+        """Forget everything; returns how many answers there were."""
+        with self._lock:
+            entries = len(self._kept)
+            self._kept.clear()
+            self._by_key.clear()
+            self._hits = self._misses = 0
+            return entries
+
+    def _vector(self, query: Query) -> Vector | None:
+        """The question's vector; without a model nothing is near anything, and the engine says what is wrong."""
+        try:
+            return self._embedder.get().embed_query(query.text)
+        except LibrarianError:
+            return None
+
+    def _nearest(self, key: Key, vector: Vector) -> SearchOutcome | None:
+        with self._lock:
+            now, best, cosine = self._clock(), None, self._threshold
+            for number in sorted(self._by_key.get(key, ())):
+                kept = self._kept[number][1]
+                if kept.expires <= now:
+                    self._drop(number)
+                elif len(kept.vector) == len(vector) and (near := float(np.dot(kept.vector, vector))) >= cosine:
+                    best, cosine = number, near
+            if best is None:
+                self._misses += 1
+                return None
+            self._hits += 1
+            self._kept.move_to_end(best)
+            return self._kept[best][1].outcome
+
+    def _put(self, key: Key, kept: _Kept) -> None:
+        with self._lock:
+            self._kept[self._next] = (key, kept)
+            self._by_key.setdefault(key, set()).add(self._next)
+            self._next += 1
+            while len(self._kept) > self._max_entries:
+                self._drop(next(iter(self._kept)))
+
+    def _drop(self, number: int) -> None:
+        key, _ = self._kept.pop(number)
+        numbers = self._by_key[key]
+        numbers.discard(number)
+        if not numbers:
+            del self._by_key[key]

@@ -1,0 +1,147 @@
+"""Similar questions share an answer, and only those that may.
+
+* a paraphrase above the threshold is answered from memory, says so, and carries its own text
+* another identifier, number, name, negation, direction, filter, page or generation is another question
+* entries age, the least recently used goes first, hits and misses are counted, and clearing forgets all
+* modes that cost little are never answered so, and nothing is kept that was degraded or incomplete
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from librarian.finding.semantic_cache import SemanticCache, guard
+from librarian.language.analyzer import StandardAnalyzer
+from librarian.vocabulary.protocols import Budget
+from librarian.vocabulary.types import Filters, LegReport, Query, SearchOutcome, Vector
+
+from .library import Loaded, TopicEmbedder
+
+ANALYZER = StandardAnalyzer()
+
+
+class OneDirection(TopicEmbedder):
+    """Every question means the same, but for those that say "elsewhere"."""
+
+    def embed_query(self, text: str) -> Vector:
+        return np.array([0.0, 1.0] if "elsewhere" in text else [1.0, 0.0], dtype=np.float32)
+
+
+class Engine:
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.degraded: tuple[str, ...] = ()
+
+    def search(self, query: Query, budget: Budget) -> SearchOutcome:
+        self.asked.append(query.text)
+        legs = {"keyword": LegReport("ok")}
+        return SearchOutcome(query, "hybrid", (), 0, None, legs, 1, 5.0, degraded=self.degraded)
+
+
+class Cached:
+    """A cache over a counting engine, with a clock and a generation to turn."""
+
+    def __init__(self, **given: int) -> None:
+        self.engine, self.now, self.generation, self.complete = Engine(), 0.0, 1, True
+        self.cache = SemanticCache(
+            self.engine,
+            Loaded(OneDirection()),
+            ANALYZER,
+            generation=lambda: self.generation,
+            complete=lambda: self.complete,
+            clock=lambda: self.now,
+            **given,
+        )
+
+    def ask(self, text: str, query: Query = Query("", mode="rerank")) -> str | None:
+        outcome = self.cache.search(replace(query, text=text), Budget())
+        assert outcome.query.text == text
+        return outcome.cache
+
+
+def test_a_paraphrase_is_answered_from_memory_and_says_so() -> None:
+    cached = Cached()
+    assert cached.ask("ways of scaling a service") is None
+    assert cached.ask("scaling services, which ways?") == "semantic"
+    assert cached.ask("elsewhere") is None
+    assert cached.engine.asked == ["ways of scaling a service", "elsewhere"]
+    assert cached.cache.stats() == (2, 1, 2)
+    assert cached.cache.clear() == 2
+    assert cached.cache.stats() == (0, 0, 0)
+    assert cached.ask("ways of scaling a service") is None
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("upgrade 1.27 → 1.28", "upgrade 1.28 → 1.29"),
+        ("upgrade 1.27 → 1.28", "upgrade 1.28 → 1.27"),
+        ("what does max_replicas mean", "what does min_replicas mean"),
+        ("pods that restart", "pods that don't restart"),
+        ("pods with a volume", "pods without a volume"),
+        ("enable logging", "disable logging"),
+        ("run it on Linux", "run it on Windows"),
+        ("copy from the pod", "copy to the pod"),
+        ('the "rolling update"', "the rolling update"),
+        ("logs -audit", "logs audit"),
+        ("Pods starten mit Volume", "Pods starten ohne Volume"),
+    ],
+)
+def test_a_telling_word_makes_another_question(first: str, second: str) -> None:
+    cached = Cached()
+    assert cached.ask(first) is None
+    assert cached.ask(second) is None
+    assert guard(ANALYZER.query(first)) != guard(ANALYZER.query(second))
+
+
+def test_another_filter_page_or_generation_is_another_question() -> None:
+    cached = Cached()
+    usual = Query("", mode="rerank")
+    cached.ask("scaling", usual)
+    for other in (
+        replace(usual, filters=Filters(product="ray")),
+        replace(usual, offset=10),
+        replace(usual, mode="hyde"),
+        replace(usual, hypothetical_answer="More."),
+    ):
+        assert cached.ask("to scale", other) is None
+    assert cached.ask("scale it", usual) == "semantic"
+    cached.generation = 2
+    assert cached.ask("scale it", usual) is None
+
+
+def test_entries_age_and_the_least_recently_used_goes_first() -> None:
+    cached = Cached(ttl_s=300, max_entries=2)
+    cached.ask("scaling 1")
+    cached.ask("scaling 2")
+    assert cached.ask("scale 1") == "semantic"
+    cached.ask("scaling 3")
+    assert cached.ask("scale 2") is None
+    cached.now = 301
+    assert cached.ask("scale 3") is None
+    assert cached.cache.stats()[0] <= 2
+
+
+def test_cheap_modes_degraded_and_incomplete_answers_are_left_alone() -> None:
+    cached = Cached()
+    for _ in range(2):
+        assert cached.ask("scaling", Query("", mode="hybrid")) is None
+    cached.engine.degraded = ("rerank: slow",)
+    cached.ask("scaling")
+    cached.engine.degraded = ()
+    cached.complete = False
+    assert cached.ask("scale") is None
+    cached.complete = True
+    assert cached.ask("scale") is None
+    assert cached.ask("scale") == "semantic"
+
+
+def test_without_a_model_the_engine_answers() -> None:
+    engine = Engine()
+    cache = SemanticCache(engine, Loaded(None, "none"), ANALYZER, generation=lambda: 1, complete=lambda: True)
+    for _ in range(2):
+        assert cache.search(Query("scaling", mode="hyde"), Budget()).cache is None
+    assert len(engine.asked) == 2
