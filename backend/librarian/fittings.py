@@ -192,6 +192,12 @@ def reranker_word(settings: Settings) -> str:
     return search.reranker_model if here else "none"
 
 
+def _knowledge_weight(settings: Settings) -> float:
+    """0.7 of a RAG service's hybrid score is the vectors' (spec of the search pipeline), where no weight is given."""
+    weight = settings.provenance("embeddings.semantic_weight")
+    return 0.7 if weight.source == "default" else settings.embeddings.semantic_weight
+
+
 def desk_options(settings: Settings, storage: tuple[str, str, str], rescued: str) -> desk.DeskOptions:
     search = settings.search
     return desk.DeskOptions(
@@ -206,6 +212,7 @@ def desk_options(settings: Settings, storage: tuple[str, str, str], rescued: str
         embeddings_enabled=settings.embeddings.enabled,
         reranker=reranker_word(settings),
         storage=storage,
+        knowledge_weight=_knowledge_weight(settings),
         shared_products=settings.docs.shared_products,
         features={
             "embeddings": settings.embeddings.enabled,

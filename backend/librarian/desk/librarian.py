@@ -19,6 +19,7 @@ from . import arguments as check
 from .browsing import facets, newest_first
 from .gathered import Gathered
 from .hosting import Hosting
+from .knowledge import Knowledge
 from .parts import Parts
 from .reading import read
 from .state import StateReport, skipped
@@ -26,7 +27,7 @@ from .state import StateReport, skipped
 FIRST_TEXT_S = 10.0  #: how long the first question of all waits for the first files
 
 
-class Librarian(Gathered, Hosting):
+class Librarian(Gathered, Knowledge, Hosting):
     """A library, open. Use as a context manager or call `close`."""
 
     def __init__(self, parts: Parts) -> None:

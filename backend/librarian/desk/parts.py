@@ -100,6 +100,7 @@ class DeskOptions:
     min_query_length: int = 1
     max_query_length: int = 2000
     model: str = ""
+    knowledge_weight: float = 0.7  #: the meaning's share in hybrid `search_knowledge_base`
     embeddings_enabled: bool = True
     reranker: str = ""
     storage: tuple[str, str, str] = ("sqlite", "tantivy", "exact")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from .knowledge import KnowledgeAnswer
 from .protocols import Budget
 from .registry import RegistryAnswer
 from .wire import (
@@ -106,6 +107,19 @@ class Desk(Protocol):
         """Quick at any time; never waits for the index."""
 
     def analyze(self, query: str, *, path: str | None = None, budget: Budget | None = None) -> AnalyzeAnswer: ...
+
+    def search_knowledge_base(
+        self,
+        query: str,
+        *,
+        source_id: str | None = None,
+        document_id: str | None = None,
+        document_type: str | None = None,
+        match_count: int | None = None,
+        search_type: str | None = None,
+        budget: Budget | None = None,
+    ) -> KnowledgeAnswer:
+        """Passages as a RAG service gives them; `search_type`: hybrid | vector | rerank."""
 
     def search_registry(
         self,

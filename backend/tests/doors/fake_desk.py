@@ -8,6 +8,7 @@ from typing import Any
 
 from librarian.vocabulary import wire
 from librarian.vocabulary.errors import CallerError, NotFound
+from librarian.vocabulary.knowledge import KnowledgeAnswer
 from librarian.vocabulary.protocols import Budget
 from librarian.vocabulary.registry import RegistryAnswer, ServerItem
 
@@ -246,6 +247,10 @@ class FakeDesk:
             reasons=["short"],
             why_not=why,
         )
+
+    def search_knowledge_base(self, query: str, *, budget: Budget | None = None, **given: Any) -> KnowledgeAnswer:
+        self._note("search_knowledge_base", {"query": query, **given})
+        return KnowledgeAnswer(results=[], total_found=0, search_mode="hybrid", degraded=[])
 
     def search_registry(self, query: str, *, budget: Budget | None = None, **given: Any) -> RegistryAnswer:
         self._note("search_registry", {"query": query, **given})

@@ -1,0 +1,132 @@
+"""`search_knowledge_base`: vector search, hybrid search and reranking; each falls back to the one below it.
+
+Vector search gives passages by cosine. Hybrid search adds the keyword leg, `w · similarity + (1 − w) · text_rank`.
+Reranking reads five times the wanted results again with a cross-encoder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, Literal
+
+from ..vocabulary.errors import CallerError
+from ..vocabulary.knowledge import SEARCH_TYPES, KnowledgeAnswer, KnowledgeItem
+from ..vocabulary.protocols import Budget
+from ..vocabulary.types import Hit, Mode, SearchOutcome
+from . import addresses, questions
+from . import arguments as check
+from .parts import Parts
+
+_MODES: Final[dict[str, Mode]] = {"vector": "semantic", "hybrid": "hybrid", "rerank": "rerank"}
+#: What document types are called elsewhere; other names are doc_types, and what begins with a dot is a file type.
+_FORMATS: Final = {"markdown": ".md", "word": ".docx", "text": ".txt"}
+_FORMAT_NAMES: Final = ("md", "pdf", "html", "htm", "txt", "docx", "pptx", "xlsx", "csv", "ipynb", "rtf", "epub", "eml")
+
+
+class Knowledge:
+    """The part of the desk that answers as a RAG service does."""
+
+    _parts: Parts
+
+    def search_knowledge_base(
+        self,
+        query: str,
+        *,
+        source_id: str | None = None,
+        document_id: str | None = None,
+        document_type: str | None = None,
+        match_count: int | None = None,
+        search_type: str | None = None,
+        budget: Budget | None = None,
+    ) -> KnowledgeAnswer:
+        """Passages of documents and mails; arguments as of the tool `search_knowledge_base`."""
+        options = self._parts.options
+        wanted = search_type or {"semantic": "vector", "rerank": "rerank"}.get(options.default_mode, "hybrid")
+        if wanted not in SEARCH_TYPES:
+            hint = f"Use one of {', '.join(SEARCH_TYPES)}. {check.did_you_mean(str(wanted), SEARCH_TYPES)}".strip()
+            raise CallerError(f"search_type is {wanted!r}, which is unknown.", hint=hint)
+        count = options.default_max_results if match_count is None else match_count
+        check.whole_number("match_count", count, 1, options.max_results)
+        with self._parts.catalog.read() as reader:
+            products = reader.products()
+        given = {"query": query, "product": source_id, "max_results": count, "max_per_document": 0}
+        asked = replace(
+            questions.documents(options, products, {**given, **_typed(document_type), "mode": _MODES[wanted]}),
+            semantic_weight=options.knowledge_weight if wanted == "hybrid" else None,
+        )
+        filters = replace(asked.filters, kind=None, file_paths=_paths(document_id))
+        outcome = self._parts.engine.search(replace(asked, filters=filters), budget or Budget())
+        ran = _ran(outcome, wanted)
+        weight = options.knowledge_weight
+        return KnowledgeAnswer(
+            results=[_item(hit, ran, weight) for hit in outcome.hits],
+            total_found=outcome.total,
+            search_mode=ran,
+            degraded=_degraded(outcome, wanted, ran),
+        )
+
+
+def _typed(document_type: str | None) -> dict[str, object]:
+    name = (document_type or "").strip().lower()
+    if not name:
+        return {}
+    if name.startswith(".") or name in _FORMATS or name in _FORMAT_NAMES:
+        return {"file_types": [_FORMATS.get(name, name)]}
+    return {"doc_type": name}
+
+
+def _paths(document_id: str | None) -> tuple[str, ...]:
+    return () if document_id is None else (addresses.parse(document_id)[0],)
+
+
+def _ran(outcome: SearchOutcome, wanted: str) -> Literal["hybrid", "vector", "rerank", "text"]:
+    """The strategy that made this answer."""
+    legs = outcome.legs
+    if legs["semantic"].status != "ok":
+        return "text"
+    if wanted == "rerank" and outcome.mode == "rerank":
+        return "rerank"
+    return "vector" if outcome.mode == "semantic" or legs["keyword"].status != "ok" else "hybrid"
+
+
+def _degraded(outcome: SearchOutcome, wanted: str, ran: str) -> list[str]:
+    """Why another strategy ran than the one asked for, besides what the engine says anyway."""
+    said = list(outcome.degraded)
+    if ran != wanted and not said:
+        leg = outcome.legs["rerank" if wanted == "rerank" else "semantic"]
+        said.append(f"{wanted}: {leg.reason or 'nothing that it could work on'}")
+    return said
+
+
+def _item(hit: Hit, ran: str, weight: float) -> KnowledgeItem:
+    similarity, text = hit.candidate.semantic_score or 0.0, hit.candidate.keyword_score or 0.0
+    combined = {"vector": similarity, "text": text}.get(ran, weight * similarity + (1 - weight) * text)
+    reranked = hit.candidate.rerank_score if ran == "rerank" else None
+    document, chunk = hit.document.document, hit.chunk.chunk
+    return KnowledgeItem(
+        id=addresses.chunk_id(document.file_path, chunk),
+        content=chunk.text,
+        metadata={
+            "source_id": document.product,
+            "document_id": document.file_path,
+            "document_type": document.doc_type,
+            "file_type": document.file_type,
+            "component": document.component,
+            "title": document.title,
+            "heading_path": list(chunk.heading_path),
+            "chunk_index": chunk.ordinal,
+            "page": chunk.page,
+            "line_start": chunk.line_start,
+            "line_end": chunk.line_end,
+            "tags": list(document.tags),
+            "language": document.language,
+            "last_modified": document.last_modified,
+            "uri": addresses.uri(document.file_path, chunk.heading_path),
+        },
+        similarity=similarity,
+        text_rank=text,
+        combined_score=combined if reranked is None else reranked,
+        rerank_score=reranked,
+        original_combined_score=None if reranked is None else combined,
+        match_type="both" if similarity and text else "vector" if similarity else "text",
+    )
