@@ -9,12 +9,16 @@ import hashlib
 import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
+from librarian.vocabulary.errors import SourceError
+from librarian.vocabulary.protocols import Scanner
 from librarian.vocabulary.types import Failure, SourceFile
 
 Known = Mapping[str, tuple[int, int, str]]  #: file_path → (size, mtime_ns, content_hash or "" if failed)
 
 _BLOCK = 1 << 20
+_SHOWN = 3  #: file paths that a sentence names
 
 
 @dataclass(slots=True)
@@ -27,6 +31,29 @@ class FolderDiff:
     skipped: list[Failure] = field(default_factory=list)
     still_failed: set[str] = field(default_factory=set)  #: failed before and not changed since
     unchanged: int = 0
+
+    def sentences(self) -> list[str]:
+        """What an index lacks or holds too much, for people."""
+        found = []
+        if self.to_read:
+            found.append(f"{len(self.to_read):,} files are new or changed: {_some(f.file_path for f in self.to_read)}.")
+        if self.gone:
+            found.append(f"{len(self.gone):,} documents have no file any more: {_some(self.gone)}.")
+        return found
+
+
+def examine_folder(scanner: Scanner, known: Known) -> tuple[list[str], frozenset[str]]:
+    """How the index differs from the folder, in sentences, and what has to be read; compares all content."""
+    try:
+        diff = compare(scanner.scan(), known, doubted=frozenset(known))
+    except SourceError as error:
+        return [str(error)], frozenset()
+    return diff.sentences(), frozenset(source.file_path for source in diff.to_read)
+
+
+def _some(paths: Iterable[str]) -> str:
+    first = list(islice(paths, _SHOWN + 1))
+    return ", ".join(first[:_SHOWN]) + (", …" if len(first) > _SHOWN else "")
 
 
 def compare(

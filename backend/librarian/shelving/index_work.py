@@ -29,6 +29,7 @@ from librarian.vocabulary.protocols import (
 from librarian.vocabulary.types import IndexReport, Progress, ReadResult, SourceFile
 
 from .embedding import EmbedderPool, Filling, Rate, embedder_pool
+from .folder_diff import examine_folder
 from .indexer_options import IndexerOptions
 from .missing_files import MissingFiles
 from .models_in_use import ModelsInUse
@@ -137,13 +138,15 @@ class IndexWork:
                     self._state.notify_all()
 
     def check(self, *, repair: bool = False) -> list[str]:
-        """What keyword index and stores lack or hold too much, in sentences; with `repair`, put right."""
+        """What catalog, keyword index and stores lack or hold too much, in sentences; with `repair`, put right."""
         with self._urgent(), self._refreshing:
+            found, unread = examine_folder(self._scanner, self._catalog.known())
             if not repair:
-                found = examine_lexical(self._catalog, self._lexical).sentences()
+                found += examine_lexical(self._catalog, self._lexical).sentences()
                 return found + [line for model in self._models.fingerprints() for line in self._shelf.examine(model)]
-            found = self._prepare() or self._reconcile()
-            if self._forced.refill:
+            found += self._prepare() or self._reconcile()
+            self._forced = replace(self._forced, again=self._forced.again | unread)
+            if found:
                 self._refresh(Scope(), [])
             return found
 

@@ -196,9 +196,15 @@ class Upkeep:
         return self._watcher is not None and not self._lost
 
     def check(self, repair: bool = False) -> CheckAnswer:
-        """Hold catalog, keyword index and vectors against each other; with `repair`, mend what differs."""
-        problems = self._catalog.verify()
-        differences = self._indexer.check(repair=repair)
+        """Hold catalog, keyword index, vectors and folder against each other; with `repair`, mend what differs.
+
+        A catalog that contradicts itself is mended by reading every file again.
+        """
+        problems, differences = self._catalog.verify(), []
+        if problems and repair:
+            self._indexer.rebuild()
+            problems, differences = self._catalog.verify(), problems
+        differences += self._indexer.check(repair=repair)
         with self._catalog.read() as reader:
             count = reader.count()
         return CheckAnswer(

@@ -157,7 +157,7 @@ def by_hand(scale: float = 1.0) -> Iterator[tuple[str, bytes]]:
     yield "references.eml", b"From: a@b.c\nReferences: " + b"<a@b> " * times(100_000) + b"\n\nText\n"
     yield "encoded.eml", b"Subject: " + b"=?utf-8?b?YQ==?= " * times(50_000) + b"\n\nText\n"
     yield "from.eml", b"From: " + b"(" * times(100_000) + b"\n\nText\n"
-    yield "quoted.eml", b"From: a@b.c\n\n" + b"".join(b">" * (n % 500) + b" a\n" for n in range(times(20_000)))
+    yield "quoted.eml", b"From: a@b.c\n\n" + b"".join(b">" * (n % 100) + b" a\n" for n in range(times(20_000)))
     yield "zeros.docx", word(f"<w:p><w:r><w:t>{'0' * 300_000_000}</w:t></w:r></w:p>")
     yield "entities.docx", word("<w:p><w:r><w:t>&j;</w:t></w:r></w:p>", _laughs())
     yield "paragraphs.docx", word("<w:p/>" * times(500_000))

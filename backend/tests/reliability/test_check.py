@@ -1,0 +1,117 @@
+"""`librarian check` tells the truth about an index, and with `--repair` makes it true:
+
+* catalog, keyword index, vectors and the folder are held against each other, by content and not by dates;
+* every difference is a sentence; after a repair there is none.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from librarian.shelving.upkeep import Listeners, Tally, Upkeep
+from tests.shelving.library import Library
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    made = Library(tmp_path)
+    for number in range(12):
+        made.write(f"ray/core/{number}.md", f"# Number {number}\n\nA passage about wombats, {number}.\n")
+    made.complete()
+    yield made
+    made.close()
+
+
+def upkeep(library: Library) -> Upkeep:
+    return Upkeep(library.indexer, library.catalog, library.archive, None, listeners=Listeners(), tally=Tally())
+
+
+def secretly(library: Library) -> None:
+    """A change that size and date don't tell of."""
+    path = library.root / "ray/core/3.md"
+    before = path.stat()
+    path.write_text(path.read_text().replace("wombats", "ocelots"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def new_file(library: Library) -> None:
+    library.write("ray/core/new.md", "# New\n")
+
+
+def lost_file(library: Library) -> None:
+    (library.root / "ray/core/3.md").unlink()
+
+
+def lost_words(library: Library) -> None:
+    library.lexical.delete([1, 2])
+    with library.catalog.read() as reader:
+        library.lexical.commit(reader.generation)
+
+
+def lost_vectors(library: Library) -> None:
+    store = library.store(library.embedder.fingerprint)
+    store.delete(store.ids()[:3])
+
+
+def foreign_vectors(library: Library) -> None:
+    store = library.store(library.embedder.fingerprint)
+    store.upsert(np.array([10**9], dtype=np.int64), np.ones((1, store.dimension), dtype=np.float32))
+
+
+def lost_chunk(library: Library) -> None:
+    change(library, "DELETE FROM chunks WHERE doc_id = 3")
+
+
+def other_text(library: Library) -> None:
+    change(library, "UPDATE chunks SET text = 'something else' WHERE doc_id = 4")
+
+
+def change(library: Library, statement: str) -> None:
+    connection = sqlite3.connect(library.index / "catalog.sqlite")
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("harm", "sentence"),
+    [
+        (secretly, "new or changed: ray/core/3.md"),
+        (new_file, "new or changed: ray/core/new.md"),
+        (lost_file, "no file any more: ray/core/3.md"),
+        (lost_words, "keyword index lacks 2 documents"),
+        (lost_vectors, "lacks 3 vectors"),
+        (foreign_vectors, "vectors of deleted passages"),
+        (lost_chunk, "should have 1 chunks and has 0"),
+        (other_text, "is not the text at"),
+    ],
+)
+def test_what_differs_is_said_and_repaired(library: Library, harm: Callable[[Library], None], sentence: str) -> None:
+    assert upkeep(library).check().ok
+    calls = library.embedder.calls
+    harm(library)
+    found = upkeep(library).check()
+    assert not found.ok
+    assert sentence in " ".join(found.problems)
+    repaired = upkeep(library).check(True)
+    assert repaired.ok, repaired.problems
+    assert repaired.repaired
+    library.indexer.embed()
+    again = upkeep(library).check()
+    assert again.ok, again.problems
+    library.assert_whole()
+    assert library.embedder.calls <= calls + (2 if harm in (secretly, new_file) else 0)
+
+
+def test_a_root_that_is_gone_is_said(library: Library) -> None:
+    library.root.rename(library.root.with_name("elsewhere"))
+    found = upkeep(library).check()
+    library.root.with_name("elsewhere").rename(library.root)
+    assert not found.ok
+    assert str(library.root) in " ".join(found.problems)

@@ -1,0 +1,108 @@
+"""An index that another version wrote opens, or is rebuilt and says so, or is refused with the way out:
+
+* every format that was ever published is kept (`make_format.py`) and opens with all its documents and vectors;
+* a keyword index or an archive of another format is made again, without a traceback and without reading as damaged;
+* a catalog of a newer version is refused and left as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from librarian.shelving.catalog_schema import MIGRATIONS
+from librarian.vocabulary.errors import SetupError
+from tests.reliability.make_format import FORMATS, PAGES
+from tests.shelving.library import Library
+
+KEPT = sorted(path.name.removesuffix(".tar.gz") for path in FORMATS.glob("*.tar.gz"))
+
+
+class Unpacked(Library):
+    """The library of a kept format, not yet opened; its root is told where it lies now."""
+
+    def __init__(self, folder: Path, number: str) -> None:
+        with tarfile.open(FORMATS / f"{number}.tar.gz") as archive:
+            archive.extractall(folder, filter="data")
+        self.change("catalog", f"UPDATE meta SET value = '{folder / 'library'}' WHERE key = 'root'", folder)
+        super().__init__(folder)
+
+    @staticmethod
+    def change(name: str, statement: str, folder: Path) -> None:
+        connection = sqlite3.connect(folder / "index" / f"{name}.sqlite")
+        connection.execute(statement)
+        connection.commit()
+        connection.close()
+
+    def restarted(self, name: str, statement: str) -> None:
+        self.close()
+        self.change(name, statement, self.index.parent)
+        self.open()
+
+
+def test_every_published_format_is_kept() -> None:
+    assert [str(number) for number in range(1, len(MIGRATIONS) + 1)] == sorted(KEPT, key=int), (
+        "run make_format.py for the new format"
+    )
+
+
+@pytest.mark.parametrize("number", KEPT)
+def test_an_older_format_opens_with_all_it_holds(tmp_path: Path, number: str) -> None:
+    library = Unpacked(tmp_path, number)
+    assert library.find("wombat") == {"ray/core/tasks.md"}
+    assert library.find("axolotl") == {"mail/inbox/one.eml"}
+    library.complete()
+    assert library.documents() == set(PAGES)
+    assert library.embedder.calls == 0  # whatever the rules of reading are now, no text has changed
+    assert library.indexer.check() == []
+    assert library.catalog.verify() == []
+    library.close()
+
+
+def test_a_newer_catalog_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    library = Unpacked(tmp_path, KEPT[-1])
+    path = library.index / "catalog.sqlite"
+    with pytest.raises(SetupError, match=r"knows formats up to .* Update Librarian"):
+        library.restarted("catalog", "PRAGMA user_version = 999")
+    assert path.exists()
+    assert not path.with_name("catalog.sqlite.damaged").exists()
+    library.archive.close()
+
+
+def test_a_keyword_index_of_another_format_is_made_again(tmp_path: Path) -> None:
+    library = Unpacked(tmp_path, KEPT[-1])
+    library.close()
+    state = library.index / "words" / "librarian.json"
+    state.write_text(json.dumps(json.loads(state.read_text()) | {"format": 999}))
+    library.open()
+    assert "lacks 4 documents" in " ".join(library.complete().notes)
+    assert library.find("wombat") == {"ray/core/tasks.md"}
+    assert library.embedder.calls == 0
+    library.close()
+
+
+def test_an_archive_of_another_format_is_set_aside_and_filled_again(tmp_path: Path) -> None:
+    library = Unpacked(tmp_path, KEPT[-1])
+    library.restarted("vectors", "PRAGMA user_version = 999")
+    assert library.archive.recreated
+    library.store_kept.clear()
+    library.complete()
+    assert library.indexer.check() == []
+    assert (library.index / "vectors.sqlite.damaged").exists()
+    library.close()
+
+
+def test_an_index_without_any_of_its_parts_is_just_a_new_one(tmp_path: Path) -> None:
+    library = Unpacked(tmp_path, KEPT[-1])
+    library.close()
+    shutil.rmtree(library.index)
+    library.index.mkdir()
+    library.open()
+    library.complete()
+    assert library.documents() == set(PAGES)
+    library.close()
