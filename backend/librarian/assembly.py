@@ -18,6 +18,7 @@ from .finding.hybrid_search import HybridSearchEngine
 from .finding.parent_context import parent_context
 from .finding.query_router import QueryRouter
 from .finding.result_cache import ResultCache
+from .finding.rewriting import Rewriting
 from .finding.semantic_cache import COSTLY, SemanticCache
 from .fittings import (
     desk_options,
@@ -27,6 +28,7 @@ from .fittings import (
     model_key,
     reader,
     reranker_of,
+    rewriting_of,
     scanner,
     search_options,
     watcher,
@@ -101,6 +103,7 @@ def build(settings: Settings) -> desk.Parts:
         observer=tally,
         on_generation=[lambda generation: tell(generation)],
     )
+    rewriting = rewriting_of(settings)
     engine = HybridSearchEngine(
         catalog,
         lexical,
@@ -109,6 +112,7 @@ def build(settings: Settings) -> desk.Parts:
         embedder=embedder,
         options=search_options(settings, bm25=held.shared is None),
         reranker=reranker_of(settings),
+        rewriting=rewriting,
     )
     generation, complete = partial(_generation, catalog), partial(_complete, catalog, settings)
     cache = settings.search.cache
@@ -154,7 +158,8 @@ def build(settings: Settings) -> desk.Parts:
         check=kept.check,
         evaluate=_evaluate,
         registry=Registry(RegistryFiles(catalog, settings.docs.root_path).entities, embedder, archive),
-        start=partial(_start, kept, embedder),
+        language_model=rewriting,
+        start=partial(_start, kept, embedder, rewriting),
         close=partial(_close, kept, engine, held, embedder),
     )
 
@@ -173,8 +178,10 @@ def _complete(catalog: Catalog, settings: Settings) -> bool:
 # -- life ------------------------------------------------------------------------------------------------------------
 
 
-def _start(upkeep: Any, embedder: Retrying[Embedder] | None) -> None:
+def _start(upkeep: Any, embedder: Retrying[Embedder] | None, rewriting: Rewriting | None) -> None:
     upkeep.start()
+    if rewriting is not None:
+        threading.Thread(target=rewriting.look, name="look-for-llm", daemon=True).start()
     if embedder is not None:  # so that the first question needn't wait; a failure is remembered and shown
         threading.Thread(target=_warm, args=(embedder,), name="load-model", daemon=True).start()
 

@@ -8,6 +8,7 @@ from functools import partial
 from . import __version__, desk
 from .config.settings import Settings
 from .finding.options import SearchOptions
+from .finding.rewriting import Rewriting
 from .language.analyzer import StandardAnalyzer
 from .models.cross_encoder import full_name, load_reranker
 from .models.loading import Retrying, load_embedder
@@ -149,6 +150,20 @@ def reranker_of(settings: Settings) -> Retrying[Reranker] | None:
     return Retrying(load)
 
 
+def rewriting_of(settings: Settings) -> Rewriting | None:
+    """The language model that rewrites questions, where one may. Its key goes nowhere else."""
+    llm = settings.llm
+    if not llm.enabled:
+        return None
+    from .models.llm import LlmRewriter  # httpx, for those alone who use it
+
+    key = llm.api_key.get_secret_value() if llm.api_key else None
+    rewriter = LlmRewriter(
+        llm.model_name, provider=llm.provider, base_url=llm.address, api_key=key, timeout_s=llm.timeout_s
+    )
+    return Rewriting(rewriter, timeout_s=llm.timeout_s)
+
+
 def embedding_child(settings: Settings) -> Callable[[], Embedder]:
     """What builds the model inside an embedding child."""
     return partial(_load, settings, threads=settings.embeddings.threads, max_batch=settings.embeddings.batch_size)
@@ -225,4 +240,6 @@ def desk_options(settings: Settings, storage: tuple[str, str, str], rescued: str
         notes=(*settings.notices, *filter(None, [rescued])),
         layout=settings.docs.layout,
         slow_query_ms=settings.logging.slow_query_ms,
+        llm_provider=settings.llm.provider if settings.llm.enabled else "",
+        llm_model=settings.llm.model_name if settings.llm.enabled else "",
     )

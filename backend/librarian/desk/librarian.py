@@ -53,6 +53,8 @@ class Librarian(Gathered, Knowledge, Hosting):
         """Look at the whole folder again soon, and try again what failed to load."""
         if self._parts.embedder is not None:
             self._parts.embedder.reset()
+        if self._parts.language_model is not None:
+            self._parts.language_model.reset()
         self._parts.indexing.look_again()
 
     def close(self) -> None:

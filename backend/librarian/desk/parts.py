@@ -83,6 +83,17 @@ class RegistrySearch(Protocol):
     def search(self, query: str, entity_types: Collection[str], max_results: int, budget: Budget) -> RegistryAnswer: ...
 
 
+class LanguageModel(Protocol):
+    """What rewrites questions."""
+
+    @property
+    def connected(self) -> bool | None:
+        """Whether it answered when it was last asked anything; None before that."""
+
+    def reset(self) -> None:
+        """Forget what it said, and that it failed."""
+
+
 Evaluate = Callable[..., Mapping[str, object]]
 
 
@@ -129,5 +140,6 @@ class Parts:
     check: Callable[[bool], CheckAnswer]
     evaluate: Evaluate
     registry: RegistrySearch
+    language_model: LanguageModel | None
     start: Callable[[], None]
     close: Callable[[], None]

@@ -83,6 +83,7 @@ class StateReport:
                     "enabled": bool(options.llm_provider),
                     "provider": options.llm_provider,
                     "model": options.llm_model,
+                    "connected": self._parts.language_model.connected if self._parts.language_model else None,
                 },
                 "caches": {
                     name: dict(zip(("entries", "hits", "misses"), cache.stats(), strict=True))

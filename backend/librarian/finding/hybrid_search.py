@@ -25,8 +25,8 @@ from librarian.vocabulary.protocols import (
     Embedder,
     LexicalIndex,
     Loadable,
-    QueryRewriter,
     Reranker,
+    Rewrite,
     VectorStore,
 )
 from librarian.vocabulary.types import (
@@ -45,6 +45,7 @@ from librarian.vocabulary.types import (
 
 from . import hyde, modes, paging, suggestions
 from .calibration import Calibration
+from .exclusion import without_excluded
 from .fusion import score
 from .legs import SemanticLeg, keyword_leg
 from .options import SearchOptions
@@ -52,6 +53,7 @@ from .pool import Pool, gather
 from .query_router import QueryRouter
 from .ranker import LinearRanker, shipped
 from .reranker import SecondLook
+from .rewriting import REWRITTEN, Rewriting, better_of
 from .snippet import Snippets
 
 log = logging.getLogger(__name__)
@@ -77,6 +79,7 @@ class _Run:
     mode: Mode
     routing: dict[str, object] | None = None
     rewritten: dict[str, object] | None = None
+    rewrite: Rewrite | None = None
     vector: Vector | None = None
     legs: dict[str, LegReport] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
@@ -107,7 +110,7 @@ class HybridSearchEngine:
         embedder: Loadable[Embedder] | None = None,
         options: SearchOptions = SearchOptions(),
         reranker: Loadable[Reranker] | None = None,
-        rewriter: QueryRewriter | None = None,
+        rewriting: Rewriting | None = None,
         ranker: LinearRanker | None = None,
         calibration: Calibration = Calibration(),
     ) -> None:
@@ -117,7 +120,7 @@ class HybridSearchEngine:
         self._semantic = SemanticLeg(embedder, vectors, threshold=options.similarity_threshold)
         self._options = options
         self._second_look = SecondLook(reranker, options)
-        self._rewriter = rewriter
+        self._rewriting = rewriting
         self._ranker = ranker or shipped()
         self._calibration = calibration
         self._router = QueryRouter(analyzer, semantic=self._semantic.configured)
@@ -127,6 +130,8 @@ class HybridSearchEngine:
     def close(self) -> None:
         """Wait for running legs and end their threads."""
         self._threads.shutdown()
+        if self._rewriting is not None:
+            self._rewriting.close()
 
     def search(self, query: Query, budget: Budget | None = None) -> SearchOutcome:
         """Answer a question. Raises `CallerError` for an unknown mode, and once the budget is spent."""
@@ -214,7 +219,8 @@ class HybridSearchEngine:
             hyde=hypothetical,
             vector=run.vector,
         )
-        pool = self._without_excluded(run, pool)
+        if run.mode != "semantic":
+            pool = without_excluded(pool, run.analyzed, self._analyzer, run.reader)
         run.budget.check()
         if run.mode == "keyword":
             return Judged(pool, modes.keyword(pool), "keyword")
@@ -238,6 +244,7 @@ class HybridSearchEngine:
     def _ask(self, run: _Run) -> tuple[Ranking, Ranking, Ranking]:
         """Keyword, semantic and HyDE rankings. Without the meaning, the words answer alone and it is said so."""
         future: Future[tuple[Ranking, Ranking, Vector | None]] | None = None
+        self._rewrite(run)
         if run.mode in _BY_MEANING:
             future = self._threads.submit(self._by_meaning, run)
         keyword, semantic, hypothetical = self._by_words(run) if run.mode in _BY_WORDS else _OFF, _OFF, _OFF
@@ -263,6 +270,11 @@ class HybridSearchEngine:
                 found = keyword_leg(self._lexical, run.analyzed, run.selection, self._options.depth)
                 plain = run.query.text.replace('"', "")
                 run.rewritten = {"search_terms": plain, "hypothetical_answer": "", "source": "quotes left aside"}
+            if run.rewrite is not None and run.rewrite.search_terms:
+                further = f"{run.query.text} {run.rewrite.search_terms}"
+                expanded = self._analyzer.query(further, run.columns.languages())
+                more = keyword_leg(self._lexical, expanded, run.selection, self._options.depth)
+                found = better_of(found, more)
             return found
         except LibrarianError:
             raise
@@ -277,7 +289,7 @@ class HybridSearchEngine:
         hypothetical = _OFF
         try:
             vector = self._semantic.vector(run.query.text)
-            if run.mode == "hyde":
+            if run.mode == "hyde" or (run.rewrite is not None and run.rewrite.hypothetical_answer):
                 hypothetical = self._by_hypothesis(run, vector)
             found = self._semantic.rank("semantic", vector, run.selection, self._options.depth)
         except LibrarianError as error:
@@ -291,23 +303,31 @@ class HybridSearchEngine:
     def _by_hypothesis(self, run: _Run, vector: Vector) -> Ranking:
         started = time.perf_counter()
         answer, source = run.query.hypothetical_answer or "", "caller"
-        if not answer:
-            if reason := hyde.applies(run.analyzed):
-                return Ranking("hyde", (), (), (), "skipped", reason)
-            answer, source = self._hypothesis(run)
-        run.rewritten = {"search_terms": "", "hypothetical_answer": answer, "source": source}
+        if run.rewrite is not None and run.rewrite.hypothetical_answer:
+            answer = run.rewrite.hypothetical_answer
+        else:
+            if not answer:
+                if reason := hyde.applies(run.analyzed):
+                    return Ranking("hyde", (), (), (), "skipped", reason)
+                query_type = self._router.judge(run.analyzed).query_type
+                answer, source = hyde.from_template(run.query.text, query_type), "template"
+            run.rewritten = {"search_terms": "", "hypothetical_answer": answer, "source": source}
         mixed = hyde.combined(vector, self._semantic.vector(answer), self._options.hyde_query_share)
         found = self._semantic.rank("hyde", mixed, run.selection, self._options.depth)
         return replace(found, ms=(time.perf_counter() - started) * 1000)
 
-    def _hypothesis(self, run: _Run) -> tuple[str, str]:
-        if self._rewriter is not None:
-            try:
-                rewrite = self._rewriter.rewrite(run.query.text, run.budget)
-                return rewrite.hypothetical_answer, rewrite.model
-            except LibrarianError as error:
-                run.degraded.append(f"llm: {error}")
-        return hyde.from_template(run.query.text, self._router.judge(run.analyzed).query_type), "template"
+    def _rewrite(self, run: _Run) -> None:
+        """Ask the language model, where there is one and the question is one for it; without it all goes on."""
+        by_caller = run.query.hypothetical_answer or run.query.semantic_weight is not None
+        if self._rewriting is None or run.mode not in REWRITTEN or by_caller or hyde.applies(run.analyzed):
+            return
+        try:
+            found = run.rewrite = self._rewriting.of(run.query.text, run.budget)
+        except LibrarianError as error:
+            run.degraded.append(f"llm: {error}")
+            return
+        said = {"search_terms": found.search_terms, "hypothetical_answer": found.hypothetical_answer}
+        run.rewritten = {**said, "source": found.model}
 
     def _await(
         self, run: _Run, future: Future[tuple[Ranking, Ranking, Vector | None]]
@@ -318,22 +338,6 @@ class HybridSearchEngine:
         except FutureTimeout:
             future.cancel()
             return Ranking("semantic", (), (), (), "skipped", f"no answer within {wait_ms:.0f} ms", wait_ms), _OFF, None
-
-    def _without_excluded(self, run: _Run, pool: Pool) -> Pool:
-        """Hold candidates that only the meaning brought to the question's `-word` and `"quoted words"`."""
-        excluded, phrases = set(run.analyzed.excluded), run.analyzed.phrases
-        by_words = set(pool.keyword.ids)
-        if run.mode == "semantic" or not (excluded or phrases):
-            return pool
-        suspects = [chunk for chunk in pool.passages if chunk not in by_words]
-        stored = run.reader.chunks(suspects)
-        passages = dict(pool.passages)
-        for chunk in suspects:
-            text = stored[chunk].chunk.text if chunk in stored else ""
-            tokens = self._analyzer.tokens(text)
-            if excluded.intersection(tokens) or not all(_contains(tokens, phrase) for phrase in phrases):
-                del passages[chunk]
-        return replace(pool, passages=passages)
 
     # -- the second look ---------------------------------------------------------------------------------------
 
@@ -385,8 +389,3 @@ class HybridSearchEngine:
                 )
             )
         return hits
-
-
-def _contains(tokens: Sequence[str], phrase: Sequence[str]) -> bool:
-    width = len(phrase)
-    return any(tuple(tokens[i : i + width]) == tuple(phrase) for i in range(len(tokens) - width + 1))

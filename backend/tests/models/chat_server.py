@@ -1,0 +1,122 @@
+"""A language model's server on this machine: OpenAI's wire format and Ollama's, whole or streamed, and its bad days."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+class ChatServer:
+    """Says `words`. `status` other than 200 refuses with `refusal`; `breaks_after` words an error comes instead.
+
+    With `ignores_stream` it answers in one piece, whatever was asked. `pause_s` lies between words; `endless` repeats
+    the words for ever. `requests` are (path, headers, body).
+    """
+
+    def __init__(self) -> None:
+        self.recover()
+        self.closing = threading.Event()
+        server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        server.daemon_threads = True
+        self._server = server
+        self.url = f"http://127.0.0.1:{server.server_port}"
+        self._thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        self._thread.start()
+
+    def recover(self) -> None:
+        """Back to a good day."""
+        self.words: list[str] = []
+        self.status = 200
+        self.refusal: Any = {"error": {"message": "no"}}
+        self.breaks_after: int | None = None
+        self.ignores_stream = False
+        self.pause_s = 0.0
+        self.endless = False
+        self.path = ""  # of the only path it knows, where it has moved
+        self.requests: list[tuple[str, dict[str, str], dict[str, Any]]] = []
+
+    def close(self) -> None:
+        """End it. Safe to call twice."""
+        if self.closing.is_set():
+            return
+        self.closing.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def spoken(self) -> Iterator[str]:
+        """The words, as they are said."""
+        while True:
+            for number, word in enumerate(self.words):
+                if number == self.breaks_after:
+                    raise RuntimeError("out of memory")
+                if self.pause_s and self.closing.wait(self.pause_s):
+                    return
+                yield word
+            if not self.endless or self.closing.is_set():
+                return
+
+
+def _handler(outer: ChatServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._whole(200, {"models": [], "data": []})
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            outer.requests.append((self.path, {name.lower(): value for name, value in self.headers.items()}, body))
+            is_ollama = self.path == "/api/chat"
+            if outer.path and self.path != outer.path:
+                self._whole(404, outer.refusal)
+            elif outer.status != 200:
+                self._whole(outer.status, outer.refusal)
+            elif body["stream"] and not outer.ignores_stream:
+                with contextlib.suppress(ConnectionError):
+                    self._streamed(is_ollama)
+            else:
+                message = {"message": {"role": "assistant", "content": "".join(outer.spoken())}}
+                self._whole(200, message | {"done": True} if is_ollama else {"choices": [message]})
+
+        def _streamed(self, is_ollama: bool) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "application/x-ndjson" if is_ollama else "text/event-stream")
+            self.end_headers()
+            try:
+                for word in outer.spoken():
+                    if is_ollama:
+                        self._line({"message": {"role": "assistant", "content": word}, "done": False})
+                    else:
+                        self._event({"choices": [{"delta": {"content": word}}]})
+            except RuntimeError as error:
+                (self._line if is_ollama else self._event)({"error": {"message": str(error)}})
+                return
+            if is_ollama:
+                self._line({"message": {"role": "assistant", "content": ""}, "done": True})
+            else:
+                self._event({"choices": [], "usage": {"total_tokens": 3}})
+                self.wfile.write(b"data: [DONE]\n\n")
+
+        def _line(self, piece: dict[str, Any]) -> None:
+            self.wfile.write(json.dumps(piece).encode() + b"\n")
+            self.wfile.flush()
+
+        def _event(self, piece: dict[str, Any]) -> None:
+            self.wfile.write(b": still here\n\ndata: " + json.dumps(piece).encode() + b"\n\n")
+            self.wfile.flush()
+
+        def _whole(self, status: int, answer: Any) -> None:
+            data = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            with contextlib.suppress(ConnectionError):
+                self.wfile.write(data)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    return Handler
