@@ -43,7 +43,7 @@ def query_text(query: object, longest: int, *, may_be_empty: bool = False) -> st
 
 def whole_number(name: str, value: object, low: int, high: int | None, *, hint: str = "") -> int:
     """An integer in [low, high]; numbers written as text are accepted."""
-    if isinstance(value, str) and value.strip().lstrip("+-").isdigit():
+    if isinstance(value, str) and value.strip().lstrip("+-").isdecimal():
         value = int(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
