@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from typing import get_args
 
@@ -43,7 +44,7 @@ def query_text(query: object, longest: int, *, may_be_empty: bool = False) -> st
 
 def whole_number(name: str, value: object, low: int, high: int | None, *, hint: str = "") -> int:
     """An integer in [low, high]; numbers written as text are accepted."""
-    if isinstance(value, str) and value.strip().lstrip("+-").isdecimal():
+    if isinstance(value, str) and re.fullmatch(r"[+-]?\d{1,15}", value.strip()):
         value = int(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
