@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 KEPT: Final = "introduction.txt"
+_LONGEST: Final = 2047  #: characters; hosts cut behind them
 _POLL_S: Final = 0.1  #: how often a waiting call looks whether it was given up
 _VERBS: Final = frozenset(
     (
@@ -87,14 +88,17 @@ class Opening:
         return verb
 
     def instructions(self) -> str:
-        """The library's, and before it is open those that it gave last; a first start waits."""
+        """The library's, and before it is open those that it gave last; a first start waits. Never raises."""
         if not self._done.is_set():
             try:
                 if text := self._kept.read_text("utf-8"):
                     return text
             except (OSError, ValueError):
                 logger.debug("No introduction is kept in %s", self._kept)
-        text = self.wait().instructions()
+        try:
+            text = self.wait().instructions()
+        except LibrarianError as error:
+            return f"Librarian can't answer: {error}"[:_LONGEST]
         self._keep(text)
         return text
 

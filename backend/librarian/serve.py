@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 GRACE_S = 3  #: what open streams get at shutdown before they are cut
 HANDSHAKE_S = 0.05  #: a host that has caused the start shakes hands before the library takes the processor
-FAILED_S = 0.5  #: what those who wait for a library that can't be opened get to hear why
+FAILED_S = 1.0  #: what those who wait for a library that can't be opened get to hear why
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -169,9 +169,9 @@ class _Process:
                     with _uncollected():
                         await asyncio.to_thread(import_module, "librarian.mcp_server.app")
                 opening = asyncio.create_task(self._open(doors))
-                if self._listening is not None or not self._opening.introduced:
+                if self._listening is not None:
                     await opening
-                if self._failure is None:
+                if self._failure is None:  # else there is nobody yet to be told
                     async with self._mcp() as door:
                         doors.set_result(door)
                         await self._stop.wait()
@@ -196,6 +196,8 @@ class _Process:
             self._failure = error
             told = error if isinstance(error, LibrarianError) else Unavailable(repr(error), hint="See keeper.log.")
             self._opening.failed(told)
+            if self._listening is None:
+                await asyncio.wait([doors])
             await asyncio.sleep(FAILED_S)
             self._stop.set()
 
