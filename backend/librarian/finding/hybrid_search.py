@@ -179,6 +179,11 @@ class HybridSearchEngine:
                 ),
             )
 
+    def use(self, *, ranker: LinearRanker | None = None, calibration: Calibration | None = None) -> None:
+        """Weigh, or judge relevance, otherwise from the next question on."""
+        self._ranker = ranker or self._ranker
+        self._calibration = calibration or self._calibration
+
     def judge(self, query: Query, reader: CatalogReader, budget: Budget | None = None) -> Judged:
         """All candidates in order with everything known about them: for explaining an absence and for measuring."""
         return self._judge(self._begin(query, budget or Budget(), reader))

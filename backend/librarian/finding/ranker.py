@@ -17,6 +17,11 @@ from librarian.vocabulary.types import Contribution
 
 from .features import NAMES, DocumentEvidence
 
+#: What the shipped weights read, and all that is learned. Without title, headings, path, agreement and further keyword
+#: evidence the ranker isn't worse: mean nDCG@10 over the development sets, each left out of training, 0.624 with them
+#: and 0.628 without.
+READ = ("keyword", "semantic", "semantic_further", "keyword_place", "semantic_place", "body")
+
 
 @dataclass(frozen=True, slots=True)
 class LinearRanker:

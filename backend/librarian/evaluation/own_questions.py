@@ -1,0 +1,157 @@
+"""Judged questions that a library holds about itself: what its links call a page, and its headings.
+
+A link's text is how an author refers to another page, so the page it leads to is the answer; the pages that hold the
+link hold its words too and are left out of the results. A heading that only one document has asks for that document.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import random
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import unquote, urlsplit
+
+from librarian.vocabulary.types import Document
+
+from .judgments import Judged
+from .statistics import SEED
+
+Source = Literal["links", "headings"]
+
+#: What links say where they say nothing about their page.
+_EMPTY = re.compile(
+    r"^(click |see |read |learn )?(here|this|that|more|link|page|docs?|documentation|guide|next|back)\b.*"
+)
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_FEWEST_WORDS, _MOST_WORDS = 2, 14
+_INDEXES = ("index", "_index", "readme")
+_COMMON = frozenset(
+    re.findall(
+        r"\w+",
+        """overview introduction summary usage example examples prerequisites installation options see also what is next
+        steps before you begin cleaning up cleanup related resources references further reading notes note""",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnQuestion:
+    """A question with its answers, and the files whose place in the results says nothing."""
+
+    judged: Judged
+    ignored: frozenset[str]
+    source: Source
+
+
+def of_links(documents: Iterable[Document]) -> list[OwnQuestion]:
+    """One question per link text of two to fourteen words that leads to other pages of the library, in text order."""
+    documents = list(documents)
+    places = _Places(document.file_path for document in documents)
+    answers: dict[str, dict[str, int]] = {}
+    sources: dict[str, set[str]] = {}
+    spelled: dict[str, str] = {}
+    for document in documents:
+        for link in document.links:
+            text = " ".join(link.text.split()).strip("`*_\"'")
+            if not _asks(text) or not (target := places.of(document.file_path, link.target)):
+                continue
+            key = text.lower()
+            spelled.setdefault(key, text)
+            sources.setdefault(key, set()).add(document.file_path)
+            if target != document.file_path:
+                answers.setdefault(key, {})[target] = 1
+    return [
+        OwnQuestion(Judged(f"link {number}", spelled[key], grades), frozenset(sources[key] - grades.keys()), "links")
+        for number, (key, grades) in enumerate(sorted(answers.items()))
+        if len(grades) <= 3  # a text that leads everywhere asks for nothing
+    ]
+
+
+def of_headings(documents: Iterable[Document]) -> list[OwnQuestion]:
+    """One question per heading of two to fourteen words that one document alone has, in text order."""
+    holders: dict[str, set[str]] = {}
+    spelled: dict[str, str] = {}
+    for document in documents:
+        if document.kind == "document":
+            for heading in document.headings:
+                text = " ".join(heading.text.split())
+                if _asks(text) and not {word.lower() for word in _WORD.findall(text)} <= _COMMON:
+                    spelled.setdefault(text.lower(), text)
+                    holders.setdefault(text.lower(), set()).add(document.file_path)
+    return [
+        OwnQuestion(Judged(f"heading {number}", spelled[key], dict.fromkeys(paths, 1)), frozenset(), "headings")
+        for number, (key, paths) in enumerate(sorted(holders.items()))
+        if len(paths) == 1
+    ]
+
+
+def sample(questions: Sequence[OwnQuestion], most: int) -> list[OwnQuestion]:
+    """At most so many, drawn with a fixed seed, in their order."""
+    if len(questions) <= most:
+        return list(questions)
+    drawn = sorted(random.Random(SEED).sample(range(len(questions)), most))
+    return [questions[place] for place in drawn]
+
+
+def halves(questions: Sequence[OwnQuestion]) -> tuple[list[OwnQuestion], list[OwnQuestion]]:
+    """Questions to learn from and questions held out: no answer page of the one is one of the other.
+
+    >>> one, two = (OwnQuestion(Judged(page, page, {page: 1}), frozenset(), "links") for page in ("a", "b"))
+    >>> [len(half) for half in halves([one, two, one])]
+    [2, 1]
+    """
+    pages = sorted({page for question in questions for page in question.judged.grades})
+    random.Random(SEED).shuffle(pages)
+    held = set(pages[: len(pages) // 2])
+    learn = [question for question in questions if not held & question.judged.grades.keys()]
+    held_out = [question for question in questions if question.judged.grades.keys() <= held]
+    return learn, held_out
+
+
+def _asks(text: str) -> bool:
+    return _FEWEST_WORDS <= len(_WORD.findall(text)) <= _MOST_WORDS and not _EMPTY.match(text.lower())
+
+
+class _Places:
+    """Where links lead: by the path from the linking page, or by the end of a path that one page alone has."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._paths: dict[str, str] = {}
+        ends: dict[str, set[str]] = {}
+        for path in paths:
+            stem = _stem(path)
+            self._paths.setdefault(stem, path)
+            parts = stem.split("/")
+            for start in range(1, len(parts)):
+                ends.setdefault("/".join(parts[start:]), set()).add(path)
+        self._ends = {end: next(iter(found)) for end, found in ends.items() if len(found) == 1}
+
+    def of(self, page: str, target: str) -> str | None:
+        """The page of the library that a link leads to; None for other places."""
+        parts = urlsplit(target.strip())
+        if parts.scheme or parts.netloc or not parts.path or ("/" not in parts.path and "." not in parts.path):
+            return None
+        path = unquote(parts.path)
+        if not path.startswith("/"):
+            joined = posixpath.normpath(posixpath.join(posixpath.dirname(page), path))
+            return self._paths.get(_stem(joined))
+        wanted = _stem(path.strip("/"))
+        while wanted:  # a site's address has parts of its own in front: /docs/concepts/pods
+            if found := self._ends.get(wanted):
+                return found
+            wanted = wanted.partition("/")[2]
+            if "/" not in wanted:
+                return None
+        return None
+
+
+def _stem(path: str) -> str:
+    """A path without extensions and without `/index`."""
+    folder, _, name = path.rpartition("/")
+    name = name.split(".")[0].lower() if not name.startswith(".") else name
+    if name in _INDEXES:
+        return folder.lower()
+    return f"{folder}/{name}".lower().lstrip("/")

@@ -1,0 +1,121 @@
+"""Libraries with judged questions, indexed once and asked often: what the quality benchmarks share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "backend"))
+
+from librarian import desk
+from librarian.assembly import build
+from librarian.config.settings import Settings
+from librarian.evaluation import own_questions
+from librarian.evaluation.judgments import Judged, load
+from librarian.evaluation.learning import Asked
+from librarian.finding import features
+from librarian.finding.explain import Analyst
+from librarian.finding.hybrid_search import HybridSearchEngine
+from librarian.vocabulary.protocols import Budget
+from librarian.vocabulary.types import Document, Mode, Query
+
+ANCHORS_AT_MOST = 600
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedSet:
+    """A folder of documents, the part of it that is indexed, and its judged questions."""
+
+    name: str
+    docs: Path
+    include: tuple[str, ...]
+    queries: Path
+    qrels: Path
+
+    @classmethod
+    def of(cls, given: Sequence[str]) -> JudgedSet:
+        """From NAME DOCS INCLUDE QUERIES QRELS; INCLUDE is `*` for everything."""
+        name, docs, include, queries, qrels = given
+        return cls(name, Path(docs), () if include == "*" else (include,), Path(queries), Path(qrels))
+
+    def questions(self) -> list[Judged]:
+        return load(self.queries, self.qrels)
+
+
+def engine_of(parts: desk.Parts) -> HybridSearchEngine:
+    return cast(Analyst, parts.analyst).engine
+
+
+@contextmanager
+def opened(judged: JudgedSet, work: Path, **overrides: object) -> Iterator[desk.Parts]:
+    """The set's library, indexed and embedded (again only what changed)."""
+    given: dict[str, object] = {
+        "docs.root_path": str(judged.docs),
+        "docs.include": list(judged.include),
+        "docs.watch_for_changes": False,
+        "index.path": str(work / judged.name),
+    }
+    parts = build(Settings.load(None, overrides=given | overrides))
+    try:
+        parts.start()
+        parts.indexing.wait_until_idle()
+        yield parts
+    finally:
+        parts.close()
+
+
+def asked(
+    parts: desk.Parts, questions: Sequence[own_questions.OwnQuestion | Judged], names: Sequence[str]
+) -> list[Asked]:
+    """Every question's candidate documents with their features."""
+    engine, found = engine_of(parts), []
+    with parts.catalog.read() as reader:
+        paths = {stored.doc_id: stored.document.file_path for stored in reader.iter_documents()}
+        for question in questions:
+            own = isinstance(question, own_questions.OwnQuestion)
+            judged = question.judged if own else question
+            ignored = question.ignored if own else frozenset()
+            seen = features.of(engine.judge(Query(judged.text, mode="hybrid"), reader).pool)
+            documents = [one for one in seen.values() if paths[one.doc_id] not in ignored]
+            rows = [[one.values.get(name, 0.0) for name in names] for one in documents]
+            grades = np.array([judged.grades.get(paths[one.doc_id], 0) for one in documents], dtype=np.int64)
+            values = np.array(rows, dtype=np.float64).reshape(len(rows), len(names))
+            found.append(Asked(judged, [paths[one.doc_id] for one in documents], values, grades))
+    return found
+
+
+def documents(parts: desk.Parts) -> list[Document]:
+    """All documents with links and headings."""
+    with parts.catalog.read() as reader:
+        ids = [stored.doc_id for stored in reader.iter_documents()]
+        return [stored.document for stored in reader.documents(ids, text=True).values()]
+
+
+def anchors(parts: desk.Parts) -> list[own_questions.OwnQuestion]:
+    """The library's link texts as questions, at most `ANCHORS_AT_MOST`."""
+    return own_questions.sample(own_questions.of_links(documents(parts)), ANCHORS_AT_MOST)
+
+
+def ranked(parts: desk.Parts, text: str, mode: str, weight: float | None = None) -> list[str]:
+    """File paths of the answer, one passage per document."""
+    query = Query(text, mode=cast(Mode, mode), max_results=50, max_per_document=1, semantic_weight=weight)
+    hits = engine_of(parts).search(query, Budget()).hits
+    return [hit.document.document.file_path for hit in hits]
+
+
+def add_arguments(parser: object) -> None:
+    parser.add_argument(  # type: ignore[attr-defined]
+        "--set",
+        nargs=5,
+        action="append",
+        required=True,
+        metavar=("NAME", "DOCS", "INCLUDE", "QUERIES", "QRELS"),
+        help="a folder, which part of it is indexed (glob pattern or *), and the judged questions",
+    )
+    parser.add_argument("--work", type=Path, required=True, help="where the indexes are kept")  # type: ignore[attr-defined]
