@@ -2,6 +2,7 @@
 
 * However many relays come at once, one keeper is started; two libraries have one each.
 * A keeper that dies in mid-request fails that request in words, and the next one is answered by another.
+* `librarian serve` takes over from a keeper and relays go on with it; a second one says that the first is there.
 * A library that can't be opened says why to whoever asks, and no keeper is started before somebody asks again.
 * A host that is connected hears of files that change, and is answered all the while.
 * Stdin's end ends the relay; a keeper that nobody uses ends by itself; stdout holds protocol and nothing else.
@@ -14,6 +15,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
+import subprocess
 import sys
 import threading
 import time
@@ -31,7 +34,7 @@ from librarian.keeper.lock import KEEPER, FolderLock
 from librarian.keeper.starting import LOG
 from tests.doors.fake_desk import FakeDesk
 from tests.doors.keeping import kept as keeping
-from tests.doors.raw_host import RawHost, relay
+from tests.doors.raw_host import BACKEND, RawHost, relay
 
 PATIENCE_S = 30.0
 STARTED = "--- keeper started"
@@ -211,6 +214,40 @@ def test_a_host_hears_of_files_that_change_and_is_answered_all_the_while(library
     assert all(host.noise == [] for host in hosts)
 
 
+def test_a_server_takes_over_and_relays_follow_it(library: Library) -> None:
+    config = library.root.parent / "config.json"
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    config.write_text(json.dumps({"mcp": {"port": port}, "embeddings": {"enabled": False}}), "utf-8")
+    places = ["--config", str(config), "--root", str(library.root), "--index", str(library.index)]
+    command = [sys.executable, "-m", "librarian.cli", "serve", *places]
+    environment = {**os.environ, "PYTHONPATH": str(BACKEND)}
+    with library.host("--config", str(config)) as host:
+        host.initialize()
+        assert found(host.call("search_documentation", query="storage"))
+        before = library.keeper
+        server = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        try:
+            until(lambda: library.keeper == server.pid, "the server's taking over")
+            assert before != server.pid
+            assert found(host.call("search_documentation", query="storage"))
+            assert library.starts == 1
+            again = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+            assert (again.returncode, again.stdout.strip()) == (
+                0,
+                f"Librarian is already serving at http://127.0.0.1:{port}",
+            )
+        finally:
+            server.terminate()
+            assert server.stdout is not None
+            server.stdout.read()
+            server.stdout.close()
+            assert server.wait(30) == 0
+        assert found(host.call("search_documentation", query="storage"))
+        assert library.starts == 2
+
+
 def test_stdins_end_ends_the_relay_and_an_idle_keeper_ends_by_itself(tmp_path: Path) -> None:
     library = Library(tmp_path)
     config = tmp_path / "config.json"
@@ -253,7 +290,7 @@ def test_a_start_costs_little_and_a_relay_next_to_nothing(kept: Library, tmp_pat
         client.retire(library.index)
         with library.host() as host:
             host.initialize()
-            assert processor_s(library.keeper) < 1.5
+            assert processor_s(library.keeper) < 2  # measured 0.8 s; on a machine with ten times too much to do, 1.2 s
     finally:
         client.retire(library.index)
     with kept.host() as host:
