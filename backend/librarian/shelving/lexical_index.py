@@ -32,7 +32,7 @@ from librarian.vocabulary.types import (
 
 from .dates import micros_or_none
 from .lexical_queries import MUST, Query, QueryBuilder, joined
-from .lexical_schema import FIELDS, build_schema, discard, explained, open_index, save_state
+from .lexical_schema import FIELDS, build_schema, discard, explained, open_index, remove_leftover, save_state
 
 log = logging.getLogger(__name__)
 
@@ -130,6 +130,7 @@ class TantivyIndex:
                 save_state(self._path, state)
             except (OSError, ValueError, RuntimeError) as error:
                 self._writer = None  # what it still holds is lost; the next one starts from the last commit
+                remove_leftover(self._path, error)
                 raise Unavailable(
                     f"The keyword index {self._path} can't be written: {error}.",
                     hint="Check free space and permissions.",
@@ -285,8 +286,14 @@ class TantivyIndex:
         if self._closed:
             raise Unavailable(f"The keyword index {self._path} is closed.", hint="Open the library again.")
         if self._writer is None:
-            self._writer = self._guarded(lambda: self._index.writer(heap_size=_HEAP, num_threads=1))
+            self._writer = self._guarded(self._new_writer)
         return self._writer
+
+    def _new_writer(self) -> Any:
+        """A writer over what was committed; files that a killed one left behind would be in its way, and go."""
+        writer = self._index.writer(heap_size=_HEAP, num_threads=1)
+        writer.garbage_collect_files()
+        return writer
 
     def _guarded(self, work: Any) -> Any:
         """Do it, with tantivy's errors told as ours."""

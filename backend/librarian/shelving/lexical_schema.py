@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import shutil
 import textwrap
 from dataclasses import asdict, dataclass
@@ -30,6 +31,7 @@ FIELDS = PHRASED + UNPHRASED
 VALUES = ("product", "component", "file_type", "doc_type", "language", "kind", "tags")
 
 _OF_THE_DISK = ("Permission denied", "No space left", "Read-only file system", "File too large", "Too many open files")
+_LEFTOVER = re.compile(r'FileAlreadyExists\("([0-9a-f]{32}\.[\w.]+)"\)')
 _ANALYSED = "analysed"  # entries come as tokens joined by spaces; nothing more is done to them
 
 
@@ -95,6 +97,14 @@ def discard(path: Path) -> None:
     if path.exists():
         log.info("keyword index: deleting %s", path)
         shutil.rmtree(path)
+
+
+def remove_leftover(path: Path | None, error: BaseException) -> None:
+    """Delete the file that `error` says is there already: a killed writer's, which no commit names."""
+    found = _LEFTOVER.search(str(error))
+    if path is not None and found is not None:
+        log.info("keyword index: %s was left behind by a killed writer", found[1])
+        (path / found[1]).unlink(missing_ok=True)
 
 
 def explained(path: Path | None, error: BaseException) -> BaseException:

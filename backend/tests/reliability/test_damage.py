@@ -152,6 +152,22 @@ def test_a_damaged_keyword_index_is_made_again(library: Library, harm: Callable[
     assert library.embedder.calls == calls
 
 
+def test_files_that_a_killed_writer_left_behind_are_in_nobodys_way(library: Library) -> None:
+    """A file of deletions is named after the operation that it ends at: a repeated one would write it again."""
+    segment = next(path.name for path in (library.index / "words").glob("*.idx")).removesuffix(".idx")
+    for operation in range(400):
+        (library.index / "words" / f"{segment}.{operation}.del").touch()
+    for number in range(4):
+        library.write(f"ray/core/{number}.md", f"# Number {number}\n\nAn ocelot.\n")
+    for _ in range(6):  # each try takes away what was in its way
+        try:
+            library.complete()
+            break
+        except LibrarianError:
+            continue
+    library.assert_whole()
+
+
 @pytest.mark.parametrize("harm", [overwritten, cut_off, emptied, gone, scratched])
 def test_a_damaged_archive_costs_embedding_and_nothing_else(library: Library, harm: Callable[[Path], None]) -> None:
     library.close()

@@ -1,0 +1,174 @@
+"""An hour of mixed searches and changes, and what is left of memory, handles and disk afterwards.
+
+    PYTHONPATH=backend python benchmarks/soak.py                  # an hour, 2,000 streams
+    PYTHONPATH=backend python benchmarks/soak.py --minutes 5
+
+A real server (HTTP, all doors) over a library of its own with the real model: clients search over REST and MCP and
+read documents, files are edited, moved, added and deleted, `/sse` streams are opened and dropped. Errors other than
+`busy` count as errors. Memory, handles, threads and disk are taken once a tenth of the time; a fifth of it is warm-up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend"))
+
+import httpx
+
+from tests.reliability.killable import WORDS, change, page
+from tests.reliability.running import Running, until
+
+FILES = 300
+PAUSE_S = 0.02  #: between two questions of a client
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The server at one moment."""
+
+    minute: float
+    memory_mb: float
+    handles: int
+    threads: int
+    disk_mb: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.minute:6.1f} min  memory {self.memory_mb:7.1f} MB  handles {self.handles:4d}  "
+            f"threads {self.threads:3d}  disk {self.disk_mb:6.1f} MB"
+        )
+
+
+def main() -> int:
+    """Prints samples and figures; returns 1 where something failed or grew."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--streams", type=int, default=2000)
+    parser.add_argument("--clients", type=int, default=4)
+    given = parser.parse_args()
+    folder = Path(tempfile.mkdtemp())
+    dice = random.Random(3)
+    for number in range(FILES):
+        path = folder / "docs" / f"p{number % 5}" / "c" / f"{number}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page(dice))
+    running = Running(folder, {"docs": {"root_path": "docs", "watch_debounce_ms": 200}})
+    try:
+        url = running.url()
+        with httpx.Client(base_url=url, timeout=60) as asking:
+            until(lambda: asking.get("/health").json()["status"] == "ok", "the index", 600)
+        return soak(running, url, given.minutes * 60, given.streams, given.clients)
+    finally:
+        print(f"stopped in {running.stop():.1f} s")
+        shutil.rmtree(folder)
+
+
+def soak(running: Running, url: str, seconds: float, streams: int, clients: int) -> int:
+    """All at once, for that long."""
+    done, end = threading.Event(), time.monotonic() + seconds
+    outcomes: Counter[str] = Counter()
+    lock = threading.Lock()
+
+    def count(what: str) -> None:
+        with lock:
+            outcomes[what] += 1
+
+    samples: list[Sample] = []
+    began = time.monotonic()
+    with ThreadPoolExecutor(clients + 2) as pool:
+        for number in range(clients):
+            pool.submit(client, url, number, done, count)
+        pool.submit(editor, running.folder / "docs", done, count)
+        opened = pool.submit(opener, url, streams, seconds, done, count)
+        while time.monotonic() < end:
+            done.wait(seconds / 10)
+            samples.append(sample(running, (time.monotonic() - began) / 60))
+            print(samples[-1], flush=True)
+        done.set()
+        opened.result()
+    with httpx.Client(base_url=url, timeout=60) as asking:
+        until(lambda: asking.get("/health").json()["status"] == "ok", "quiet", 300)
+        answered = asking.get("/health").json()["documents"]
+    on_disk = sum(1 for _ in (running.folder / "docs").rglob("*.md"))
+    print(dict(outcomes))
+    warm, last = samples[1], samples[-1]
+    growth = last.memory_mb / warm.memory_mb - 1
+    print(f"memory {growth:+.1%} after warm-up; handles {last.handles - warm.handles:+d}; errors {outcomes['error']}; ")
+    print(f"documents {answered}, files {on_disk}")
+    return int(bool(outcomes["error"]) or answered != on_disk or abs(last.handles - warm.handles) > 8)
+
+
+def sample(running: Running, minute: float) -> Sample:
+    disk = 0
+    for path in running.index.rglob("*"):
+        try:
+            disk += path.stat().st_size if path.is_file() else 0
+        except OSError:
+            continue
+    watched = running.watched
+    return Sample(minute, running.memory_mb(), running.handles(), watched.num_threads(), disk / 1e6)
+
+
+def client(url: str, number: int, done: threading.Event, count: object) -> None:
+    """Questions of all kinds, one after the other."""
+    dice = random.Random(number)
+    headers = {"accept": "application/json, text/event-stream"}
+    with httpx.Client(base_url=url, timeout=60, headers=headers) as asking:
+        while not done.wait(PAUSE_S):
+            words = " ".join(dice.choice(WORDS) for _ in range(dice.randrange(1, 5)))
+            mode = dice.choice(("keyword", "semantic", "hybrid", "auto"))
+            try:
+                if dice.random() < 0.5:
+                    answer = asking.get("/api/search", params={"q": words, "mode": mode})
+                else:
+                    called = {"name": "search_documentation", "arguments": {"query": words, "mode": mode}}
+                    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": called}
+                    answer = asking.post("/mcp", json=message)
+                outcome = {200: "answered", 503: "busy"}.get(answer.status_code, "error")
+                if outcome == "error" or "internal error" in answer.text:
+                    print(answer.status_code, answer.text[:300], flush=True)
+                    outcome = "error"
+            except httpx.HTTPError as error:
+                print(repr(error), flush=True)
+                outcome = "error"
+            count(outcome)  # type: ignore[operator]
+
+
+def editor(docs: Path, done: threading.Event, count: object) -> None:
+    """A few changes every two seconds; the library keeps its size."""
+    dice = random.Random(9)
+    while not done.wait(2):
+        change(docs, dice.randrange(10**6))
+        files = sorted(docs.rglob("*.md"))
+        for path in dice.sample(files, max(0, len(files) - FILES)):
+            path.unlink()
+        count("change")  # type: ignore[operator]
+
+
+def opener(url: str, streams: int, seconds: float, done: threading.Event, count: object) -> None:
+    """Opens and drops `/sse` streams, evenly over the time."""
+    parts = urlsplit(url)
+    for _ in range(streams):
+        with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=30) as open_:
+            open_.sendall(b"GET /sse HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            status = open_.recv(4096).split(b"\r\n")[0]
+        count("stream" if b" 200 " in status else "stream refused")  # type: ignore[operator]
+        if done.wait(seconds * 0.9 / streams):
+            return
+
+
+if __name__ == "__main__":
+    sys.exit(main())
