@@ -1,0 +1,88 @@
+"""What is remembered of a crawled site: enough to go on after a kill, and to fetch only what has changed."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from librarian.vocabulary.errors import Damaged
+
+FOLDER = "crawls"  #: within the index folder
+_FORMAT = 1
+
+
+@dataclass(slots=True)
+class Record:
+    """One address. `file` is relative to the library's root, empty where nothing was kept; `problem` then says why."""
+
+    round: int = 0  #: the refresh in which it was looked at last
+    file: str = ""
+    title: str = ""
+    summary: str = ""
+    category: list[str] = field(default_factory=list)
+    keywords: list[str] = field(default_factory=list)
+    text_hash: str = ""  #: of the page's Markdown alone: equal ones are one page
+    file_hash: str = ""  #: of all that is written but the time
+    etag: str = ""
+    last_modified: str = ""
+    duplicate_of: str = ""
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class CrawlState:
+    """A project's crawl. `queue` holds (address, depth) still to be looked at in this round."""
+
+    project: str
+    root_url: str
+    round: int = 1
+    finished: bool = False
+    created_at: str = ""
+    finished_at: str = ""
+    embedding_model: str = ""
+    embedding_dimension: int = 0
+    group_by: str = ""
+    records: dict[str, Record] = field(default_factory=dict)
+    queue: list[tuple[str, int]] = field(default_factory=list)
+    categories: dict[str, list[str]] = field(default_factory=dict)
+    overviews: list[str] = field(default_factory=list)  #: files written for groups of pages
+
+    def save(self, path: Path) -> None:
+        """Write it whole or not at all."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f"{path.name}.{os.getpid()}")
+        data: dict[str, Any] = {"format": _FORMAT, **asdict(self)}
+        beside.write_text(json.dumps(data, ensure_ascii=False), "utf-8")
+        beside.replace(path)
+
+    @classmethod
+    def load(cls, path: Path) -> CrawlState | None:
+        """None where there is none. Raises `Damaged` where it can't be read."""
+        try:
+            data = json.loads(path.read_text("utf-8"))
+            if data.pop("format") != _FORMAT:
+                raise ValueError("another format")
+            data["records"] = {url: Record(**record) for url, record in data["records"].items()}
+            data["queue"] = [(str(url), int(depth)) for url, depth in data["queue"]]
+            return cls(**data)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise Damaged(
+                f"The state of a crawl, {path}, can't be read: {error}.",
+                hint="Delete that file and crawl again; pages that haven't changed keep their files.",
+            ) from error
+
+
+def state_path(index: Path, project: str) -> Path:
+    """Where a project's crawl is remembered."""
+    return index / FOLDER / f"{project}.json"
+
+
+def projects(index: Path) -> Iterator[str]:
+    """The projects that have been crawled, by name."""
+    yield from sorted(path.stem for path in (index / FOLDER).glob("*.json"))

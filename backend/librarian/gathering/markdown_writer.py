@@ -1,0 +1,272 @@
+"""HTML as Markdown: headings, code with its language, tables, lists and links survive; decoration doesn't."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from lxml import html
+
+from . import urls
+
+_SPACE = re.compile(r"[ \t\r\n\f\u00a0\u200b]+")
+_BLOCK_NAMES = """
+address article aside blockquote body center dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5
+h6 header hr html li main menu nav ol p pre section summary table tbody td tfoot th thead tr ul
+"""
+_DROPPED_NAMES = """
+script style noscript template svg canvas iframe object button input select textarea nav dialog link meta head audio
+video math
+"""
+_BLOCKS = frozenset(_BLOCK_NAMES.split())
+_DROPPED = frozenset(_DROPPED_NAMES.split())
+_LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight|brush:?|source)[-_ ]([\w+#.-]+)")
+_NO_LANGUAGE = frozenset({"default", "none", "text", "plain", "plaintext", "notranslate", "source", "wrapper", "txt"})
+_PERMALINK = re.compile(r"headerlink|anchorjs|hash-link|header-anchor|heading-anchor|sr-only|visually-hidden|copybtn")
+_LINE_NUMBERS = re.compile(r"(^|\s)(linenos?|linenodiv|gutter|line-numbers-rows|ln-num|lineno)(\s|$)")
+_MARKUP = re.compile(r"<(?=[A-Za-z/!?])")
+_FENCE = re.compile(r"`{3,}")
+
+
+def to_markdown(element: html.HtmlElement, base: str) -> str:
+    """The element's content; addresses become absolute by `base`."""
+    return _Writer(base).blocks(element).strip() + "\n"
+
+
+def classes(element: html.HtmlElement) -> str:
+    return str(element.get("class") or "")
+
+
+def is_dropped(element: html.HtmlElement) -> bool:
+    """Whether nothing of an element is for readers of the text."""
+    tag = element.tag
+    if not isinstance(tag, str) or tag in _DROPPED:
+        return True
+    if element.get("hidden") is not None or element.get("role") in ("navigation", "search", "banner", "contentinfo"):
+        return True
+    return bool(_PERMALINK.search(classes(element))) and tag in ("a", "span", "button", "div")
+
+
+def code_text(element: html.HtmlElement) -> str:
+    """The lines of a `pre`, without line numbers."""
+    parts: list[str] = []
+
+    def walk(node: html.HtmlElement) -> None:
+        if isinstance(node.tag, str) and not _LINE_NUMBERS.search(classes(node)) and node.tag not in ("button", "svg"):
+            if node.tag == "br":
+                parts.append("\n")
+            parts.append(node.text or "")
+            for child in node:
+                walk(child)
+                parts.append(child.tail or "")
+
+    walk(element)
+    return "".join(parts).replace("\r\n", "\n").replace("\u200b", "").strip("\n").rstrip()
+
+
+def code_language(element: html.HtmlElement) -> str:
+    """What a highlighter left in the classes of a `pre`, of its code, or of what is around it."""
+    around = [element, *element.iter("code"), *list(element.iterancestors())[:6]]
+    for node in around:
+        for name in ("data-lang", "data-language"):
+            if (given := str(node.get(name) or "").strip().lower()) and given not in _NO_LANGUAGE:
+                return given
+        for found in _LANGUAGE.findall(classes(node).lower()):
+            if found not in _NO_LANGUAGE:
+                return str(found)
+    return ""
+
+
+class _Writer:
+    def __init__(self, base: str) -> None:
+        self._base = base
+        self._by_tag: dict[str, Callable[[html.HtmlElement], str]] = {
+            **{f"h{level}": self._heading for level in range(1, 7)},
+            "pre": self._fence,
+            "table": self._table,
+            "ul": self._list,
+            "ol": self._list,
+            "menu": self._list,
+            "dt": self._term,
+            "dd": self.blocks,
+            "summary": self._term,
+            "blockquote": self._quote,
+            "hr": lambda _: "---",
+            "p": self._paragraph,
+        }
+
+    # -- blocks ------------------------------------------------------------------------------------------------------
+
+    def blocks(self, element: html.HtmlElement) -> str:
+        """The blocks inside an element, with blank lines between them; loose text between blocks is a paragraph."""
+        return "\n\n".join(self._blocks(element))
+
+    def _blocks(self, element: html.HtmlElement) -> Iterator[str]:
+        loose = [self._text(element.text)]
+        for child in element:
+            if is_dropped(child):
+                pass
+            elif self._is_block(child):
+                if paragraph := _tidy("".join(loose)):
+                    yield paragraph
+                loose = []
+                if block := self._by_tag.get(child.tag, self.blocks)(child):
+                    yield block
+            else:
+                loose.append(self._inline(child))
+            loose.append(self._text(child.tail))
+        if paragraph := _tidy("".join(loose)):
+            yield paragraph
+
+    @staticmethod
+    def _is_block(element: html.HtmlElement) -> bool:
+        if element.tag in _BLOCKS:
+            return True
+        return any(isinstance(inner.tag, str) and inner.tag in _BLOCKS for inner in element.iterdescendants())
+
+    def _heading(self, element: html.HtmlElement) -> str:
+        text = _tidy(self._children(element)).replace("\n", " ").rstrip("¶#").strip()
+        return f"{'#' * int(element.tag[1])} {text}" if text else ""
+
+    def _paragraph(self, element: html.HtmlElement) -> str:
+        text = self.blocks(element)
+        if "admonition-title" in classes(element) and text:
+            return f"**{text}**"
+        return re.sub(r"^(#{1,6} |[-+*] |\d+[.)] |>)", r"\\\1", text)
+
+    def _term(self, element: html.HtmlElement) -> str:
+        text = " ".join(_tidy(self._children(element)).split())
+        return f"**{text}**" if text and "**" not in text else text
+
+    def _quote(self, element: html.HtmlElement) -> str:
+        return "\n".join(f"> {line}".rstrip() for line in self.blocks(element).splitlines())
+
+    def _fence(self, element: html.HtmlElement) -> str:
+        text = code_text(element)
+        if not text:
+            return ""
+        ticks = "`" * max([3, *(len(run) + 1 for run in _FENCE.findall(text))])
+        return f"{ticks}{code_language(element)}\n{text}\n{ticks}"
+
+    def _list(self, element: html.HtmlElement) -> str:
+        items: list[str] = []
+        number = int(start) if (start := str(element.get("start") or "1")).isdigit() else 1
+        for child in element:
+            if not isinstance(child.tag, str) or is_dropped(child):
+                continue
+            text = self.blocks(child) if child.tag == "li" else self._by_tag.get(child.tag, self.blocks)(child)
+            if not text.strip():
+                continue
+            mark = f"{number}. " if element.tag == "ol" else "- "
+            number += 1
+            items.append(mark + text.replace("\n", "\n" + " " * len(mark)))
+        loose = any("\n\n" in item for item in items)
+        return re.sub(r"\n[ ]+(?=\n|$)", "\n", ("\n\n" if loose else "\n").join(items))
+
+    def _table(self, element: html.HtmlElement) -> str:
+        fences = list(element.iter("pre"))
+        if "highlighttable" in classes(element) or (fences and len(list(element.iter("tr"))) == 1):
+            return "\n\n".join(block for pre in fences if (block := self._fence(pre)) and not _is_gutter(pre))
+        rows = [
+            [cell for cell in row if isinstance(cell.tag, str) and cell.tag in ("td", "th")]
+            for row in element.iter("tr")
+            if next(row.iterancestors("table"), None) is element
+        ]
+        rows = [row for row in rows if row]
+        if not rows:
+            return ""
+        lines = [[self._cell(cell) for cell in row for _ in range(_span(cell))] for row in rows]
+        width = max(map(len, lines))
+        if width == 1:
+            return "\n\n".join(self.blocks(row[0]) for row in rows)
+        if not any(cell.tag == "th" for cell in rows[0]) and rows[0][0].getparent().getparent().tag != "thead":
+            lines.insert(0, [""] * width)
+        lines.insert(1, ["---"] * width)
+        table = ["| " + " | ".join([*row, *[""] * (width - len(row))]) + " |" for row in lines]
+        caption = next((_tidy(self._children(found)) for found in element.iter("caption")), "")
+        return "\n".join([*([caption, ""] if caption else []), *table])
+
+    def _cell(self, cell: html.HtmlElement) -> str:
+        text = re.sub(
+            r"^(`{3,})[\w+#.-]*\n(.*?)\n\1$",
+            lambda found: f"`{' '.join(found[2].split())}`",
+            self.blocks(cell),
+            flags=re.S | re.M,
+        )
+        return " ".join(text.replace("|", "\\|").split())
+
+    # -- within a line -------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _text(text: str | None) -> str:
+        return _MARKUP.sub(r"\\<", _SPACE.sub(" ", text)) if text else ""
+
+    def _children(self, element: html.HtmlElement) -> str:
+        parts = [self._text(element.text)]
+        for child in element:
+            if not is_dropped(child):
+                parts.append(self._inline(child))
+            parts.append(self._text(child.tail))
+        return "".join(parts)
+
+    def _inline(self, element: html.HtmlElement) -> str:
+        tag = element.tag
+        if tag == "br":
+            return "\n"
+        if tag in ("code", "kbd", "samp", "tt"):
+            return _code(str(element.text_content()))
+        if tag == "img":
+            alt = " ".join(str(element.get("alt") or "").split())
+            target = urls.normalised(str(element.get("src") or ""), self._base)
+            return f"![{alt}]({target})" if alt and target else ""
+        text = self._children(element)
+        if not text.strip():
+            return text
+        if tag in ("strong", "b"):
+            return _wrapped(text, "**")
+        if tag in ("em", "i"):
+            return _wrapped(text, "*")
+        if tag == "a":
+            return self._link(element, text)
+        return text
+
+    def _link(self, element: html.HtmlElement, text: str) -> str:
+        target = str(element.get("href") or "").strip()
+        if not target or target.startswith(("#", "javascript:", "data:")):
+            return text
+        if not target.startswith("mailto:"):
+            path, hash_, fragment = target.partition("#")
+            target = urls.normalised(path, self._base)
+            target = f"{target}{hash_}{fragment}" if target else ""
+        label = " ".join(text.split()).replace("]", "\\]") if "](" not in text else " ".join(text.split())
+        lead = " " if text[:1].isspace() else ""
+        return f"{lead}[{label}]({target}){' ' if text[-1:].isspace() else ''}" if target and label else text
+
+
+def _code(text: str) -> str:
+    text = " ".join(text.replace("\u200b", "").split())
+    if not text:
+        return ""
+    ticks = "`" * (max((len(run) for run in re.findall(r"`+", text)), default=0) + 1)
+    return f"{ticks} {text} {ticks}" if "`" in text else f"`{text}`"
+
+
+def _wrapped(text: str, mark: str) -> str:
+    inner = text.strip()
+    if mark in inner:
+        return text
+    lead, tail = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+    return f"{lead}{mark}{inner}{mark}{tail}"
+
+
+def _tidy(text: str) -> str:
+    return "\n".join(line.strip() for line in text.split("\n")).strip()
+
+
+def _is_gutter(pre: html.HtmlElement) -> bool:
+    return any(_LINE_NUMBERS.search(classes(node)) for node in (pre, *list(pre.iterancestors())[:3]))
+
+
+def _span(cell: html.HtmlElement) -> int:
+    given = str(cell.get("colspan") or "1")
+    return min(max(int(given), 1), 20) if given.isdigit() else 1

@@ -1,0 +1,120 @@
+"""Pages as files: `{project}/{category}/{name}.md`, each with front matter that says where it came from."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from librarian.vocabulary.errors import CallerError
+
+MOST_NAME = 80  #: characters of a folder's or a file's name
+_FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]+')
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u0085\u2028\u2029]")
+_ENDINGS = re.compile(r"\.(html?|xhtml|md|markdown|mdx|php|aspx|txt)$", re.I)
+
+
+def folder_name(text: str) -> str:
+    """A category as a folder: what a reader sees, without what a file system can't hold."""
+    plain = unicodedata.normalize("NFC", _FORBIDDEN.sub(" ", text))
+    return " ".join(plain.split()).strip(". ")[:MOST_NAME].rstrip(". ")
+
+
+def project_name(name: str) -> str:
+    """A project's name as given, which is its folder's. Raises `CallerError` where it can't be one."""
+    if not name or folder_name(name) != name or name.startswith((".", "_", "-")):
+        near = folder_name(name).lstrip("._- ") or "docs"
+        raise CallerError(f"--project {name!r} can't be a folder's name.", hint=f"Try {near!r}.")
+    return name
+
+
+def file_name(segments: Sequence[str], parts: int = 1) -> str:
+    """The last segments of an address as a file's name, without its ending.
+
+    >>> file_name(["guide", "Install Me.html"]), file_name(["guide", "index.html"]), file_name([])
+    ('install-me', 'guide', 'index')
+    """
+    named = [slug for segment in segments if (slug := slug_of(_ENDINGS.sub("", segment)))]
+    if len(named) > 1 and named[-1] == "index":
+        named.pop()
+    return "-".join(named[-parts:])[:MOST_NAME].strip("-") or "index"
+
+
+def slug_of(text: str) -> str:
+    """Lower case, words joined by hyphens.
+
+    >>> slug_of("Getting Started: C++ & Co")
+    'getting-started-c-co'
+    """
+    plain = unicodedata.normalize("NFKC", unquote(text)).lower()
+    return re.sub(r"[^\w.]+", "-", plain).strip("-.")
+
+
+def place(
+    project: str,
+    category: Sequence[str],
+    segments: Sequence[str],
+    query: str,
+    taken: Iterable[str] | Mapping[str, object],
+) -> str:
+    """A free path below the root for a page; longer names where short ones are taken."""
+    folder = "/".join([project, *(name for part in category if (name := folder_name(part)))])
+    names = [file_name(segments, parts) for parts in range(1, len(segments) + 1)] or ["index"]
+    if query:
+        names = [f"{name}-{slug_of(query)}"[:MOST_NAME] for name in names]
+    names += [f"{names[-1]}-{number}" for number in range(2, 1000)]
+    low = {path.lower() for path in taken}
+    return next(path for name in names if (path := f"{folder}/{name}.md").lower() not in low)
+
+
+def rendered(markdown: str, fields: Mapping[str, object]) -> str:
+    """Front matter and text. Every value is JSON, which YAML understands."""
+    lines = [f"{name}: {_value(value)}" for name, value in fields.items() if value not in ("", (), [], None)]
+    body = _CONTROL.sub("", markdown).strip("\n")
+    return "\n".join(["---", *lines, "---", "", body, ""])
+
+
+def _value(value: object) -> str:
+    if isinstance(value, tuple | list):
+        return json.dumps([_CONTROL.sub("", str(item)) for item in value], ensure_ascii=False)
+    return json.dumps(_CONTROL.sub("", str(value)), ensure_ascii=False)
+
+
+def write(root: Path, file_path: str, text: str) -> None:
+    """Put a file in place whole, so that no reader sees half of it."""
+    path = root / file_path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        beside.write_text(text, "utf-8")
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def remove(root: Path, file_path: str) -> None:
+    """Take a file away, and the folders that are empty then."""
+    path = root / file_path
+    path.unlink(missing_ok=True)
+    for folder in path.parents:
+        if folder == root or not folder.is_relative_to(root):
+            break
+        try:
+            folder.rmdir()
+        except OSError:
+            break
+
+
+def title_of(markdown: str, url: str) -> str:
+    """The first heading, else the address's last part."""
+    found = re.search(r"^#{1,3}\s+(.+?)\s*#*$", markdown, re.M)
+    return found.group(1) if found else urlsplit(url).path.rstrip("/").rsplit("/", 1)[-1] or urlsplit(url).netloc
+
+
+def without_front_matter(text: str) -> str:
+    """Markdown as a site serves it, without the block of its own generator."""
+    return re.sub(r"\A\ufeff?---[ \t]*\n.*?\n---[ \t]*\n", "", text, count=1, flags=re.S)

@@ -1,0 +1,78 @@
+"""What a site's robots.txt allows (RFC 9309): the longest rule that matches decides, and `Allow` wins a tie."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+LONGEST_DELAY_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Robots:
+    """`rules` are (allowed, length of the pattern, pattern); `delay_s` is what the site asks for between requests."""
+
+    rules: tuple[tuple[bool, int, re.Pattern[str]], ...] = ()
+    delay_s: float = 0.0
+    sitemaps: tuple[str, ...] = ()
+
+    def allows(self, url: str) -> bool:
+        """Whether the address may be fetched."""
+        parts = urlsplit(url)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        matching = [(length, allowed) for allowed, length, pattern in self.rules if pattern.match(target)]
+        return max(matching)[1] if matching else True
+
+
+EVERYTHING = Robots()
+NOTHING = Robots(((False, 1, re.compile("/")),))
+
+
+def parse_robots(text: str, agent: str) -> Robots:
+    """The group of `agent`, else that of `*`.
+
+    >>> parse_robots("User-agent: *\\nDisallow: /a\\nAllow: /a/b$", "x").allows("http://e.org/a/b")
+    True
+    """
+    groups: dict[str, list[tuple[str, str]]] = {}
+    sitemaps: list[str] = []
+    current: list[str] = []
+    in_rules = False
+    for line in text.lstrip("\ufeff").splitlines():
+        name, colon, value = line.partition("#")[0].partition(":")
+        name, value = name.strip().lower(), value.strip()
+        if not colon:
+            continue
+        if name == "sitemap":
+            sitemaps.append(value)
+        elif name == "user-agent":
+            current = [value.lower()] if in_rules or not current else [*current, value.lower()]
+            in_rules = False
+            groups.setdefault(value.lower(), [])
+        elif name in ("allow", "disallow", "crawl-delay"):
+            in_rules = True
+            for group in current:
+                groups[group].append((name, value))
+    mine = next((rules for name, rules in groups.items() if name != "*" and name in agent.lower()), groups.get("*", []))
+    delay = 0.0
+    rules = []
+    for name, value in mine:
+        if name == "crawl-delay":
+            delay = _seconds(value)
+        elif value:
+            rules.append((name == "allow", len(value), _pattern(value)))
+    return Robots(tuple(rules), delay, tuple(sitemaps))
+
+
+def _pattern(value: str) -> re.Pattern[str]:
+    ends = value.endswith("$")
+    parts = [re.escape(part) for part in re.split(r"\*+", value.removesuffix("$"))]
+    return re.compile(".*?".join(parts) + (r"\Z" if ends else ""), re.S)
+
+
+def _seconds(value: str) -> float:
+    try:
+        return min(max(float(value), 0.0), LONGEST_DELAY_S)
+    except ValueError:
+        return 0.0

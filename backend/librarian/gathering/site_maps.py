@@ -1,0 +1,116 @@
+"""Lists of pages that a site offers by itself: sitemap.xml, llms.txt and its navigation."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Iterator
+
+from lxml import etree, html
+
+from . import urls
+
+MOST_ADDRESSES = 50_000  #: the sitemap protocol's own limit for one file
+MOST_BYTES = 50 * 1024 * 1024
+MOST_DEPTH = 3
+_LINK = re.compile(r"\[([^\]\n]*)\]\(\s*<?([^)\s>]+)>?[^)]*\)")
+_NAVS = (
+    "//nav | //*[@role='navigation'] | //*[contains(concat(' ', @class, ' '), ' sphinxsidebar ')]"
+    " | //*[contains(concat(' ', @class, ' '), ' toctree-wrapper ')]"
+    " | //*[contains(concat(' ', @class, ' '), ' sidebar ')] | //*[contains(@class, 'sidebar-tree')]"
+)
+_LABELS = ("a", "span", "label", "p", "button", "div", "strong", "h2", "h3", "h4", "summary")
+
+
+def parse_sitemap(data: bytes) -> tuple[list[str], list[str]]:
+    """(pages, further sitemaps) of a sitemap or a sitemap index, gzipped or not; both empty where it is neither."""
+    if data[:2] == b"\x1f\x8b":
+        try:
+            data = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, MOST_BYTES)
+        except (zlib.error, gzip.BadGzipFile):
+            return [], []
+    try:
+        root = etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True, recover=True))
+    except (etree.XMLSyntaxError, ValueError):
+        return [], []
+    if root is None:
+        return [], []
+    found: dict[str, list[str]] = {"url": [], "sitemap": []}
+    for element in root.iter():
+        if isinstance(element.tag, str) and etree.QName(element).localname == "loc":
+            parent = element.getparent()
+            kind = etree.QName(parent).localname if parent is not None else ""
+            if kind in found and element.text and (url := urls.normalised(element.text)):
+                found[kind].append(url)
+    return found["url"][:MOST_ADDRESSES], found["sitemap"]
+
+
+def parse_llms(text: str, base: str) -> Iterator[tuple[str, str, str]]:
+    """(address, title, heading above it) of each link of an llms.txt."""
+    section = ""
+    for line in text.splitlines():
+        if line.startswith("## "):
+            section = line[3:].strip()
+        for match in _LINK.finditer(line):
+            if url := urls.normalised(match.group(2), base):
+                yield url, match.group(1).strip(), section
+
+
+def navigation(page: html.HtmlElement, base: str) -> dict[str, tuple[str, ...]]:
+    """Address → names of the groups that it stands in, outermost first, as the page's menus nest them."""
+    found: dict[str, tuple[str, ...]] = {}
+    for menu in page.xpath(_NAVS):
+        for link in menu.iter("a"):
+            target = link.get("href", "")
+            if not target or target.startswith("#"):
+                continue
+            url = urls.normalised(target, base)
+            groups = _groups(link, menu)
+            if url and len(groups) > len(found.get(url, ())) - (url not in found):
+                found[url] = groups
+    return found
+
+
+def _groups(link: html.HtmlElement, menu: html.HtmlElement) -> tuple[str, ...]:
+    names: list[str] = []
+    own = _item(link)
+    if own is not None and own.find(".//ul") is not None and _label(own) == _words(link):
+        names.append(_words(link))  # the page that introduces a group belongs to it
+    item = own
+    while item is not None and len(names) < MOST_DEPTH + 2:
+        listed = item.getparent()
+        if listed is None or listed.tag not in ("ul", "ol"):
+            break
+        outer = _item(listed)
+        name = (_label(outer) if outer is not None else "") or _caption(listed)
+        if name:
+            names.append(name)
+        if outer is None or menu not in outer.iterancestors():
+            break
+        item = outer
+    return tuple(reversed(names))[:MOST_DEPTH]
+
+
+def _item(element: html.HtmlElement) -> html.HtmlElement | None:
+    return next((above for above in element.iterancestors() if above.tag == "li"), None)
+
+
+def _label(item: html.HtmlElement) -> str:
+    """What a menu's entry says before the entries below it."""
+    for child in item:
+        if child.tag in ("ul", "ol", "nav"):
+            break
+        if child.tag in _LABELS and child.find(".//ul") is None and (text := _words(child)):
+            return text
+    return " ".join((item.text or "").split())
+
+
+def _caption(listed: html.HtmlElement) -> str:
+    """The heading in front of a list."""
+    before = listed.getprevious()
+    return _words(before) if before is not None and before.tag in ("p", "h2", "h3", "h4", "span", "label") else ""
+
+
+def _words(element: html.HtmlElement) -> str:
+    return " ".join(str(element.text_content()).replace("¶", "").split())[:80]

@@ -1,0 +1,141 @@
+"""Addresses of pages: one spelling each, which belong to the site, and which lead nowhere good."""
+
+from __future__ import annotations
+
+import ipaddress
+import posixpath
+import re
+import socket
+from collections import Counter
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urljoin, urlsplit, urlunsplit
+
+from librarian.vocabulary.errors import CallerError
+
+MOST_CHARACTERS = 1_000
+MOST_SEGMENTS = 16
+MOST_REPEATS = 3  #: a path that says the same segment this often goes in circles
+_TRACKING = re.compile(r"^(utm_.*|fbclid|gclid|mc_[ce]id|ref|sessionid|phpsessid|sid|jsessionid)$", re.I)
+_PAGE_ENDINGS = frozenset({"", ".html", ".htm", ".xhtml", ".md", ".markdown", ".mdx", ".php", ".aspx", ".txt"})
+_INDEX = re.compile(r"/(index|default)\.(html?|xhtml|php|aspx)$", re.I)
+_SAFE = "/%:@!$&'()*+,;=~-._"
+
+
+def normalised(url: str, base: str = "") -> str:
+    """The one spelling of an http(s) address without its fragment; empty where it is none.
+
+    Host in lower case, default port left out, `.` and `..` resolved, percent-encoding as needed, tracking parameters
+    gone, the others sorted.
+
+    >>> normalised("../B/./c?b=2&utm_source=x&a=1#top", "HTTP://Example.org:80/a/x/")
+    'http://example.org/a/B/c?a=1&b=2'
+    """
+    try:
+        parts = urlsplit(urljoin(base, url.strip()))
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return ""
+    if parts.scheme not in ("http", "https") or not host:
+        return ""
+    try:
+        host = host.encode("ascii").decode() if host.isascii() else host.encode("idna").decode()
+    except UnicodeError:
+        return ""
+    shown = f"[{host}]" if ":" in host else host
+    if port not in (None, {"http": 80, "https": 443}[parts.scheme]):
+        shown = f"{shown}:{port}"
+    path = quote(unquote(parts.path), safe=_SAFE.replace("%", "")) if "%" in parts.path else quote(parts.path, _SAFE)
+    slash = path.endswith(("/", "/.", "/.."))
+    path = posixpath.normpath("/" + path.lstrip("/")) if path else "/"
+    path = "/" + path.lstrip("/") + ("/" if slash and path != "/" else "")
+    query = [(key, value) for key, value in parse_qsl(parts.query, True) if not _TRACKING.match(key)]
+    return urlunsplit((parts.scheme, shown, path, urlencode(sorted(query)), ""))
+
+
+def page_key(url: str) -> str:
+    """Equal for addresses that by custom give the same page: with and without `index.html`, `.md`, or a last slash.
+
+    >>> page_key("https://e.org/a/index.html") == page_key("https://e.org/a/") == page_key("https://e.org/a.md")
+    True
+    """
+    parts = urlsplit(url)
+    path = parts.path
+    for ending in (".md", ".markdown", ".mdx"):
+        path = path.removesuffix(ending)
+    path = re.sub(r"\.(html?|xhtml)$", "", path, flags=re.I)
+    path = re.sub(r"/index$", "/", path, flags=re.I).rstrip("/")
+    return urlunsplit(("", parts.netloc, path, parts.query, ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The site: one host, and the folder of the address that the crawl began at."""
+
+    origin: str
+    prefix: str  #: begins and ends with a slash
+
+    @classmethod
+    def of(cls, url: str) -> Scope:
+        """The scope of a crawl that begins at `url`: its folder, or itself where it looks like one."""
+        parts = urlsplit(url)
+        path = _INDEX.sub("/", parts.path or "/")
+        last = path.rsplit("/", 1)[-1]
+        prefix = path if not last else path[: -len(last)] if "." in last else f"{path}/"
+        return cls(f"{parts.scheme}://{parts.netloc}", prefix)
+
+    def holds(self, url: str) -> bool:
+        """Whether a normalised address belongs to the site. http and https are one site."""
+        parts = urlsplit(url)
+        mine = urlsplit(self.origin)
+        same = parts.netloc == mine.netloc if parts.scheme == mine.scheme else parts.hostname == mine.hostname
+        return same and f"{parts.path}/".startswith(self.prefix)
+
+    def below(self, url: str) -> list[str]:
+        """The path's segments below the prefix."""
+        return [part for part in unquote(urlsplit(url).path[len(self.prefix) :]).split("/") if part]
+
+
+def trap(url: str) -> str:
+    """Why an address looks like one of endlessly many; empty where it doesn't."""
+    parts = urlsplit(url)
+    segments = [part for part in parts.path.split("/") if part]
+    if len(url) > MOST_CHARACTERS:
+        return "its address is longer than any page's"
+    if len(segments) > MOST_SEGMENTS:
+        return "its path is deeper than any page's"
+    if segments and Counter(segments).most_common(1)[0][1] >= MOST_REPEATS:
+        return "its path goes in circles"
+    return ""
+
+
+def may_be_page(url: str) -> bool:
+    """Whether the ending is a page's rather than an image's or a download's.
+
+    >>> may_be_page("https://e.org/v1.2/notes"), may_be_page("https://e.org/logo.png")
+    (True, False)
+    """
+    ending = posixpath.splitext(urlsplit(url).path.rsplit("/", 1)[-1])[1].lower()
+    return ending in _PAGE_ENDINGS or any(letter.isdigit() for letter in ending[:2])
+
+
+def refuse_private(host: str) -> None:
+    """Raises `CallerError` where a host's name means an address that isn't on the public internet."""
+    try:
+        found = {entry[4][0] for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
+    except OSError:
+        return  # fetching says that there is no such host
+    for address in found:
+        if is_private(str(address)):
+            raise CallerError(
+                f"{host} is {address}, an address that isn't public.", hint="Pass --allow-private if that is meant."
+            )
+
+
+def is_private(address: str) -> bool:
+    """Loopback, local networks, link-local (where clouds keep secrets), and whatever else isn't public."""
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return True
+    mapped = getattr(parsed, "ipv4_mapped", None)
+    return not (mapped or parsed).is_global or parsed.is_multicast

@@ -1,0 +1,184 @@
+"""One page of a site, read: its main text as Markdown, what it says about itself, and where it leads."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lxml import etree, html
+
+from . import markdown_writer, page_files, site_maps, urls
+from .fetching import Fetched
+
+FEW_WORDS = 15  #: a page with fewer, but with scripts, shows its text only to a browser that runs them
+_MAIN = (
+    "//article[@role='main']",
+    "//*[contains(concat(' ', @class, ' '), ' md-content__inner ')]",
+    "//*[contains(concat(' ', @class, ' '), ' theme-doc-markdown ')]",
+    "//*[@itemprop='articleBody']",
+    "//div[contains(concat(' ', @class, ' '), ' body ')][@role='main']",
+    "//main//article",
+    "//*[@role='main']",
+    "//main",
+    "//article",
+    "//*[@id='content' or @id='main-content' or @id='main']",
+)
+_CHROME = (
+    ".//nav | .//*[@role='navigation'] | .//*[@role='search'] | .//form"
+    " | .//*[contains(@class, 'breadcrumb')] | .//*[contains(@class, 'prev-next')]"
+    " | .//*[contains(@class, 'rst-footer')]"
+    " | .//*[contains(@class, 'edit-this-page')] | .//*[contains(@class, 'table-of-contents')]"
+    " | .//*[@id='table-of-contents'] | .//*[contains(@class, 'pagination')]"
+)
+_SHELL = ".//header | .//footer | .//aside"
+_WORD = re.compile(r"\w+")
+_TEXT = frozenset({"text/markdown", "text/x-markdown", "text/plain"})
+_HTML = frozenset({"text/html", "application/xhtml+xml", ""})
+
+
+@dataclass(frozen=True, slots=True)
+class WebPage:
+    """`markdown` is empty where `problem` says why there is no text."""
+
+    title: str
+    markdown: str
+    canonical: str = ""  #: normalised; empty where the page names none
+    description: str = ""
+    keywords: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()  #: normalised, each once, in order
+    navigation: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    markdown_url: str = ""  #: the same page as Markdown, where it offers that
+    indexable: bool = True
+    follow: bool = True
+    problem: str = ""
+
+
+def as_page(fetched: Fetched) -> WebPage:
+    """What was fetched, as HTML or as Markdown; anything else is a page with a problem."""
+    kind = fetched.media_type
+    start = fetched.body[:200].lstrip().lower()
+    if kind in _TEXT and not start.startswith((b"<!doctype", b"<html")):
+        text = fetched.body.decode("utf-8", "replace")
+        text = page_files.without_front_matter(text).strip()
+        title = page_files.title_of(text, fetched.url)
+        return WebPage(title, f"{text}\n" if text else "", problem="" if text else "no text")
+    if kind in _HTML or start.startswith((b"<!doctype", b"<html")):
+        return read_page(fetched.body, fetched.url, fetched.charset)
+    return WebPage("", "", problem=f"not a page: {kind}")
+
+
+def read_page(body: bytes, url: str, charset: str = "") -> WebPage:
+    """Reads HTML. Never raises: what isn't HTML becomes a page with a problem."""
+    parser = html.HTMLParser(encoding=_known(charset) or _declared(body), remove_comments=True, huge_tree=False)
+    try:
+        page = html.document_fromstring(body, parser=parser)
+    except (etree.ParserError, etree.XMLSyntaxError, ValueError, LookupError) as error:
+        return WebPage("", "", problem=f"can't be read as HTML: {error}")
+    base = urls.normalised(next(iter(page.xpath("//base/@href")), ""), url) or url
+    meta = {
+        str(tag.get("name") or tag.get("property") or "").lower(): tag.get("content") or "" for tag in page.iter("meta")
+    }
+    robots = f"{meta.get('robots', '')},{meta.get('librarian', '')}".lower()
+    refresh = _refresh(page, base)
+    links = [urls.normalised(str(target), base) for target in page.xpath("//a/@href | //area/@href")]
+    scripts = bool(page.xpath("//script"))
+    navigation = site_maps.navigation(page, base)
+    title = _title(page, meta)
+    main = _main(page)
+    markdown = markdown_writer.to_markdown(main, base)
+    words = len(_WORD.findall(markdown))
+    problem = ""
+    if words < FEW_WORDS and scripts and len(_WORD.findall(title)) * 2 + 3 > words - 3 and not refresh:
+        problem, markdown = "empty without JavaScript", ""
+    elif not words:
+        problem, markdown = "no text", ""
+    return WebPage(
+        title=title,
+        markdown=markdown,
+        canonical=_linked(page, "canonical", base),
+        description=" ".join((meta.get("description") or meta.get("og:description") or "").split()),
+        keywords=tuple(word for part in meta.get("keywords", "").split(",") if (word := part.strip())),
+        links=tuple(dict.fromkeys(link for link in [*links, refresh] if link)),
+        navigation=navigation,
+        markdown_url=_linked(page, "alternate", base, "text/markdown"),
+        indexable="noindex" not in robots and not refresh,
+        follow="nofollow" not in robots,
+        problem="" if refresh else problem,
+    )
+
+
+def _main(page: html.HtmlElement) -> html.HtmlElement:
+    """The part that differs from page to page: the innermost container that holds most of the headings and text."""
+    body = page.find(".//body")
+    whole = body if body is not None else page
+    for path in _MAIN:
+        found = whole.xpath(path)
+        if path == "//main//article" and len(found) > 1:
+            continue
+        best = max(found, key=_weight, default=None)
+        if best is not None and _weight(best) > 0 and (len(found) == 1 or path != "//article"):
+            _without(best, _CHROME)
+            return best
+    _without(whole, f"{_CHROME} | {_SHELL}")
+    return whole
+
+
+def _weight(element: html.HtmlElement) -> int:
+    return len(str(element.text_content()).split()) + 5 * len(element.xpath(".//pre"))
+
+
+def _without(element: html.HtmlElement, path: str) -> None:
+    for found in element.xpath(path):
+        if found.getparent() is not None and not found.xpath("self::form[.//h1 or .//h2 or .//pre]"):
+            found.drop_tree()
+
+
+def _title(page: html.HtmlElement, meta: Mapping[str, str]) -> str:
+    """The first heading, which says less about the site than `<title>` does."""
+    for heading in page.xpath("(//main//h1 | //article//h1 | //*[@role='main']//h1 | //h1)"):
+        for mark in heading.xpath(
+            ".//a[contains(@class, 'headerlink')] | .//a[contains(@class, 'anchor')][not(text())]"
+        ):
+            mark.drop_tree()
+        if text := " ".join(str(heading.text_content()).replace("¶", "").split()):
+            return text
+    title = meta.get("og:title") or next((str(found.text_content()) for found in page.iter("title")), "")
+    return " ".join(title.split())
+
+
+def _linked(page: html.HtmlElement, relation: str, base: str, media_type: str = "") -> str:
+    for link in page.iter("link"):
+        relations = str(link.get("rel") or "").lower().split()
+        if relation in relations and (not media_type or str(link.get("type") or "").lower() == media_type):
+            return urls.normalised(str(link.get("href") or ""), base)
+    return ""
+
+
+def _refresh(page: html.HtmlElement, base: str) -> str:
+    """Where a page that only leads on leads to."""
+    for tag in page.iter("meta"):
+        if str(tag.get("http-equiv") or "").lower() == "refresh":
+            delay, _, target = str(tag.get("content") or "").partition(";")
+            target = re.sub(r"^\s*url\s*=\s*", "", target, flags=re.I).strip("'\" ")
+            if target and delay.strip() in ("0", "1", "2", "3", "0.1"):
+                return urls.normalised(target, base)
+    return ""
+
+
+def _known(charset: str) -> str | None:
+    try:
+        codecs.lookup(charset)
+    except LookupError:
+        return None
+    return charset
+
+
+def _declared(body: bytes) -> str | None:
+    """UTF-8 where the bytes are; else what lxml finds in the page."""
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return "utf-8"
