@@ -54,7 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "command_door",
     },
     "cli": {"vocabulary", "keeper", "terminal"},
-    "terminal": {"vocabulary", "desk", "config", "keeper", "models", "serve", "assembly", "fittings"}
+    "terminal": {"vocabulary", "desk", "config", "keeper", "gathering", "models", "serve", "assembly", "fittings"}
     | {"assembly_sharing", "assembly_storage"},
     "__init__": {"vocabulary", "config", "desk", "assembly", "shelving", "finding"},
 }

@@ -19,7 +19,7 @@ class CrawlOptions:
     most_bytes: int = 8 * 1024 * 1024
     most_pages: int = 5_000
     most_depth: int = 15  #: links from the first page; lists of pages count as one
-    most_queries: int = 20  #: addresses that differ only behind the question mark
+    most_queries: int = 5  #: addresses that differ only behind the question mark
     group_by: Literal["", "navigation"] = ""
-    save_every: int = 10  #: pages between two saves of the state
+    save_every: int = 20  #: pages between two saves of the state
     summarize: Summarize | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,9 @@ class Record:
     problem: str = ""
 
 
+_RECORD = tuple(field.name for field in fields(Record))
+
+
 @dataclass(slots=True)
 class CrawlState:
     """A project's crawl. `queue` holds (address, depth) still to be looked at in this round."""
@@ -55,7 +58,12 @@ class CrawlState:
         """Write it whole or not at all."""
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_name(f"{path.name}.{os.getpid()}")
-        data: dict[str, Any] = {"format": _FORMAT, **asdict(self)}
+        fields_ = {field.name: getattr(self, field.name) for field in fields(self)}
+        records = {
+            url: {name: value for name in _RECORD if (value := getattr(record, name)) not in ("", [])}
+            for url, record in self.records.items()
+        }
+        data: dict[str, Any] = {"format": _FORMAT, **fields_, "records": records}
         beside.write_text(json.dumps(data, ensure_ascii=False), "utf-8")
         beside.replace(path)
 

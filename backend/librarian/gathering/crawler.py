@@ -48,6 +48,8 @@ class Crawler:
         self._began = time.monotonic()
         self._state = self._stated(url, model)
         self._report = CrawlReport(project, self._state.root_url, project)
+        self._foreign: set[str] = set()  # files in the project's folder that are none of ours
+        self._unsaved: dict[str, str] = {}  # files that were written, but not remembered, before a kill
         self._keys: dict[str, str] = {}  # page key → the address that has the file
         self._texts: dict[str, str] = {}  # hash of a page's text → the address that has the file
         self._fetcher = Fetcher(
@@ -76,7 +78,7 @@ class Crawler:
         state.group_by = self._options.group_by or state.group_by
         return state
 
-    # -- the two things to do --------------------------------------------------------------------------------------------
+    # -- the two things to do ------------------------------------------------------------------------------------------
 
     def plan(self) -> CrawlPlan:
         """What would be fetched first. Reads the site's lists and its first page; writes nothing."""
@@ -142,6 +144,8 @@ class Crawler:
             self._report.took_s = round(time.monotonic() - self._began, 2)
 
     def _save(self) -> None:
+        if not self._state.records:
+            return  # nothing was reached: another address may be tried
         self._state.queue = list(self._frontier.queue)
         self._state.save(self._state_path)
 
@@ -165,8 +169,16 @@ class Crawler:
                 self._keys.setdefault(urls.page_key(url), url)
                 self._texts.setdefault(record.text_hash, url)
                 self._report.pages += 1
+        ours = {record.file for record in self._state.records.values()}
+        found = (path.relative_to(self._root).as_posix() for path in (self._root / self._project).rglob("*.md"))
+        for path in set(found) - ours:
+            source = page_files.source_of(self._root / path)
+            if source and urls.page_key(source).startswith(urls.page_key(self._frontier.scope.origin)):
+                self._unsaved[source] = path
+            else:
+                self._foreign.add(path)
 
-    # -- one page --------------------------------------------------------------------------------------------------------
+    # -- one page ------------------------------------------------------------------------------------------------------
 
     def _visit(self, url: str, depth: int) -> None:
         state = self._state
@@ -271,7 +283,15 @@ class Crawler:
             if known is not None and known.file and _overlap(self._root / known.file, markdown) >= 0.5:
                 return canonical
         other = self._texts.get(_hash(markdown), url)
-        return other if other != url and state.records[other].round == state.round else None
+        if other != url and state.records[other].round != state.round:
+            self._visit(other, depth)  # it may have changed since, or be gone
+            other = self._texts.get(_hash(markdown), url)
+        if other == url:
+            return None
+        if self._frontier.is_named(url) and not self._frontier.is_named(other):
+            self._set(other, Record(duplicate_of=url))  # the site's own navigation says which of the two is the page
+            return None
+        return other
 
     def _write(self, url: str, page: WebPage, markdown: str, fetched: Fetched) -> None:
         state, report = self._state, self._report
@@ -290,10 +310,10 @@ class Crawler:
         }
         file = before.file
         if not file or before.category != category:
-            taken = {record.file: 0 for record in state.records.values() if record.file and record is not before}
-            file = page_files.place(
-                self._project, category, self._frontier.scope.below(url), urlsplit(url).query, self._taken(taken)
-            )
+            ours = [record.file for record in state.records.values() if record.file and record is not before]
+            segments, query = self._frontier.scope.below(url), urlsplit(url).query
+            taken = {*self._foreign, *ours, *self._unsaved.values()} - {self._unsaved.pop(url, "")}
+            file = page_files.place(self._project, category, segments, query, taken)
         file_hash = _hash(markdown + repr(fields) + file)
         record = Record(
             round=state.round,
@@ -322,13 +342,6 @@ class Crawler:
         state.records[url] = record
         self._keys[urls.page_key(url)] = url
         self._texts[text_hash] = url
-
-    def _taken(self, ours: dict[str, int]) -> dict[str, int]:
-        """Our own files and whatever else lies in the project's folder."""
-        folder = self._root / self._project
-        if not self._state.records and folder.is_dir():
-            ours |= {path.relative_to(self._root).as_posix(): 0 for path in folder.rglob("*.md")}
-        return ours
 
     def _summary(self, title: str, markdown: str, description: str) -> str:
         if self._options.summarize is not None:

@@ -138,6 +138,10 @@ class Frontier:
             for url in page.links:
                 self.add(url, depth + 1, "navigation" if url in page.navigation else "links")
 
+    def is_named(self, url: str) -> bool:
+        """Whether the site's navigation holds the address."""
+        return urls.page_key(url) in self._state.categories
+
     def category(self, url: str) -> list[str]:
         """The page's groups in the navigation, else the folder it lies in."""
         if named := self._state.categories.get(urls.page_key(url)):

@@ -54,13 +54,7 @@ def slug_of(text: str) -> str:
     return re.sub(r"[^\w.]+", "-", plain).strip("-.")
 
 
-def place(
-    project: str,
-    category: Sequence[str],
-    segments: Sequence[str],
-    query: str,
-    taken: Iterable[str] | Mapping[str, object],
-) -> str:
+def place(project: str, category: Sequence[str], segments: Sequence[str], query: str, taken: Iterable[str]) -> str:
     """A free path below the root for a page; longer names where short ones are taken."""
     folder = "/".join([project, *(name for part in category if (name := folder_name(part)))])
     names = [file_name(segments, parts) for parts in range(1, len(segments) + 1)] or ["index"]
@@ -107,6 +101,17 @@ def remove(root: Path, file_path: str) -> None:
             folder.rmdir()
         except OSError:
             break
+
+
+def source_of(path: Path) -> str:
+    """The address that a file was made from; empty where it wasn't."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            head = file.read(4_000)
+    except (OSError, ValueError):
+        return ""
+    found = re.search(r'^source_url: "([^"\n]+)"$', head, re.M) if head.startswith("---\n") else None
+    return found.group(1) if found else ""
 
 
 def title_of(markdown: str, url: str) -> str:

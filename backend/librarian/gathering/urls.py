@@ -8,6 +8,7 @@ import re
 import socket
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urljoin, urlsplit, urlunsplit
 
 from librarian.vocabulary.errors import CallerError
@@ -31,7 +32,16 @@ def normalised(url: str, base: str = "") -> str:
     'http://example.org/a/B/c?a=1&b=2'
     """
     try:
-        parts = urlsplit(urljoin(base, url.strip()))
+        return _spelt(urljoin(base, url.strip()))
+    except ValueError:
+        return ""
+
+
+@lru_cache(maxsize=50_000)
+def _spelt(url: str) -> str:
+    """A site's pages repeat the same few hundred addresses."""
+    try:
+        parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
         return ""

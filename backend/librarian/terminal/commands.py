@@ -8,7 +8,7 @@ import typer
 
 from librarian.vocabulary.errors import CallerError
 
-from . import rendering, upkeep
+from . import crawl, rendering, upkeep
 from .options import Config, Index, Json, Mode, Root
 from .page import Page, write_json
 from .place import Place
@@ -180,3 +180,4 @@ def _line_range(lines: str | None) -> tuple[int | None, int | None]:
 
 
 upkeep.add_to(app)
+crawl.add_to(app)

@@ -9,7 +9,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-SECTIONS = ("Getting Started", "Guides", "Networking", "Storage", "Security", "Operations", "API", "Tutorials", "FAQ", "More")
+SECTIONS = (
+    "Getting Started",
+    "Guides",
+    "Networking",
+    "Storage",
+    "Security",
+    "Operations",
+    "API",
+    "Tutorials",
+    "FAQ",
+    "More",
+)
 PAGES = 30  #: per section
 
 
@@ -43,7 +54,7 @@ class Site:
             first = f"/docs/{slug(section)}/page-0.html"
             inner = "".join(
                 f'<li><a href="/docs/{slug(section)}/page-{number}.html">{section} {number}</a></li>'
-                for number in range(PAGES if section == here else 3)
+                for number in range(PAGES if section == here else 1)
             )
             items.append(f'<li><a href="{first}">{section}</a><ul>{inner}</ul></li>')
         return f'<nav class="menu"><ul>{"".join(items)}</ul></nav>'
@@ -67,13 +78,21 @@ class Site:
         if path == "/robots.txt":
             return 200, {"Content-Type": "text/plain"}, self.robots.encode()
         if path == "/docs/":
-            links = [*ODD, "/elsewhere/x.html", "https://example.org/", "/docs/manual.pdf", "/docs/getting-started/page-4.html#a"]
+            links = [
+                *ODD,
+                "/elsewhere/x.html",
+                "https://example.org/",
+                "/docs/manual.pdf",
+                "/docs/getting-started/page-4.html#a",
+            ]
             body = "<p>Welcome to the documentation of the gadgets, which are many and useful.</p>" + "".join(
                 f'<p><a href="{link}">{link}</a></p>' for link in links
             )
             return 200, html_, self.html("Home", body)
         if path == "/docs/sitemap.xml":
-            places = "".join(f"<url><loc>{self.url}/docs/more/page-{number}.html</loc></url>" for number in range(PAGES))
+            places = "".join(
+                f"<url><loc>{self.url}/docs/more/page-{number}.html</loc></url>" for number in range(PAGES)
+            )
             data = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{places}</urlset>'
             return 200, {"Content-Type": "application/gzip"}, gzip.compress(data.encode())
         for section in SECTIONS:
@@ -91,9 +110,11 @@ class Site:
     def numbered(self, section: str, number: int) -> bytes:
         changed = self.version if (section, number) == ("Guides", 5) else 1
         body = f"""<p>{words(section, number)}</p><h2 id="setup">Set up gadget{number}</h2>
-        <div class="highlight-python"><div class="highlight"><pre><span>gadget{number}</span> = setup(&quot;{section}&quot;)
+        <div class="highlight-python"><div class="highlight">
+        <pre><span>gadget{number}</span> = setup(&quot;{section}&quot;)
 if gadget{number} &lt; {changed}:
-    mend()</pre></div></div><p>See <a href="page-{(number + 1) % PAGES}.html">the next page</a>.</p>
+    mend()</pre></div></div>
+        <p>See <a href="/docs/{slug(section)}/page-{(number + 1) % PAGES}.html">the next page</a>.</p>
         <table><thead><tr><th>key</th><th>meaning</th></tr></thead><tbody><tr><td><code>size_{number}</code></td>
         <td>how large | wide</td></tr></tbody></table>"""
         return self.html(f"{section} {number}", body, section)
@@ -121,7 +142,11 @@ if gadget{number} &lt; {changed}:
         if path == "/docs/copy.html":
             return 200, html_, self.numbered("Guides", 3)
         if path == "/docs/browser.html":
-            return 200, html_, b'<html><head><title>App</title></head><body><div id="root"></div><script src="a.js"></script></body>'
+            return (
+                200,
+                html_,
+                b'<html><head><title>App</title></head><body><div id="root"></div><script src="a.js"></script></body>',
+            )
         if path == "/docs/offered.html":
             head = '<link rel="alternate" type="text/markdown" href="offered.html.md">'
             return 200, html_, self.html("Offered", "<p>Rendered text of the page, as browsers see it.</p>", head=head)

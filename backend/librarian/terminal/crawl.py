@@ -1,0 +1,171 @@
+"""The command that brings documentation sites in: crawl."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from librarian.vocabulary.errors import CallerError, LibrarianError, NotFound
+
+from .options import Config, Index, Json, Root
+from .page import Page, write_json
+from .place import Place
+
+if TYPE_CHECKING:
+    from librarian.config.settings import Settings
+    from librarian.gathering.crawl_options import CrawlOptions
+    from librarian.gathering.crawl_report import CrawlProgress
+
+NOTHING, UNREADABLE = 1, 3
+EVERY_S = 5.0  #: between two lines of progress where there is no terminal
+SHOWN = 20
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds this module's command to the application."""
+    app.command(epilog="Example: librarian crawl https://docs.example.org/ --project example")(crawl)
+
+
+def crawl(
+    url: Annotated[str | None, typer.Argument(help="The site's first page; its folder is what is crawled.")] = None,
+    project: Annotated[str | None, typer.Option(help="Name of the product that its pages become.")] = None,
+    refresh: Annotated[bool, typer.Option("--refresh", help="Bring crawled projects up to date.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and write nothing.")] = False,
+    group_by: Annotated[
+        str | None, typer.Option(metavar="navigation", help="Also write one overview per group of the navigation.")
+    ] = None,
+    allow_private: Annotated[bool, typer.Option("--allow-private", help="Reach addresses that aren't public.")] = False,
+    rate: Annotated[float, typer.Option(min=0, help="Requests per second at most; 0: no limit.")] = 5.0,
+    max_pages: Annotated[int, typer.Option(min=1, help="The most pages of the project.")] = 5_000,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds without an answer.")] = 20.0,
+    as_json: Json = False,
+    root: Root = None,
+    index: Index = None,
+    config: Config = None,
+) -> None:
+    """Bring a documentation site in as Markdown files, or fetch what has changed there.
+
+    An interrupted crawl goes on where it was. Exit code 3 where pages can't be read, 1 where none can.
+    """
+    from librarian.gathering.crawl_options import CrawlOptions
+    from librarian.gathering.crawl_state import projects
+
+    if group_by not in (None, "navigation"):
+        raise CallerError(f"--group-by is {group_by!r}.", hint="The one grouping is navigation.")
+    settings = Place(root, index, config).settings()
+    options = CrawlOptions(
+        allow_private=allow_private,
+        per_second=rate,
+        timeout_s=timeout,
+        most_pages=max_pages,
+        group_by="navigation" if group_by else "",
+    )
+    names = [project] if project else list(projects(settings.index.path)) if refresh and not url else []
+    if not names:
+        if refresh:
+            raise NotFound("No project has been crawled.", hint="Begin with librarian crawl URL --project NAME.")
+        raise CallerError("crawl needs --project.", hint="It names the folder, for example --project kubernetes.")
+    if not url and not refresh:
+        raise CallerError("crawl needs a URL.", hint="Give the site's first page, or --refresh for what is there.")
+    answers = [_one(url or "", name, settings, options, dry_run=dry_run, quiet=as_json) for name in names]
+    if as_json:
+        write_json(answers[0] if project or len(answers) == 1 else {"projects": answers})
+    else:
+        for answer in answers:
+            (_show_plan if dry_run else _show)(Page(), answer)
+    if not dry_run and not any(answer["pages"] for answer in answers):
+        raise typer.Exit(NOTHING)
+    raise typer.Exit(UNREADABLE if any(answer.get("errors") for answer in answers) else 0)
+
+
+def _one(
+    url: str, project: str, settings: Settings, options: CrawlOptions, *, dry_run: bool, quiet: bool
+) -> dict[str, Any]:
+    from librarian.gathering.crawler import Crawler, report_fields
+    from librarian.models.table import spec_of
+
+    embeddings = settings.embeddings
+    try:
+        model = (embeddings.model, embeddings.dimension or spec_of(embeddings.model).dimension)
+    except LibrarianError:
+        model = (embeddings.model, embeddings.dimension or 0)
+    with _Progress(project, quiet=quiet) as progress:
+        crawler = Crawler(
+            url,
+            project,
+            settings.docs.root_path,
+            settings.index.path,
+            options,
+            model=model if embeddings.enabled else ("", 0),
+            on_progress=progress.show,
+        )
+        return report_fields(crawler.plan() if dry_run else crawler.run())
+
+
+class _Progress:
+    """A line on stderr: rewritten on a terminal, one every few seconds elsewhere."""
+
+    def __init__(self, project: str, *, quiet: bool) -> None:
+        self._project = project
+        self._quiet = quiet
+        self._live = sys.stderr.isatty()
+        self._next = time.monotonic() + EVERY_S
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live and not self._quiet:
+            sys.stderr.write("\r\x1b[K")
+
+    def show(self, progress: CrawlProgress) -> None:
+        """What the crawler calls after each page."""
+        if self._quiet or (not self._live and time.monotonic() < self._next):
+            return
+        self._next = time.monotonic() + EVERY_S
+        share = progress.done / max(progress.done + progress.queued, 1)
+        bar = f"[{'#' * int(20 * share):<20}] " if self._live else ""
+        line = (
+            f"{self._project}: {bar}{progress.done} pages, {progress.queued} to go, {progress.bytes / 1e6:.1f} MB, "
+            f"{progress.errors} errors"
+        )
+        sys.stderr.write(f"\r\x1b[K{line}" if self._live else f"{line}\n")
+        sys.stderr.flush()
+
+
+def _show(page: Page, answer: dict[str, Any]) -> None:
+    went_on = " (went on where it was interrupted)" if answer["resumed"] else ""
+    page.line((f"{answer['project']}: {answer['pages']} pages", "bold"), f" from {answer['root_url']}{went_on}")
+    page.line(
+        f"{answer['added']} added, {answer['changed']} changed, {answer['unchanged']} unchanged, "
+        f"{answer['removed']} removed, {answer['duplicates']} duplicates; {answer['requests']} requests, "
+        f"{answer['bytes'] / 1e6:.1f} MB, {answer['took_s']:.0f} s",
+        indent=2,
+    )
+    if answer["overviews"]:
+        page.line(f"{answer['overviews']} overviews of groups", indent=2)
+    _list(page, "empty without JavaScript", answer["javascript"])
+    _list(page, "can't be read", [f"{error['url']}: {error['reason']}" for error in answer["errors"]])
+    for reason, count in answer["skipped"].items():
+        page.line(f"{count} left out: {reason}, such as {answer['examples'][reason]}", indent=2)
+    page.line("A running Librarian picks the files up by itself; otherwise: librarian index", indent=2)
+
+
+def _list(page: Page, what: str, items: list[str]) -> None:
+    if items:
+        page.line((f"{len(items)} {what}:", "yellow"), indent=2)
+        for item in items[:SHOWN]:
+            page.line(item, indent=4)
+
+
+def _show_plan(page: Page, answer: dict[str, Any]) -> None:
+    page.line((f"{answer['project']}: {len(answer['pages'])} pages to begin with", "bold"), f", {answer['root_url']}")
+    sources = ", ".join(f"{count} from {source}" for source, count in answer["by_source"].items())
+    page.line(f"{sources}; {answer['seconds']:.0f} s at a pause of {answer['delay_s']:g} s", indent=2)
+    for category, count in answer["categories"].items():
+        page.line(f"{answer['folder']}/{category}: {count}", indent=2)
+    for reason, count in answer["skipped"].items():
+        page.line(f"{count} left out: {reason}", indent=2)
