@@ -17,7 +17,7 @@ from .models.score_cache import CachedReranker
 from .models.store import ModelStore
 from .models.table import spec_of
 from .reading.chunking import StructureChunker
-from .reading.parsers import READABLE
+from .reading.parsers import READABLE, SOURCES
 from .reading.reader import FileReader
 from .reading.scanner import FolderScanner
 from .shelving.indexer import IndexerOptions
@@ -58,9 +58,10 @@ def scanner(settings: Settings) -> FolderScanner:
         layout=docs.layout,
         extensions=docs.file_extensions,
         max_file_size_mb=docs.max_file_size_mb,
+        size_limits=docs.size_limits,
         include=docs.include,
         exclude=docs.exclude,
-        known_extensions=READABLE,
+        known_extensions=READABLE.union(SOURCES if docs.source_comments else ()),
     )
 
 

@@ -74,6 +74,11 @@ class DocsSettings(Section):
     exclude: Words = knob((), "Glob patterns below the root to leave out, besides hidden folders and .gitignore.")
     shared_products: Words = knob((), 'Products that every product filter lets through, for example ["shared"].')
     max_file_size_mb: float = knob(10.0, "Larger files are skipped and listed.", unit="MB", gt=0)
+    size_limits: Words = knob(
+        (".pdf:100", ".pptx:100", ".docx:50", ".odt:50", ".epub:50", ".xlsx:20"),
+        "Other limits for single formats, in MB: those that hold pictures are larger than their text.",
+    )
+    source_comments: bool = knob(False, "Index the documentation comments of source files (.py, .js, .go, …) too.")
     watch_for_changes: bool = knob(True, "Keep the index true while files change.")
     watch_debounce_ms: int = knob(1000, "How long changes are collected before they are indexed.", unit="ms", ge=0)
     rescan_s: int = knob(

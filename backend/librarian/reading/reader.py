@@ -15,7 +15,7 @@ from librarian.vocabulary.protocols import Analyzer, Archive, Chunker, Parser
 from librarian.vocabulary.types import QUOTED_PATH, Chunk, Document, LexicalEntry, ReadResult, SourceFile
 
 from .mail.quoted import quoted_part
-from .parsers import ARCHIVES, PARSERS, READABLE
+from .parsers import ARCHIVES, PARSERS, READABLE, SOURCES
 
 _log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class FileReader:
         archive = ARCHIVES.get(extension)
         if archive is not None:
             return self._archive(archive, source, begun)
-        parser = PARSERS.get(extension)
+        parser = PARSERS.get(extension) or SOURCES.get(extension)
         if parser is None:
             raise SourceError(
                 f"'{source.file_path}' has no parser for '{extension}'.",

@@ -31,7 +31,7 @@ class FolderScanner:
     directly under its product) and skips files directly in the root; `flat` takes the root's name as product and the
     first folder as component. `extensions` chooses among `known_extensions` (None: all of them). `include` and
     `exclude` are patterns as in an ignore file, relative to the root; `include` empty lets everything in.
-    `max_file_size_mb` is in MiB.
+    `max_file_size_mb` is in MiB; `size_limits` names other limits by extension, as `.pdf:100`.
 
     Skipped reasons: in_root, extension, too_large, ignored, hidden, excluded, symlink, special. Failed: unreadable.
     """
@@ -43,6 +43,7 @@ class FolderScanner:
         layout: str = "product/component",
         extensions: Iterable[str] | None = None,
         max_file_size_mb: float = 10.0,
+        size_limits: Sequence[str] = (),
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         known_extensions: frozenset[str],
@@ -55,6 +56,7 @@ class FolderScanner:
         self._known = known_extensions
         self._extensions = known_extensions if extensions is None else frozenset(map(_extension, extensions))
         self._max_bytes = max_file_size_mb * _BYTES_PER_MB
+        self._limits = dict(map(_limit, size_limits))
         self._include = GitIgnoreSpec.from_lines(include) if include else None
         self._exclude = GitIgnoreSpec.from_lines(exclude) if exclude else None
         self._followed: dict[str, str] = {}  # real path of a link's target → the link that it is followed through
@@ -165,10 +167,11 @@ class FolderScanner:
             return Failure(relative, "skipped", "extension", f"'{extension}': {known}" if extension else "no extension")
         if not folder and not self._flat:
             return Failure(relative, "skipped", "in_root", "files count from {product}/ on, or with docs.layout flat")
-        if status.st_size > self._max_bytes * (_ARCHIVE_FACTOR if extension in ARCHIVE_EXTENSIONS else 1):
-            size = (
-                f"{status.st_size / _BYTES_PER_MB:.1f} MB, docs.max_file_size_mb is {self._max_bytes / _BYTES_PER_MB:g}"
-            )
+        own = self._limits.get(extension)
+        usual = self._max_bytes * (_ARCHIVE_FACTOR if extension in ARCHIVE_EXTENSIONS else 1)
+        if status.st_size > (limit := usual if own is None else own):
+            setting = "docs.max_file_size_mb" if own is None else f"docs.size_limits for {extension}"
+            size = f"{status.st_size / _BYTES_PER_MB:.1f} MB, {setting} is {limit / _BYTES_PER_MB:g}"
             return Failure(relative, "skipped", "too_large", size)
         product, component = self._place(folder)
         return SourceFile(path, relative, product, component, status.st_size, status.st_mtime_ns)
@@ -216,6 +219,15 @@ class FolderScanner:
 def _extension(given: str) -> str:
     given = given.strip().lower()
     return given if given.startswith(".") else f".{given}"
+
+
+def _limit(given: str) -> tuple[str, float]:
+    """An extension and its limit in bytes. Raises `SetupError`."""
+    extension, _, size = given.partition(":")
+    try:
+        return _extension(extension), float(size) * _BYTES_PER_MB
+    except ValueError:
+        raise SetupError(f"docs.size_limits holds '{given}'.", hint="Right would be: .pdf:100 (in MB).") from None
 
 
 def _nfc(name: str) -> str:

@@ -1,0 +1,123 @@
+"""Source files: their documentation comments alone. Only read where `docs.source_comments` is on."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from librarian.vocabulary.types import Document, SourceFile
+
+from ..encoding import decode
+from ..manuscript import Manuscript, one_line
+from .markdown_blocks import BlockScanner
+
+_STARRED = (
+    ".java", ".js", ".mjs", ".ts", ".tsx", ".jsx", ".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".kt", ".scala", ".swift",
+    ".php", ".rs", ".dart",
+)  # fmt: skip
+_SLASHED = (".go",)
+_HASHED = (".rb", ".sh")
+_MAX_DECLARATION = 160
+
+_STAR_COMMENT = re.compile(r"/\*[*!](?!/)(.*?)\*/", re.S)
+_SLASH_COMMENT = re.compile(r"(?:^[ \t]*//[/!](?!/)[^\n]*(?:\n|\Z))+", re.M)
+_GO_COMMENT = re.compile(r"(?:^//[^\n]*\n)+(?=(?:func|type|var|const|package)\b)", re.M)
+_HASH_COMMENT = re.compile(
+    r"(?:^[ \t]*#(?![!:])[^\n]*\n)+(?=[ \t]*(?:def|class|module|function)\b|[ \t]*\w+\(\)[ \t]*\{)", re.M
+)
+_MARGIN = re.compile(r"^[ \t]*(?:\*(?!\*)[ ]?|//[/!]?[ ]?|#[ ]?)", re.M)
+_ATTRIBUTE = re.compile(r"\s*(?:@\w[\w.]*(?:\([^()]*\))?|#!?\[[^\]]*\]|template[ ]*<[^>]*>)\s*")
+_WHERE_IT_ENDS = re.compile(r"[{;]|=>|\n[ \t]*\n|:[ \t]*\n")
+
+
+class SourceCommentsParser:
+    """Docstrings, `/** … */`, `///` and what stands above declarations, each under the declaration's name."""
+
+    extensions: tuple[str, ...] = (".py", *_STARRED, *_SLASHED, *_HASHED)
+
+    def parse(self, source: SourceFile, data: bytes) -> Document:
+        decoded = decode(data, source.file_path)
+        extension = "." + source.file_path.lower().rsplit(".", 1)[-1]
+        manuscript = Manuscript()
+        found = _python(decoded.text) if extension == ".py" else _others(decoded.text, extension)
+        for level, name, words in found:
+            manuscript.heading(level, name)
+            _write(manuscript, words)
+        if manuscript.is_empty:
+            manuscript.notes.append("no documentation comments")
+        document = manuscript.document(source, extension)
+        return replace(document, encoding=decoded.encoding, encoding_confidence=decoded.confidence)
+
+
+def _write(manuscript: Manuscript, words: str) -> None:
+    """A comment's paragraphs and examples."""
+    for block in BlockScanner(words).scan().blocks:
+        piece = words[block.start : block.end]
+        if block.kind == "fence" or piece.lstrip().startswith(">>>"):
+            manuscript.fence(piece.strip("`~\n"))
+        elif block.kind == "list":
+            manuscript.item(piece, mark="")
+        else:
+            manuscript.paragraph(piece.lstrip("#"))
+
+
+def _python(text: str) -> Iterator[tuple[int, str, str]]:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    if words := ast.get_docstring(tree):
+        yield 1, words.split("\n", 1)[0].rstrip("."), words
+    waiting: list[tuple[ast.AST, str, int]] = [(tree, "", 2)]
+    while waiting:
+        parent, lead, level = waiting.pop()
+        inner: list[tuple[ast.AST, str, int]] = []
+        for node in ast.iter_child_nodes(parent):
+            if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+                name = f"{lead}{node.name}"
+                if words := ast.get_docstring(node):
+                    shown = f"class {name}" if isinstance(node, ast.ClassDef) else f"{name}({_arguments(node)})"
+                    yield level, shown[:_MAX_DECLARATION], words
+                if isinstance(node, ast.ClassDef):
+                    inner.append((node, f"{name}.", level + 1))
+        waiting += reversed(inner)
+
+
+def _arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    return ", ".join(one.arg for one in given if one.arg not in ("self", "cls"))
+
+
+def _others(text: str, extension: str) -> Iterator[tuple[int, str, str]]:
+    patterns: tuple[re.Pattern[str], ...]
+    if extension in _SLASHED:
+        patterns = (_GO_COMMENT, _STAR_COMMENT)
+    elif extension in _HASHED:
+        patterns = (_HASH_COMMENT,)
+    else:
+        patterns = (_STAR_COMMENT, _SLASH_COMMENT)
+    found = sorted(
+        (match.start(), match.end(), match.group(1) if match.lastindex else match.group())
+        for pattern in patterns
+        for match in pattern.finditer(text)
+    )
+    for number, (_, end, comment) in enumerate(found):
+        words = _MARGIN.sub("", comment).strip()
+        if words:
+            name = _declaration(text, end)
+            yield 2, name or (f"{one_line(words)[:60]}" if not number else ""), words
+
+
+def _declaration(text: str, start: int) -> str:
+    """What a comment stands above: the line that follows, up to its body."""
+    stretch = text[start : start + 2_000]
+    while match := _ATTRIBUTE.match(stretch):
+        stretch = stretch[match.end() :]
+    stretch = stretch.lstrip()
+    if stretch.startswith(("/*", "//", "#", "}", "*")):
+        return ""
+    end = _WHERE_IT_ENDS.search(stretch)
+    words = one_line(stretch[: end.start() if end else _MAX_DECLARATION])
+    return words[:_MAX_DECLARATION].rstrip(" =(,")
