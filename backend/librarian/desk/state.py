@@ -15,6 +15,8 @@ from .parts import Parts
 FAILURES_SHOWN = 50
 EXAMPLES_SHOWN = 20
 _DISK_EVERY_S = 30.0
+_MULTILINGUAL = 5  #: a model of more languages is taken to know them all
+_MULTILINGUAL_MODEL = "multilingual-e5-small"
 
 
 class StateReport:
@@ -108,9 +110,23 @@ class StateReport:
                     "disk_bytes": self._disk_bytes(options.index),
                 },
                 "version": options.version,
-                "notes": list(options.notes),
+                "notes": [*options.notes, *self._language_notes()],
             }
         )
+
+    def _language_notes(self) -> list[str]:
+        """Says so where most documents are in a language that the loaded model wasn't trained for."""
+        source = self._parts.embedder
+        loaded = source.peek() if source is not None else None
+        if loaded is None:
+            return []
+        main = next(iter(self._parts.catalog.columns().languages()), "")
+        if not main or main in loaded.spec.languages or len(loaded.spec.languages) > _MULTILINGUAL:
+            return []
+        return [
+            f"Most documents are in the language '{main}', for which the model {loaded.spec.name} wasn't trained: "
+            f"semantic search finds less in them. Set embeddings.model to '{_MULTILINGUAL_MODEL}'."
+        ]
 
     def _embeddings(self) -> dict[str, object]:
         options, source = self._parts.options, self._parts.embedder

@@ -44,11 +44,11 @@ _COMMON: tuple[tuple[float, frozenset[str]], ...] = (
     (4.0, frozenset({"cp1252"})),
     (1.5, frozenset({"cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp874"})),
     (1.5, frozenset({"cp932", "shift_jis_2004", "euc_jis_2004", "gb18030", "big5hkscs", "cp949", "big5", "euc_jp"})),
-    (1.0, frozenset({"iso8859-2", "iso8859-5", "iso8859-7", "iso8859-9", "iso8859-15", "koi8-r", "koi8-u", "cp866"})),
+    (1.3, frozenset({"iso8859-2", "iso8859-5", "iso8859-7", "iso8859-9", "iso8859-15", "koi8-r", "koi8-u", "cp866"})),
     (0.7, frozenset({"mac-roman", "mac-cyrillic", "cp850", "cp852", "cp437", "iso8859-1", "iso8859-8", "johab"})),
 )
 _RARE = 0.15
-_ENOUGH = 8  #: letters outside ASCII from which the text speaks for itself
+_ENOUGH = 12  #: letters outside ASCII from which the text speaks for itself
 #: Encodings that hold all of another, and are meant where that one is said.
 _SUPERSETS = {
     "iso8859-1": "cp1252",
@@ -66,6 +66,8 @@ _CONTROLS = bytes(set(range(32)) - {9, 10, 11, 12, 13, 27}) + b"\x7f"
 _NEWLINES = re.compile(r"\r\n?")
 #: What no text holds: control characters of ISO 8859, and what can't be decoded.
 _STRANGE = re.compile("[\x80-\x84\x86-\x9f\ufffd]")
+#: A Latin letter beside one of another alphabet: in words of neither.
+_MIXED = re.compile("[A-Za-z][\u0370-\u06ff]|[\u0370-\u06ff][A-Za-z]")
 _DAMAGED = "\ufffd"
 
 
@@ -130,7 +132,7 @@ def _guess(data: bytes, sample: bytes) -> Decoded:
             text = data.decode(encoding, "replace")
         except LookupError:
             continue
-        if _STRANGE.search(text):
+        if _STRANGE.search(text) or 4 * len(_MIXED.findall(text)) > multibyte:
             likely /= 10
         if likely > best.confidence:
             best = _decoded(text, codecs.lookup(encoding).name, likely)

@@ -42,7 +42,7 @@ class HtmlParser:
                 if not manuscript.is_empty:
                     break
         title = "" if root is None else _title(root)
-        if manuscript.is_empty:  # nested deeper than a tree may be
+        if manuscript.is_empty and (root is None or not "".join(root.itertext()).strip()):  # too deep for a tree
             for words in _TAGS.split(decoded.text):
                 manuscript.paragraph(html.unescape(words))
         if manuscript.is_empty and not title and decoded.text.strip():

@@ -106,7 +106,7 @@ def _others(text: str, extension: str) -> Iterator[tuple[int, str, str]]:
     for number, (_, end, comment) in enumerate(found):
         words = _MARGIN.sub("", comment).strip()
         if words:
-            name = _declaration(text, end)
+            name = _declaration(text, end).partition("\n" if extension in _HASHED else "\0")[0]
             yield 2, name or (f"{one_line(words)[:60]}" if not number else ""), words
 
 
@@ -119,5 +119,4 @@ def _declaration(text: str, start: int) -> str:
     if stretch.startswith(("/*", "//", "#", "}", "*")):
         return ""
     end = _WHERE_IT_ENDS.search(stretch)
-    words = one_line(stretch[: end.start() if end else _MAX_DECLARATION])
-    return words[:_MAX_DECLARATION].rstrip(" =(,")
+    return stretch[: end.start() if end else _MAX_DECLARATION][:_MAX_DECLARATION].rstrip(" =(,\n")
