@@ -3,7 +3,7 @@
 
     python benchmarks/encodings.py [folder with text files in known encodings]
 
-Pieces of text in fifteen languages are written in the legacy encodings of their languages and read again; a piece is
+Pieces of text in nineteen languages are written in the legacy encodings of their languages and read again; a piece is
 right where the text comes back as it was. Prints a table for the manual (docs/librarian/reference/formats.md).
 """
 

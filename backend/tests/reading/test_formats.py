@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from librarian.assembly import Librarian
 from librarian.reading.chunking import StructureChunker
 from librarian.reading.encoding import decode
-from librarian.reading.parsers import PARSERS, SOURCES
+from librarian.reading.parsers import PARSERS, READABLE, SOURCES
 from librarian.reading.scanner import FolderScanner
 from librarian.vocabulary.errors import SourceError
 from librarian.vocabulary.types import Document, Failure, SourceFile
@@ -69,7 +69,7 @@ def golden(extension: str, phrase: str) -> bytes:
     return made[extension]() if extension in made else f"Golden\n\n{phrase}\n".encode()
 
 
-NUMBERS = {extension: f"{place:02d}" for place, extension in enumerate(sorted(PARSERS))}
+NUMBERS = {extension: f"{place:02d}" for place, extension in enumerate(sorted(READABLE))}
 
 MAILS = (".eml", ".mbox", ".msg", ".emlx")
 
@@ -147,7 +147,7 @@ def test_the_manual_lists_every_extension_and_no_other() -> None:
     page = Path(__file__).parents[3] / "docs" / "librarian" / "reference" / "formats.md"
     rows = [line.split("|") for line in page.read_text("utf-8").splitlines() if line.startswith("| ")]
     listed = {name for row in rows for name in re.findall(r"`(\.\w+)`", row[2] if len(row) > 2 else "")}
-    assert listed == set(PARSERS) | set(SOURCES)
+    assert listed == READABLE | set(SOURCES)
 
 
 def test_no_library_is_imported_before_a_file_of_its_format_is_read() -> None:
@@ -356,7 +356,7 @@ def test_markers_of_site_generators_arent_indexed_and_their_titles_are(parse: Pa
     for span in reversed(doc.excluded):
         shown = shown[: span.start] + shown[span.end :]
     assert " ".join(shown.split()) == (
-        "# T The title Words Linux ```sh ::: kept in code ``` Good text Careful more A B.".split()
+        "# T The title Words Linux ```sh ::: kept in code ``` Good text Careful more A B."
     )
 
 
