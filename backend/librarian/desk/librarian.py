@@ -157,7 +157,7 @@ class Librarian(Gathered, Knowledge, Hosting):
         """What kind of question it is, which mode suits it, and with `path` where that document falls out."""
         text = check.query_text(query, self._parts.options.max_query_length)
         analysis = self._parts.analyst.analyze(text)
-        if path is None:
+        if not path:
             return analysis
         file_path, _, _ = addresses.parse(path)
         asked = questions.documents(self._parts.options, self._products(), {"query": text})

@@ -48,7 +48,8 @@ class Argument:
     def schema(self) -> dict[str, object]:
         """The argument as JSON Schema, without title and without a null-union: what may be null may be left out."""
         described = {"description": self.description} if self.description else {}
-        return {**_JSON[self.kind], **self.limits, **described}
+        some = {"minLength": 1} if self.required and self.kind == "text" else {}
+        return {**_JSON[self.kind], **some, **self.limits, **described}
 
 
 def schema_of(arguments: Sequence[Argument]) -> dict[str, object]:

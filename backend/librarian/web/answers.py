@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Match
 
 from ..vocabulary.errors import Busy, CallerError, LibrarianError, NotFound
 from ..vocabulary.wire import ErrorAnswer, ErrorBody
@@ -59,4 +60,17 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     message = f"{request.method} {request.url.path}: {error.detail}."
     code = _CODES.get(error.status_code, "bad_request")
-    return error_response(error.status_code, code, message, _HINTS.get(error.status_code, ""), error.headers)
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        headers["allow"] = ", ".join(sorted(_methods_at(request)))
+    return error_response(error.status_code, code, message, _HINTS.get(error.status_code, ""), headers)
+
+
+def _methods_at(request: Request) -> set[str]:
+    """What this path answers, over all its routes: the framework names the methods of the first alone."""
+    return {
+        method
+        for route in request.app.routes
+        if route.matches(request.scope)[0] is not Match.NONE
+        for method in getattr(route, "methods", None) or ()
+    }

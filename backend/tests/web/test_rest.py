@@ -110,6 +110,11 @@ def test_every_error_has_one_shape(
     assert words in error["message"] + " " + error["hint"]
 
 
+def test_a_refused_method_is_told_all_that_there_are(client: httpx.Client) -> None:
+    assert client.put("/api/document").headers["allow"] == "GET, POST"
+    assert client.get("/api/cache").headers["allow"] == "DELETE"
+
+
 @pytest.mark.parametrize("body", [b"{", b"[1]", b'"x"', b"\xff", b"[" * 100_000])
 def test_a_body_that_is_no_json_object_is_the_callers_mistake(client: httpx.Client, body: bytes) -> None:
     answer = client.post("/api/search", content=body)
