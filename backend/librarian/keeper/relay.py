@@ -187,7 +187,6 @@ class Relay:
         """
         if self._problem is not None and time.monotonic() - self._tried < AGAIN_S:
             return False
-        self._tried = time.monotonic()
         try:
             lines = connect(self._library, "mcp", timeout_s=self._greeting_s).lines
             try:
@@ -210,6 +209,7 @@ class Relay:
 
     def _give_up(self, error: LibrarianError) -> None:
         self._problem, self.setup_failed = error, isinstance(error, SetupError)
+        self._tried = time.monotonic()  # a keeper that hangs isn't waited for once more by a line that came meanwhile
         print(f"librarian: {error}", file=sys.stderr, flush=True)  # noqa: T201 (hosts show a server's stderr)
         for ident in list(self._open):
             self._fail(ident, str(error))

@@ -229,10 +229,19 @@ def test_a_keeper_that_crashes_while_starting_is_named_with_its_last_words(relay
 def test_a_keeper_that_hangs_gives_a_clear_answer(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ECHO_MODE", "deaf")
     answers: list[bytes] = []
+    tries: list[str] = []
+
+    def counted(*given: Any, **more: Any) -> Any:
+        tries.append("tried")
+        return connect(*given, **more)
+
+    monkeypatch.setattr("librarian.keeper.relay.connect", counted)
     relay = Relay(library, answers.append, greeting_s=0.2)
+    relay.open()
     relay.forward(b'{"jsonrpc":"2.0","id":7,"method":"initialize"}\n')
     relay.close()
     pid = keeper_pid(library.index)
+    assert len(tries) == 1, "a line that came meanwhile waited once more"
     (answer,) = (json.loads(line) for line in answers)
     assert answer["id"] == 7
     assert f"`kill {pid}`" in answer["error"]["message"]
