@@ -60,9 +60,9 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     message = f"{request.method} {request.url.path}: {error.detail}."
     code = _CODES.get(error.status_code, "bad_request")
-    headers = dict(error.headers or {})
+    headers = error.headers
     if error.status_code == 405:
-        headers["allow"] = ", ".join(sorted(_methods_at(request)))
+        headers = {"allow": ", ".join(sorted(_methods_at(request)))}
     return error_response(error.status_code, code, message, _HINTS.get(error.status_code, ""), headers)
 
 
