@@ -28,6 +28,7 @@ from starlette.types import Receive, Scope, Send
 
 from ..vocabulary.calls import Calls
 from ..vocabulary.desk_protocol import Desk
+from ..vocabulary.visible import visible
 from .changes import Connection
 from .handlers import Handlers
 from .tools import build_tools
@@ -112,7 +113,7 @@ class McpDoor:
                 self.calls.close()
 
     async def _introduce(self) -> None:
-        self.server.instructions = await self.calls.run(lambda _: self._desk.instructions())
+        self.server.instructions = visible(await self.calls.run(lambda _: self._desk.instructions()))
 
     async def _announce(self, changed: asyncio.Event) -> None:
         """After each generation: new instructions, and notices to whoever asked for them."""

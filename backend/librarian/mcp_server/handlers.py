@@ -21,6 +21,7 @@ from ..vocabulary.calls import Calls
 from ..vocabulary.desk_protocol import Desk
 from ..vocabulary.errors import LibrarianError, NotFound
 from ..vocabulary.protocols import Budget, Observer
+from ..vocabulary.visible import visible, visible_within
 from . import resources
 from .changes import Connection, Watched
 from .prompts import COMPLETED, PROMPTS, fill
@@ -129,7 +130,8 @@ class Handlers:
                 self.observe("call", door="mcp", verb=tool.name, outcome=outcome, seconds=seconds, answer=structured)
         links = [_link(link) for link in answer.links]
         return types.CallToolResult(
-            content=[types.TextContent(text=answer.text), *links], structured_content=answer.structured
+            content=[types.TextContent(text=visible(answer.text)), *links],
+            structured_content=visible_within(answer.structured),
         )
 
     @contextlib.asynccontextmanager
@@ -185,7 +187,7 @@ class Handlers:
     async def read_resource(self, _: Ctx, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)
         found = await self._run(lambda budget: resources.read(self._desk, uri, budget), uri=uri)
-        text = types.TextResourceContents(uri=found.uri, mime_type=found.mime_type, text=found.text)
+        text = types.TextResourceContents(uri=found.uri, mime_type=found.mime_type, text=visible(found.text))
         return types.ReadResourceResult(contents=[text])
 
     async def initialized(self, ctx: Ctx, _: types.NotificationParams | None) -> None:
@@ -254,7 +256,7 @@ class Handlers:
                 types.INVALID_PARAMS, f"Unknown prompt {params.name!r}. There are: {', '.join(self._prompts)}."
             )
         text = await self._run(lambda budget: fill(prompt, self._desk, params.arguments or {}, budget))
-        message = types.PromptMessage(role="user", content=types.TextContent(text=text))
+        message = types.PromptMessage(role="user", content=types.TextContent(text=visible(text)))
         return types.GetPromptResult(description=prompt.description, messages=[message])
 
     async def complete(self, _: Ctx, params: types.CompleteRequestParams) -> types.CompleteResult:
@@ -307,7 +309,7 @@ def _link(link: Link) -> types.ResourceLink:
     return types.ResourceLink(
         uri=link.uri,
         name=link.name,
-        title=link.title,
+        title=visible(link.title) if link.title else link.title,
         mime_type=link.mime_type,
         annotations=types.Annotations(
             audience=["user", "assistant"], priority=link.priority, last_modified=link.last_modified
@@ -316,4 +318,4 @@ def _link(link: Link) -> types.ResourceLink:
 
 
 def _failed(text: str) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
+    return types.CallToolResult(content=[types.TextContent(text=visible(text))], is_error=True)

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
+from librarian.vocabulary.visible import visible
+
 Span = tuple[int, int]
 
 
@@ -31,7 +33,7 @@ class Page:
 
     def line(self, *parts: str | tuple[str, str], indent: int = 0) -> None:
         """One line of parts; a part may be (text, style)."""
-        pairs = [(part, "") if isinstance(part, str) else part for part in parts]
+        pairs = [(visible(text), style) for text, style in ((p, "") if isinstance(p, str) else p for p in parts)]
         if self._console is None:
             self._stream.write((" " * indent + "".join(text for text, _ in pairs)).rstrip() + "\n")
             return
@@ -42,6 +44,7 @@ class Page:
 
     def passage(self, text: str, highlights: Sequence[Span] = (), *, indent: int = 3) -> None:
         """A passage of a document, its matches marked."""
+        text = visible(text)
         if self._console is None:
             self._stream.writelines(f"{' ' * indent}{line}".rstrip() + "\n" for line in text.splitlines())
             return

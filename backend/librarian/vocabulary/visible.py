@@ -1,0 +1,38 @@
+"""Text without what eyes don't see but terminals and models obey.
+
+Control characters can rewrite a terminal, bidirectional overrides can show a text in another order than it is read in,
+and the tag characters of plane 14 spell ASCII that no font draws: all of them carry instructions past whoever looks at
+a document. Each becomes U+FFFD, one for one, so that offsets stay. Joiners and spaces of zero width stay: scripts and
+emoji need them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+_HIDDEN: Final = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+
+
+def visible(text: str) -> str:
+    """The text with each hidden character replaced.
+
+    >>> visible("safe \\x1b[31mred")
+    'safe �[31mred'
+    """
+    return _HIDDEN.sub("\ufffd", text)
+
+
+def visible_within(value: Any) -> Any:
+    """The same for every text in a value made of dicts, lists and plain values."""
+    match value:
+        case str():
+            return visible(value)
+        case dict():
+            return {key: visible_within(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [visible_within(inner) for inner in value]
+        case _:
+            return value

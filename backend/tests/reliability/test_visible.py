@@ -1,0 +1,43 @@
+"""Text that is shown holds nothing hidden, and is otherwise as it was."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from librarian.vocabulary.visible import visible, visible_within
+
+KEPT = "\t\n\r"
+
+
+@given(st.text())
+def test_only_hidden_characters_are_replaced_and_offsets_stay(text: str) -> None:
+    shown = visible(text)
+    assert len(shown) == len(text)
+    for before, after in zip(text, shown, strict=True):
+        if after != before:
+            assert unicodedata.category(before) in ("Cc", "Cf", "Cn")
+            assert after == "\ufffd"
+        assert unicodedata.category(after) != "Cc" or after in KEPT
+    assert visible(shown) == shown
+
+
+@given(
+    st.recursive(st.text(max_size=5) | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+)
+def test_values_keep_their_shape(value: object) -> None:
+    def without(inner: object) -> object:
+        if isinstance(inner, str):
+            return visible(inner)
+        if isinstance(inner, dict):
+            return {key: without(item) for key, item in inner.items()}
+        return [without(item) for item in inner] if isinstance(inner, list) else inner
+
+    assert visible_within(value) == without(value)
+
+
+def test_joiners_marks_and_right_to_left_scripts_stay() -> None:
+    for text in ("👩\u200d👩", "می\u200cخواهم", "שלום", "e\u0301", "漢\u200b字", "a\u00adb", "\ufeffx"):
+        assert visible(text) == text
