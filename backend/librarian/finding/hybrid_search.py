@@ -354,7 +354,7 @@ class HybridSearchEngine:
             first.pool,
             first.candidates,
             count,
-            lambda ids: {chunk: stored.chunk.text for chunk, stored in run.reader.chunks(ids).items()},
+            run.reader.texts,
             lambda candidate: self._relevance(first, candidate),
             run.budget,
         )
@@ -374,21 +374,22 @@ class HybridSearchEngine:
     def _hits(self, run: _Run, judged: Judged, page: Sequence[paging.Kept]) -> list[Hit]:
         shown = [kept.candidate.doc_id for kept in page]
         documents = run.reader.documents(shown, text=True)
+        chunks = run.reader.chunks([kept.candidate.chunk_id for kept in page])
         others = run.reader.documents([doc for kept in page for doc in kept.also_doc_ids])
         copies = run.reader.copies([kept.candidate.chunk_id for kept in page])
         hits = []
         for kept in page:
-            document = documents.get(kept.candidate.doc_id)
-            if document is None:
+            document, chunk = documents.get(kept.candidate.doc_id), chunks.get(kept.candidate.chunk_id)
+            if document is None or chunk is None:
                 continue
             also = {others[doc].document.file_path for doc in kept.also_doc_ids if doc in others}
             also.update(document.also_in, copies.get(kept.candidate.chunk_id, ()))
             hits.append(
                 Hit(
                     kept.candidate,
-                    kept.chunk,
+                    chunk,
                     document,
-                    self._snippets.of(kept.chunk.chunk, document.document, run.analyzed),
+                    self._snippets.of(chunk.chunk, document.document, run.analyzed),
                     self._relevance(judged, kept.candidate),
                     tuple(sorted(also - {document.document.file_path})),
                 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from librarian.vocabulary.protocols import CatalogReader, Columns
-from librarian.vocabulary.types import Candidate, Hit, StoredChunk
+from librarian.vocabulary.types import Candidate, Hit
 
 from .fusion import score
 
@@ -17,10 +17,9 @@ BATCH = 128  #: candidates whose text is fetched at once
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A candidate that may be shown, with its passage and the document ids that hold the same text."""
+    """A candidate that may be shown, with the document ids that hold the same text."""
 
     candidate: Candidate
-    chunk: StoredChunk
     also_doc_ids: tuple[int, ...] = ()
 
 
@@ -37,16 +36,16 @@ def keep(
     in_group: dict[int, int] = {}
     for start in range(0, len(candidates), BATCH):
         batch = candidates[start : start + BATCH]
-        stored = reader.chunks([candidate.chunk_id for candidate in batch])
+        texts = reader.texts([candidate.chunk_id for candidate in batch])
         groups = _groups(batch, columns)
         for candidate in batch:
-            chunk = stored.get(candidate.chunk_id)
-            if chunk is None:
+            text = texts.get(candidate.chunk_id)
+            if text is None:
                 continue
-            text = chunk.chunk.text.strip()
+            text = text.strip()
             if text in by_text:
                 place = by_text[text]
-                kept[place] = _joined(kept[place], Kept(candidate, chunk), reader)
+                kept[place] = _joined(kept[place], Kept(candidate), reader)
                 continue
             group = groups[candidate.chunk_id]
             if per_group and in_group.get(group, 0) >= per_group:
@@ -55,7 +54,7 @@ def keep(
                 return kept
             in_group[group] = in_group.get(group, 0) + 1
             by_text[text] = len(kept)
-            kept.append(Kept(candidate, chunk))
+            kept.append(Kept(candidate))
     return kept
 
 
@@ -76,7 +75,7 @@ def _joined(first: Kept, other: Kept, reader: CatalogReader) -> Kept:
         if dates[1] > dates[0]:
             shown, hidden = other, first
     also = {*first.also_doc_ids, *other.also_doc_ids, hidden.candidate.doc_id} - {shown.candidate.doc_id}
-    return Kept(shown.candidate, shown.chunk, tuple(sorted(also)))
+    return Kept(shown.candidate, tuple(sorted(also)))
 
 
 def packed(costs: Sequence[int], max_tokens: int | None) -> int:

@@ -44,6 +44,7 @@ from .catalog_rows import (
 )
 from .catalog_schema import connect, explained, open_writer
 from .columns import LoadedColumns, load_columns, updated_columns
+from .document_memory import DocumentMemory
 
 log = logging.getLogger(__name__)
 
@@ -74,6 +75,7 @@ class SqliteCatalog:
         self._shared_products = frozenset(shared_products)
         self._writer = open_writer(path)
         self._write_lock = RLock()
+        self._memory = DocumentMemory()
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
         self._pool_lock = RLock()
@@ -302,7 +304,7 @@ class SqliteCatalog:
             if connection is None:
                 connection = connect(self._path, read_only=True)
             connection.execute("BEGIN")
-            yield connection, SqliteCatalogReader(connection, self._shared_products)
+            yield connection, SqliteCatalogReader(connection, self._shared_products, self._memory)
         except (sqlite3.DatabaseError, zlib.error) as error:
             raise self._explained(error) from error
         finally:

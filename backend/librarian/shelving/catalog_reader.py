@@ -11,6 +11,7 @@ from librarian.vocabulary.types import Count, Failure, Filters, StoredChunk, Sto
 from . import catalog_mails
 from .catalog_rows import CHUNK_COLUMNS, DOCUMENT_COLUMNS, EMAIL_COLUMNS, Row, stored_chunk, stored_document
 from .columns import LoadedColumns, load_columns
+from .document_memory import DocumentMemory
 
 _AMONG = "IN (SELECT value FROM json_each(?))"
 _BATCH = 500
@@ -19,8 +20,11 @@ _BATCH = 500
 class SqliteCatalogReader:
     """`protocols.CatalogReader` over a connection that is in a read transaction."""
 
-    def __init__(self, connection: sqlite3.Connection, shared_products: frozenset[str]) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, shared_products: frozenset[str], memory: DocumentMemory | None = None
+    ) -> None:
         self._connection = connection
+        self._memory = memory or DocumentMemory()
         self._shared_products = shared_products
         self._columns: LoadedColumns | None = None
         self.generation = int(self.meta("generation", "0"))
@@ -29,6 +33,10 @@ class SqliteCatalogReader:
         """Stored chunks by id; unknown ids are missing."""
         rows = self._connection.execute(f"SELECT id, {CHUNK_COLUMNS} FROM chunks WHERE id {_AMONG}", _listed(ids))
         return {row[0]: stored_chunk(row) for row in rows}
+
+    def texts(self, ids: Sequence[int]) -> dict[int, str]:
+        """Texts of chunks by id; unknown ids are missing."""
+        return dict(self._connection.execute(f"SELECT id, text FROM chunks WHERE id {_AMONG}", _listed(ids)))
 
     def chunks_of(self, doc_id: int) -> list[StoredChunk]:
         """All chunks of a document in order; none where it is unknown."""
@@ -39,6 +47,16 @@ class SqliteCatalogReader:
 
     def documents(self, ids: Sequence[int], *, text: bool = False) -> dict[int, StoredDocument]:
         """Stored documents by id; unknown ids are missing."""
+        every = [int(number) for number in ids]
+        changes = int(self.meta("changes", "0"))
+        known = self._memory.known(changes, every, text=text)
+        if missing := [number for number in every if number not in known]:
+            read = self._documents(missing, text=text)
+            self._memory.remember(changes, read, text=text)
+            known |= read
+        return known
+
+    def _documents(self, ids: Sequence[int], *, text: bool) -> dict[int, StoredDocument]:
         wanted = _listed(ids)
         execute = self._connection.execute
         rows = execute(f"SELECT id, {DOCUMENT_COLUMNS} FROM documents WHERE id {_AMONG}", wanted).fetchall()

@@ -179,6 +179,9 @@ class CatalogReader(Protocol):
     def chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
         """Stored chunks by id; unknown ids are missing."""
 
+    def texts(self, ids: Sequence[int]) -> dict[int, str]:
+        """Texts of chunks by id; unknown ids are missing. Cheaper than `chunks`."""
+
     def documents(self, ids: Sequence[int], *, text: bool = False) -> dict[int, StoredDocument]: ...
 
     def document_by_path(self, file_path: str, *, text: bool = True) -> StoredDocument | None: ...

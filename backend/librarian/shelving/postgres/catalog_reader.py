@@ -31,6 +31,11 @@ class PostgresCatalogReader:
         rows = self._connection.execute(f"SELECT id, {CHUNK_COLUMNS} FROM chunks WHERE id = ANY(%s)", (_listed(ids),))
         return {row[0]: stored_chunk(row) for row in rows}
 
+    def texts(self, ids: Sequence[int]) -> dict[int, str]:
+        """Texts of chunks by id; unknown ids are missing."""
+        rows = self._connection.execute("SELECT id, text FROM chunks WHERE id = ANY(%s)", (_listed(ids),))
+        return {row[0]: row[1] for row in rows}
+
     def chunks_of(self, doc_id: int) -> list[StoredChunk]:
         """All chunks of a document in order; none where it is unknown."""
         rows = self._connection.execute(
