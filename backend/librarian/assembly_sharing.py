@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from typing import TYPE_CHECKING, Final
 
 from .assembly_storage import Storage, storage
 from .config.settings import Settings
 from .shelving.embedding import Rate
+from .shelving.migration import Copied, Entries, Side, copy_library
 from .shelving.upkeep import Listeners, Upkeep
 from .vocabulary.errors import SetupError
 from .vocabulary.protocols import Embedder
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from .shelving.postgres.worker import EmbeddingWorker
 
     Keeping = Upkeep | SharedUpkeep
+
+STORAGES: Final = ("embedded", "postgres")
 
 
 def keeping(upkeep: Upkeep, held: Storage, listeners: Listeners) -> tuple[Keeping, Callable[[int], None]]:
@@ -47,3 +51,38 @@ def worker(
     assert held.shared is not None
     made = EmbeddingWorker(held.shared.claims, held.archive, stores_for=held.stores, embedder=embed, progress=progress)
     return made, held
+
+
+def migrate(
+    settings: Callable[[str], Settings],
+    to: str,
+    *,
+    entries: Entries,
+    progress: Callable[[str, int, int], None] = lambda *_: None,
+) -> Copied:
+    """Copy the library to the storage `to` from the other one; `settings` gives the settings for either.
+
+    Raises `SetupError` where another server is indexing, the source is empty or the target isn't.
+    """
+    if to not in STORAGES:
+        raise SetupError(f"No storage {to!r}.", hint=f"Use one of: {', '.join(STORAGES)}.")
+    (other,) = set(STORAGES) - {to}
+    with ExitStack() as held:
+        sides = [held.enter_context(closing(storage(settings(name)))) for name in (other, to)]
+        for each in sides:
+            if each.shared is not None:
+                held.enter_context(_turn(each))
+        source, target = (Side(each.catalog, each.lexical, each.archive, each.stores) for each in sides)
+        return copy_library(source, target, entries=entries, progress=progress)
+
+
+@contextmanager
+def _turn(held: Storage) -> Iterator[None]:
+    """The turn to index, while this lasts."""
+    assert held.shared is not None
+    database = held.shared.database
+    with database.session() as session:
+        row = session.execute("SELECT pg_try_advisory_lock(%s)", (database.lock_key("indexer"),)).fetchone()
+        if row is None or not row[0]:
+            raise SetupError("A server is indexing this library.", hint="End the servers that use it, and try again.")
+        yield

@@ -56,7 +56,8 @@ class Server:
         self._server.stop()
 
     def remove(self) -> None:
-        self.stop()
+        if (self.folder / "data" / "postmaster.pid").exists():
+            self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

@@ -73,13 +73,13 @@ class FileReader:
     def _result(self, document: Document, data: bytes, begun: float) -> ReadResult:
         document = self._completed(document, data)
         chunks = self._chunker.chunk(document)
-        entries = self._entries(document, chunks)
+        entries = self.entries(document, chunks)
         if document.email is not None and (history := quoted_part(document)) is not None:
             quotes = tuple(
                 replace(chunk, ordinal=ordinal, heading_path=QUOTED_PATH)
                 for ordinal, chunk in enumerate(self._chunker.chunk(history), start=len(chunks))
             )
-            chunks, entries = chunks + quotes, entries + self._entries(history, quotes)
+            chunks, entries = chunks + quotes, entries + self.entries(history, quotes)
         return ReadResult(document, chunks, entries, (time.perf_counter() - begun) * 1000)
 
     def _archive(self, archive: Archive, source: SourceFile, begun: float) -> ReadResult:
@@ -120,7 +120,8 @@ class FileReader:
             last_modified=document.last_modified if self._track_modifications else "",
         )
 
-    def _entries(self, document: Document, chunks: tuple[Chunk, ...]) -> tuple[LexicalEntry, ...]:
+    def entries(self, document: Document, chunks: tuple[Chunk, ...]) -> tuple[LexicalEntry, ...]:
+        """What the keyword index stores of a document's chunks, in their order."""
         language = document.language
         tokens = self._analyzer.tokens
         identifiers_of = self._analyzer.identifiers

@@ -167,6 +167,14 @@ def refresh(page: Page, answer: Answer) -> None:
         page.line(("note: ", "dim"), note)
 
 
+def migrated(page: Page, answer: Answer) -> None:
+    """What was copied to another storage."""
+    page.line(
+        f"Copied {answer['documents']:,} documents, {answer['chunks']:,} passages, {answer['vectors']:,} vectors."
+    )
+    page.line(answer["next"])
+
+
 def check(page: Page, answer: Answer) -> None:
     """Whether catalog, keyword index, vectors and folder agree."""
     page.line(("in order" if answer["ok"] else "not in order", "bold green" if answer["ok"] else "bold red"))

@@ -31,6 +31,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(epilog="Example (as a host starts it): librarian stdio --config /path/to/config.json")(stdio)
     app.command(epilog="Example: librarian index --rebuild")(index)
     app.command(epilog="Example: librarian check --repair")(check)
+    app.command(epilog="Example: librarian migrate --to postgres")(migrate)
     app.command(epilog="Example: librarian evaluate --queries queries.jsonl --qrels qrels.tsv")(evaluate)
     app.command(epilog="Example: librarian bench --rounds 10")(bench)
     app.command(epilog="Example: librarian doctor --offline")(doctor)
@@ -76,16 +77,38 @@ def index(
     prune: Annotated[
         bool, typer.Option("--prune", help="Drop what vanished, even where much vanished at once.")
     ] = False,
+    worker: Annotated[
+        bool, typer.Option("--worker", help="Only embed, for a library in PostgreSQL, until ended.")
+    ] = False,
     as_json: Json = False,
     root: Root = None,
     index: Index = None,
     config: Config = None,
 ) -> None:
     """Bring the index up to date, vectors included. Exit code 3 where files can't be read."""
+    if worker:
+        from .sharing import work
+
+        work(Place(root, index, config), sys.stderr)
+        return
     with _Progress(quiet=as_json) as progress:
         answer = Place(root, index, config).ask("refresh", rebuild=rebuild, prune=prune, on_progress=progress.show)
     _show(answer, as_json, rendering.refresh)
     raise typer.Exit(UNREADABLE if answer["failed"] else 0)
+
+
+def migrate(
+    to: Annotated[str, typer.Option("--to", help="embedded or postgres.")],
+    as_json: Json = False,
+    root: Root = None,
+    index: Index = None,
+    config: Config = None,
+) -> None:
+    """Copy the library to another storage, vectors included: nothing is embedded again."""
+    from .sharing import move_to
+
+    answer = move_to(Place(root, index, config), to, None if as_json else sys.stderr)
+    _show(answer, as_json, rendering.migrated)
 
 
 def check(

@@ -19,6 +19,7 @@ from .database import Database
 if TYPE_CHECKING:
     from psycopg import Connection
 
+AT_MOST: Final = 128  #: chunks that one claims at once: two seconds of work, and what a dead one's heir does again
 _FILLED_AT_ONCE: Final = 20_000  # rows that are queued when the queue runs low
 _CLAIM: Final = """SELECT chunk_id FROM embedding_queue WHERE model = %(model)s
     ORDER BY chunk_id LIMIT %(limit)s FOR UPDATE SKIP LOCKED"""
@@ -36,9 +37,16 @@ class ClaimingCatalog(PostgresCatalog):
     """
 
     def __init__(
-        self, database: Database, *, shared_products: Iterable[str] = (), patience_s: float = 10.0, pause_s: float = 0.2
+        self,
+        database: Database,
+        *,
+        shared_products: Iterable[str] = (),
+        at_most: int = AT_MOST,
+        patience_s: float = 10.0,
+        pause_s: float = 0.2,
     ) -> None:
         super().__init__(database, shared_products=shared_products)
+        self._at_most = at_most
         self._patience_s = patience_s
         self._pause_s = pause_s
         self._claiming = threading.RLock()
@@ -91,7 +99,7 @@ class ClaimingCatalog(PostgresCatalog):
                 self._model = model
                 for turn in range(2):
                     session.execute("BEGIN")
-                    rows = session.execute(_CLAIM, {"model": model, "limit": limit}).fetchall()
+                    rows = session.execute(_CLAIM, {"model": model, "limit": min(limit, self._at_most)}).fetchall()
                     self._claimed = [number for (number,) in rows]
                     if self._claimed or turn:
                         break

@@ -1,0 +1,250 @@
+"""Several servers and workers over one PostgreSQL, as processes that are killed.
+
+* Exactly one server indexes; when it is killed, another takes over, and nothing is lost or stored twice.
+* Workers share the queue: no passage is taken by two at once, and what a killed one held is embedded by another.
+* Every server hears of new generations; one whose turn it isn't passes requests on.
+* A restart of the database costs a clear error; afterwards the same objects answer again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from librarian.language.analyzer import StandardAnalyzer
+from librarian.shelving.postgres.claims import ClaimingCatalog
+from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.types import Filters
+from tests import postgres
+from tests.contracts.catalog_contract import document, result
+
+from .postgres_process import Shared
+
+BACKEND = Path(__file__).resolve().parents[2]
+FOLDERS, FILES = 6, 20
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _server() -> None:
+    postgres.url()
+
+
+class Process:
+    """A server or worker, and what it said."""
+
+    def __init__(self, role: str, schema: str, root: Path) -> None:
+        self.said: list[dict[str, Any]] = []
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.shelving.postgres_process", role, postgres.url(), schema, str(root)],
+            cwd=BACKEND,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(BACKEND)},
+        )
+        self._news = threading.Condition()
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            with self._news:
+                self.said.append(json.loads(line))
+                self._news.notify_all()
+
+    def heard(self, **wanted: object) -> list[dict[str, Any]]:
+        return [said for said in list(self.said) if wanted.items() <= said.items()]
+
+    def wait_for(self, timeout: float = 40, **wanted: object) -> None:
+        with self._news:
+            assert self._news.wait_for(lambda: bool(self.heard(**wanted)), timeout), (wanted, self.said)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._thread.join(10)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Process]]:
+    started: list[Process] = []
+
+    def begin(*given: Any) -> Process:
+        started.append(Process(*given))
+        return started[-1]
+
+    yield begin
+    for process in started:
+        if process.process.poll() is None:
+            process.kill()
+
+
+def until(true: Callable[[], bool], timeout: float = 40) -> None:
+    """Wait for what other processes do."""
+    tick, end = threading.Event(), time.monotonic() + timeout
+    while not true():
+        assert time.monotonic() < end
+        tick.wait(0.1)
+
+
+def write(root: Path, name: str, words: str) -> None:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        f"# About {words}\n\n{words} is what this page tells, and nothing else.\n\n## More\n\nOf {words}.\n"
+    )
+
+
+def test_servers_and_workers_killed_in_the_middle_lose_nothing_and_do_nothing_twice(
+    tmp_path: Path, start: Callable[..., Process]
+) -> None:
+    root, schema = tmp_path / "docs", postgres.schema_of(tmp_path)
+    for folder in range(FOLDERS):
+        for number in range(FILES):
+            write(root, f"product{folder}/api/{number}.md", f"w{folder}x{number}")
+    workers = [start("worker", schema, root) for _ in range(2)]
+    servers = [start("server", schema, root) for _ in range(3)]
+    for process in servers:
+        process.wait_for(what="ready")
+    until(lambda: any(server.heard(what="turn", mine=True) for server in servers))
+    (first,) = [server for server in servers if server.heard(what="turn", mine=True)]
+    for worker in workers:
+        worker.wait_for(what="embedded")
+    workers[0].kill()
+    first.kill()
+    others = [server for server in servers if server is not first]
+    until(lambda: any(server.heard(what="turn", mine=True) for server in others))
+    assert sum(bool(server.heard(what="turn", mine=True)) for server in others) == 1
+    write(root, "product0/api/late.md", "latecomer")
+    database = postgres.database(tmp_path).join()
+    model = "fake;fake;64;32"
+
+    def finished() -> bool:
+        with database.connection() as connection:
+            row = connection.execute(
+                "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks), (SELECT count(*) FROM windows)"
+            ).fetchone()
+        assert row is not None
+        return bool(row[0] == FOLDERS * FILES + 1 and row[1] == row[2])
+
+    until(finished)
+    for server in others:
+        until(lambda server=server: len(server.heard(what="generation")) >= 1)  # type: ignore[misc]
+    for process in [*others, workers[1]]:
+        process.kill()
+    shared = Shared(postgres.url(), schema, root)
+    try:
+        assert shared.indexer.check() == []
+        assert shared.catalog.verify() == []
+        windows = [number for number, _ in shared.catalog.windows(model)]
+        assert Counter(windows).most_common(1)[0][1] == 1
+        assert sorted(shared.store(model).ids().tolist()) == sorted(windows)
+        for words in ("w5x19", "latecomer"):
+            found = shared.lexical.search(
+                StandardAnalyzer().query(words), shared.catalog.columns().select(Filters()), 9
+            )
+            assert found.ids
+    finally:
+        shared.close()
+        database.leave()
+
+
+def test_no_passage_is_claimed_twice_and_what_a_dead_one_held_is_free_again(tmp_path: Path) -> None:
+    database = postgres.database(tmp_path).join()
+    one, other = (ClaimingCatalog(database, patience_s=0.1, pause_s=0.02) for _ in range(2))
+    (stored,) = one.put([result(document(text="x" * 70))])
+    first, second = ({chunk.chunk_id for chunk, _ in each.pending("m", 4)} for each in (one, other))
+    assert len(first) == len(second) == 4
+    assert not first & second
+    one.mark_embedded("m", {number: ["h"] for number in first})
+    rest = {chunk.chunk_id for chunk, _ in one.pending("m", 99)}
+    assert rest == set(stored.chunk_ids) - first - second
+    other.close()  # without marking: as a kill would
+    assert {chunk.chunk_id for chunk, _ in one.pending("m", 99)} == rest | second
+    one.mark_embedded("m", {number: ["h"] for number in rest | second})
+    assert one.pending("m", 99) == []
+    one.remove([document().file_path])
+    assert one.pending("m", 99) == []
+    with database.connection() as connection:
+        assert connection.execute("SELECT count(*) FROM embedding_queue").fetchone() == (0,)
+    one.close()
+    database.leave()
+
+
+def test_another_server_passes_requests_on_and_hears_of_the_outcome(tmp_path: Path) -> None:
+    root = tmp_path / "docs"
+    write(root, "ray/api/a.md", "alpha")
+    servers = [Shared(postgres.url(), postgres.schema_of(tmp_path), root) for _ in range(2)]
+    try:
+        one, other = servers
+        one.upkeep.start()
+        assert one.upkeep.wait_until_idle(30)
+        other.upkeep.start()
+        assert (one.upkeep.turn.mine, other.upkeep.turn.mine) == (True, False)
+        heard = threading.Event()
+        forget = other.upkeep.on_generation(lambda _: heard.set())
+        write(root, "ray/api/b.md", "beta")
+        report = other.upkeep.refresh()
+        assert "asked to look" in report.notes[0]
+        assert heard.wait(30)
+        until(lambda: other.catalog.columns().documents == 2)
+        forget()
+        assert other.upkeep.check().ok
+        for refused in (other.upkeep.rebuild, other.upkeep.prune, lambda: other.upkeep.check(repair=True)):
+            with pytest.raises(Unavailable, match="Another server"):
+                refused()
+        one.upkeep.close()
+        until(lambda: other.upkeep.turn.mine)
+        assert other.upkeep.wait_until_idle(30)
+        write(root, "ray/api/c.md", "gamma")
+        other.upkeep.refresh()
+        assert other.catalog.columns().documents == 3
+    finally:
+        for server in servers:
+            server.close()
+
+
+@pytest.mark.skipif(bool(os.environ.get("LIBRARIAN_TEST_DATABASE")), reason="that server isn't ours to restart")
+def test_a_restart_of_the_database_is_told_and_overcome(tmp_path: Path) -> None:
+    root = tmp_path / "docs"
+    write(root, "ray/api/a.md", "alpha")
+    shared = Shared(postgres.url(), postgres.schema_of(tmp_path), root)
+    own = postgres.own_server()
+    query = StandardAnalyzer().query("alpha")
+    try:
+        shared.upkeep.start()
+        assert shared.upkeep.wait_until_idle(30)
+        selection = shared.catalog.columns().select(Filters())
+        assert shared.lexical.search(query, selection, 5).ids
+
+        def in_mid_search() -> None:
+            with shared.catalog.read():
+                own.stop()
+                shared.lexical.search(query, selection, 5)
+
+        with pytest.raises(Unavailable, match="doesn't answer"):
+            in_mid_search()
+        with pytest.raises(Unavailable, match="doesn't answer"):
+            shared.lexical.search(query, selection, 5)
+    finally:
+        own.start()
+    try:
+        until(lambda: shared.upkeep.turn.mine and not shared.upkeep.problems())
+        assert shared.lexical.search(query, selection, 5).ids
+        write(root, "ray/api/b.md", "beta")
+        shared.upkeep.refresh()
+        assert shared.catalog.columns().documents == 2
+    finally:
+        shared.close()

@@ -1,0 +1,75 @@
+"""Every vector store over one fixed corpus: the same first ten, filters included.
+
+Exact stores name the same windows as brute force. Approximate ones (Chroma, pgvector) may miss one of a hundred;
+cosines differ by no more than float16 does (0.002).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from librarian.shelving.vectors.chroma import ChromaStore
+from librarian.shelving.vectors.exact import ExactStore
+from librarian.vocabulary.protocols import VectorStore
+from tests import postgres
+from tests.contracts.vector_store_contract import EVERYTHING, brute_force, clustered, recall_at, selection_of
+
+DIMENSION, COUNT = 64, 1000
+MODEL = "corpus"
+
+
+def exact(folder: Path) -> VectorStore:
+    return ExactStore(DIMENSION)
+
+
+def chroma(folder: Path) -> VectorStore:
+    return ChromaStore(folder, "windows", DIMENSION)
+
+
+def sqlite_vec(folder: Path) -> VectorStore:
+    pytest.importorskip("sqlite_vec", reason="the extra librarian[sqlite-vec] isn't installed")
+    from librarian.shelving.vectors.sqlite_vec import SqliteVecStore
+
+    return SqliteVecStore(folder / "w.sqlite", DIMENSION)
+
+
+def qdrant(folder: Path) -> VectorStore:
+    pytest.importorskip("qdrant_client", reason="the extra librarian[qdrant] isn't installed")
+    from librarian.shelving.vectors.qdrant import IN_MEMORY, QdrantStore
+
+    return QdrantStore(IN_MEMORY, "windows", DIMENSION)
+
+
+def pgvector(folder: Path) -> VectorStore:
+    postgres.url()
+    from librarian.shelving.postgres.vectors import PgVectorStore
+
+    return PgVectorStore(postgres.database(folder), MODEL, DIMENSION)
+
+
+@pytest.fixture(params=[exact, chroma, sqlite_vec, qdrant, pgvector], ids=lambda make: make.__name__)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[VectorStore]:
+    make: Callable[[Path], VectorStore] = request.param
+    store = make(tmp_path / "store")
+    yield store
+    store.close()
+
+
+def test_the_first_ten_are_the_same_everywhere(store: VectorStore) -> None:
+    rows, ids = clustered(COUNT, DIMENSION, seed=11), np.arange(COUNT, dtype=np.int64) * 64
+    store.upsert(ids, rows)
+    rng = np.random.default_rng(12)
+    questions = rows[rng.integers(0, COUNT, 6)] + 0.1 * rng.standard_normal((6, DIMENSION))
+    questions = np.asarray(questions / np.linalg.norm(questions, axis=1, keepdims=True), np.float32)
+    least = 1.0 if store.name in ("exact", "sqlite-vec", "qdrant") else 0.99
+    for share in (1.0, 0.4, 0.1, 0.02):
+        chosen = rng.choice(COUNT, int(COUNT * share), replace=False)
+        selection = EVERYTHING if share == 1 else selection_of(chosen, COUNT - 1)
+        assert recall_at(store, ids, rows, questions, 10, selection) >= least, share
+        _, cosines = store.search(questions[0], 10, selection)
+        _, true = brute_force(ids, rows, questions[0], 10, selection)
+        assert cosines == pytest.approx(true, abs=2e-3)
