@@ -1,0 +1,169 @@
+"""The process that owns an index folder, run in this one: what is proved here.
+
+* As a keeper it answers over the socket and ends when it is asked to; as a server it answers over HTTP, too.
+* A library that can't be opened is the answer to whoever asks, and the process's own end.
+* A desk that is still opening makes callers wait, remembers who wants news, and introduces itself as it did last.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from librarian.config.settings import Settings
+from librarian.keeper import address, client
+from librarian.opening import KEPT, Opening
+from librarian.serve import serve, served_at
+from librarian.vocabulary.errors import CallerError, LibrarianError, SetupError
+from librarian.vocabulary.protocols import Budget
+
+PATIENCE_S = 30.0
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.setattr("librarian.serve.configure", lambda settings: None)  # the log is pytest's
+    (tmp_path / "docs" / "ray" / "core").mkdir(parents=True)
+    (tmp_path / "docs" / "ray" / "core" / "tokens.md").write_text("# Tokens\n\nRotate a token.\n", "utf-8")
+    given = {
+        "docs.root_path": tmp_path / "docs",
+        "index.path": tmp_path / "index",
+        "embeddings.enabled": False,
+        "docs.watch_for_changes": False,
+        "mcp.port": 0,
+    }
+    return Settings.load(None, overrides=given)
+
+
+def beside(work: Callable[[], Any], index: Path) -> tuple[threading.Thread, list[Any]]:
+    """`work` in a thread, as soon as a keeper is there, which is asked to end after it; what it gave or raised."""
+    outcome: list[Any] = []
+
+    def run() -> None:
+        end, pause = time.monotonic() + PATIENCE_S, threading.Event()
+        while address.read(index) is None and time.monotonic() < end:
+            pause.wait(0.01)
+        try:
+            outcome.append(work())
+        except LibrarianError as error:
+            outcome.append(error)
+        client.retire(index)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, outcome
+
+
+def test_a_keeper_answers_over_the_socket_until_it_is_asked_to_end(settings: Settings) -> None:
+    index = settings.index.path
+
+    def work() -> list[Any]:
+        found = client.call(index, "search", {"query": "rotate"})
+        refreshed = client.call(index, "refresh", {}, on_progress=lambda progress: None)
+        with pytest.raises(CallerError, match="no verb 'dance'"):
+            client.call(index, "dance", {})
+        return [found["results"][0]["file_path"], refreshed["documents"], served_at(index)]
+
+    thread, outcome = beside(work, index)
+    assert serve(settings, http=False) == 0
+    thread.join(PATIENCE_S)
+    assert outcome == [["ray/core/tokens.md", 1, ""]]
+    assert address.read(index) is None
+    assert "ray" in (index / KEPT).read_text("utf-8")
+
+
+def test_a_server_answers_over_http_and_says_where(settings: Settings) -> None:
+    index, out = settings.index.path, io.StringIO()
+
+    def work() -> list[Any]:
+        url = served_at(index)
+        found = httpx.get(f"{url}/api/search", params={"q": "rotate"}, timeout=PATIENCE_S).json()
+        return [url, found["results"][0]["file_path"]]
+
+    thread, outcome = beside(work, index)
+    assert serve(settings, out=out) == 0
+    thread.join(PATIENCE_S)
+    ((url, path),) = outcome
+    assert path == "ray/core/tokens.md"
+    assert f"page         {url}/" in out.getvalue()
+
+
+@pytest.mark.parametrize("http", [False, True])
+def test_a_library_that_cannot_be_opened_is_the_answer_and_the_end(settings: Settings, http: bool) -> None:
+    index = settings.index.path
+    (index / "catalog.sqlite").mkdir(parents=True)
+    thread, outcome = beside(lambda: client.call(index, "search", {"query": "rotate"}), index)
+    with pytest.raises(LibrarianError, match=r"catalog\.sqlite"):
+        serve(settings, http=http)
+    thread.join(PATIENCE_S)
+    assert isinstance(outcome[0], LibrarianError)
+    assert "catalog.sqlite" in str(outcome[0])
+
+
+class Library:
+    """As much of a library as an opening one hands on."""
+
+    def __init__(self) -> None:
+        self.heard: list[Callable[[int], None]] = []
+
+    def instructions(self) -> str:
+        return "Ask about ray."
+
+    def list_components(self, product: str, *, budget: Budget | None = None) -> str:
+        return f"the components of {product}"
+
+    def on_generation(self, callback: Callable[[int], None]) -> Callable[[], None]:
+        self.heard.append(callback)
+        return lambda: self.heard.remove(callback)
+
+
+def test_callers_wait_for_a_desk_that_is_opening(tmp_path: Path) -> None:
+    opening, library = Opening(tmp_path), Library()
+    answers: list[str] = []
+    waiting = threading.Thread(target=lambda: answers.append(opening.list_components("ray")))
+    waiting.start()
+    first, second, third = [], [], []  # type: ignore[var-annotated]
+    end_first = opening.on_generation(first.append)
+    opening.on_generation(second.append)
+    end_first()
+    assert answers == []
+    opening.opened(library)  # type: ignore[arg-type]
+    waiting.join(PATIENCE_S)
+    assert answers == ["the components of ray"]
+    end_third = opening.on_generation(third.append)
+    for callback in library.heard:
+        callback(7)
+    assert (first, second, third) == ([], [7], [7])
+    end_third()
+    assert len(library.heard) == 1
+    with pytest.raises(AttributeError):
+        opening.dance()
+
+
+def test_a_wait_ends_with_its_budget_or_with_the_failure(tmp_path: Path) -> None:
+    opening, cancelled = Opening(tmp_path), Budget()
+    cancelled.cancelled.set()
+    with pytest.raises(Exception, match=r"(?i)cancel"):
+        opening.list_components("ray", budget=cancelled)
+    opening.failed(SetupError("The catalog is damaged.", hint="Delete it."))
+    with pytest.raises(SetupError, match="damaged"):
+        opening.list_components("ray")
+    assert opening.instructions() == "Librarian can't answer: The catalog is damaged. Delete it."
+
+
+def test_the_introduction_is_kept_for_the_next_start(tmp_path: Path) -> None:
+    opening = Opening(tmp_path)
+    assert not opening.introduced
+    opening.opened(Library())  # type: ignore[arg-type]
+    assert opening.instructions() == "Ask about ray."
+    later = Opening(tmp_path)
+    assert later.introduced
+    assert later.instructions() == "Ask about ray."
+    assert Opening(tmp_path / "gone").introduced is False
