@@ -16,6 +16,9 @@ _MIN_COLUMN_LINES = 3
 #: Of a column's width, that its lines fill at least at the median; lines of prose do, cells of tables don't.
 _FILLED = 0.6
 _MIN_COLUMN_WORDS = 3  #: per line at the median
+_GUTTER = 0.8  #: of the type size, that a gutter is wide at least
+_MAX_GAPS = 40  #: places at which a region is tried to be cut across
+_MAX_TESTS = 250  #: of a page for columns; most need fewer than ten
 _CELL_GAP = 1.6  #: of the type size: wider gaps part cells rather than words
 
 
@@ -89,38 +92,77 @@ def in_reading_order(words: Sequence[Word]) -> list[list[Line]]:
     """The lines of a page by column, columns and lines in the order in which they are read."""
     regions: list[list[Line]] = []
     whole = _lines(words)
-    if sum(map(_has_gap, whole)) < _MIN_COLUMN_LINES:
+    if sum(map(_has_gutter, whole)) < _MIN_COLUMN_LINES:
         return [whole] if whole else []
-    for region in _cut(list(words), 0):
+    for region in _Cutter().cut(list(words), 0):
         lines = _lines(region)
         if lines:
             regions.append(lines)
     return regions
 
 
-def _has_gap(line: Line) -> bool:
-    pairs = zip(line.words, line.words[1:], strict=False)
-    return any(word.left - before.right > 0.8 * before.size for before, word in pairs)
+def _has_gutter(line: Line) -> bool:
+    """Whether a line has two stretches of running words beside each other, as columns give and few tables do."""
+    size = median(word.size for word in line.words)
+    stretches, words, length = 0, 0, 0
+    reached = line.words[0].left
+    for word in line.words:
+        if word.left - reached > _GUTTER * size:
+            stretches += _is_running(words, length)
+            words = length = 0
+        words, length, reached = words + 1, length + len(word.text), max(reached, word.right)
+    return stretches + _is_running(words, length) > 1
 
 
-def _cut(words: list[Word], depth: int) -> Iterator[list[Word]]:
-    if len(words) < 2 * _MIN_COLUMN_LINES or depth > _MAX_DEPTH:
-        yield words
-        return
-    if sides := _columns(words):
-        for side in sides:
-            yield from _cut(side, depth + 1)
-    elif parts := _rows(words):
-        for part in parts:
-            yield from _cut(part, depth + 1)
-    else:
-        yield words
+def _is_running(words: int, length: int) -> bool:
+    return max(words, length / 8) >= _MIN_COLUMN_WORDS
+
+
+class _Cutter:
+    """Cuts one page; where it is too intricate, what is left stays as it is."""
+
+    def __init__(self) -> None:
+        self._tests_left = _MAX_TESTS
+
+    def cut(self, words: list[Word], depth: int) -> Iterator[list[Word]]:
+        if len(words) < 2 * _MIN_COLUMN_LINES or depth > _MAX_DEPTH:
+            yield words
+        elif sides := self._columns(words):
+            for side in sides:
+                yield from self.cut(side, depth + 1)
+        elif parts := self._rows(words):
+            for part in parts:
+                yield from self.cut(part, depth + 1)
+        else:
+            yield words
+
+    def _columns(self, words: list[Word]) -> list[list[Word]]:
+        self._tests_left -= 1
+        return _columns(words) if words and self._tests_left > 0 else []
+
+    def _rows(self, words: list[Word]) -> list[list[Word]]:
+        """Above and below the white space at which columns may begin or end; empty where cutting changes nothing."""
+        size = median(word.size for word in words)
+        widest = sorted(_gaps([(word.top, word.bottom) for word in words], 0.05 * size), reverse=True)
+        gaps = [place for _, place in widest[:_MAX_GAPS]]
+        for place in gaps:
+            above = [word for word in words if word.bottom <= place]
+            below = [word for word in words if word.top >= place]
+            if above and below and (self._columns(above) or self._columns(below)):
+                return [above, below]
+        # Something across above columns, and something below them: cut off the top to see the rest.
+        for place in sorted(gaps):
+            below = [word for word in words if word.top >= place]
+            for end in sorted(gaps, reverse=True)[:8]:
+                if end > place and self._columns([word for word in below if word.bottom <= end]):
+                    return [[word for word in words if word.bottom <= place], below]
+        return []
 
 
 def _columns(words: list[Word]) -> list[list[Word]]:
     """Left and right of the widest gutter that parts two stacks of full lines; empty where there is none."""
     size = median(word.size for word in words)
-    gaps = _gaps([(word.left, word.right) for word in words], 0.6 * size)
+    gaps = _gaps([(word.left, word.right) for word in words], 0.75 * _GUTTER * size)
     for _, place in sorted(gaps, reverse=True)[:6]:
         left = [word for word in words if word.right <= place]
         right = [word for word in words if word.left >= place]
@@ -143,27 +185,6 @@ def _is_column(words: list[Word]) -> bool:
 def _words_in(line: Line) -> float:
     """Words of a line; where none are parted by spaces (Chinese, Japanese), by their usual length."""
     return max(len(line.words), sum(len(word.text) for word in line.words) / 8)
-
-
-def _rows(words: list[Word]) -> list[list[Word]]:
-    """Above and below the white space at which columns may begin or end; empty where cutting changes nothing."""
-    size = median(word.size for word in words)
-    gaps = [place for _, place in sorted(_gaps([(word.top, word.bottom) for word in words], 0.05 * size), reverse=True)]
-    for place in gaps[:60]:
-        above = [word for word in words if word.bottom <= place]
-        below = [word for word in words if word.top >= place]
-        if above and below and (_columns(above) or _columns(below)):
-            return [above, below]
-    # Something narrow above columns, and something below them: cut off the top to see the rest.
-    for place in sorted(gaps)[:40]:
-        below = [word for word in words if word.top >= place]
-        if len(below) > 2 * _MIN_COLUMN_LINES and any(
-            _columns([word for word in below if word.bottom <= end])
-            for end in sorted(gaps, reverse=True)[:8]
-            if end > place
-        ):
-            return [[word for word in words if word.bottom <= place], below]
-    return []
 
 
 def _gaps(spans: list[tuple[float, float]], least: float) -> list[tuple[float, float]]:

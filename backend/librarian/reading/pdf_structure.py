@@ -133,6 +133,7 @@ class _Writer:
         self._compounds = compounds
         self._open = ""  # a paragraph that may go on in the next column or page
         self._pages_due = 0
+        self._shift = 0  # of the outline's levels, where a title stands above them
 
     def page(self, number: int, regions: list[list[Line]], turned: list[str]) -> None:
         titles = {_key(title): level for title, level in self._outline.get(number, ())}
@@ -194,11 +195,14 @@ class _Writer:
             if not level and (numbered := _NUMBERED.match(words)):
                 level = titles.get(_key(words[numbered.end() :]), 0)
             if level:
-                return self._write_heading(level, words, last)
+                return self._write_heading(level + self._shift, words, last)
         words = self._joined(lines[place:end])
         if not any(char.isalpha() for char in words):
             return place
         level = self._sizes.levels.get(line.size, 0)
+        if level == 1 and self._outline and not self._out.headings and len(words) <= _LONGEST_HEADING:
+            self._shift = 1  # a title, which outlines leave out
+            return self._write_heading(1, words, end)
         if level and not self._outline and len(words) <= _LONGEST_HEADING:
             return self._write_heading(level, words, end)
         if line.bold and not self._outline and end - place <= 2 and len(words) <= _LONGEST_BOLD:

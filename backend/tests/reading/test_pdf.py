@@ -136,6 +136,9 @@ def test_an_outline_says_what_the_headings_are(parse: Parse) -> None:
         pdf([page, [(72, 700, 10, 1, "2. Use"), *column(72, 680, PROSE, 80)]], [("Install", 0), ("Use", 1)]), NAME
     )
     assert [(head.level, head.text, head.page) for head in doc.headings] == [(1, "Install", 1), (1, "2. Use", 2)]
+    titled = [(72.0, 740.0, 30.0, 1, "The manual"), *page[:-1]]
+    doc = parse(pdf([titled], [("Install", 0)]), NAME)
+    assert [(head.level, head.text) for head in doc.headings] == [(1, "The manual"), (2, "Install")]
 
 
 def test_a_scan_says_that_it_has_no_text_layer(parse: Parse) -> None:
