@@ -114,6 +114,15 @@ def test_a_body_that_is_too_large_is_refused_whether_it_says_so_or_not(url: str)
     assert streamed.json()["error"]["code"] == "too_large"
 
 
+@pytest.mark.parametrize("path", ["/mcp", "/messages/?session_id=0", "/nowhere"])
+def test_size_and_rate_are_limited_at_the_door_for_models_too(path: str) -> None:
+    with served(build_app(FakeDesk(), rate_limit=2)) as url:
+        large = httpx.post(url + path, content=b"x" * (4 * 1024 * 1024 + 1))
+        codes = [httpx.post(url + path, content=b"{}").status_code for _ in range(3)]
+    assert large.status_code == 413
+    assert codes[1:] == [429, 429]
+
+
 def test_a_caller_over_the_rate_is_told_when_to_come_back() -> None:
     with served(build_app(FakeDesk(), rate_limit=3)) as url:
         codes = [ask(url, "/health").status_code for _ in range(4)]
