@@ -182,6 +182,11 @@ class SqliteCatalog:
         with self._writing() as connection:
             catalog_mails.touch(connection, file_path, size, mtime_ns)
 
+    def outdate(self, file_paths: Sequence[str]) -> None:
+        """Forget the size and time of documents, and of archives that hold them, so that they are read again."""
+        with self._writing() as connection:
+            catalog_mails.outdate(connection, file_paths)
+
     def put_archive(self, archive: Document) -> None:
         """Remember an archive's size, time and content, after its members were put."""
         with self._writing() as connection:

@@ -6,13 +6,13 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from librarian.vocabulary.types import Document, Email, StoredMail
+from librarian.vocabulary.types import OUTDATED, Document, Email, StoredMail
 
 from .catalog_rows import EMAIL_COLUMNS, stored_email
 
 _EMAIL_OF_E = ", ".join(f"e.{name.strip()}" for name in EMAIL_COLUMNS.split(","))
-_SELECT = f"""SELECT d.id, d.file_path, CASE WHEN d.archive = '' THEN d.file_path ELSE d.archive END, d.product,
-    d.chunk_count, {_EMAIL_OF_E} FROM emails e JOIN documents d ON d.id = e.doc_id"""
+_SELECT = f"""SELECT d.id, d.file_path, d.product, d.chunk_count, {_EMAIL_OF_E}
+    FROM emails e JOIN documents d ON d.id = e.doc_id"""
 _AMONG = "IN (SELECT value FROM json_each(?))"
 
 
@@ -44,6 +44,19 @@ def touch(connection: sqlite3.Connection, file_path: str, size: int, mtime_ns: i
         (size, mtime_ns, file_path, file_path),
     )
     connection.execute("UPDATE archives SET size = ?, mtime_ns = ? WHERE file_path = ?", (size, mtime_ns, file_path))
+
+
+def outdate(connection: sqlite3.Connection, file_paths: Iterable[str]) -> None:
+    """Forget the size and time of documents, and of the archives that hold them."""
+    for path in file_paths:
+        connection.execute(
+            "UPDATE documents SET size = ?, mtime_ns = ? WHERE file_path = ?", (OUTDATED, OUTDATED, path)
+        )
+        connection.execute(
+            """UPDATE archives SET size = ?, mtime_ns = ?
+               WHERE file_path = (SELECT archive FROM documents WHERE file_path = ?)""",
+            (OUTDATED, OUTDATED, path),
+        )
 
 
 def with_members(connection: sqlite3.Connection, file_paths: Sequence[str]) -> Iterator[str]:
@@ -82,8 +95,8 @@ def mails(
     ):
         if names:
             for row in connection.execute(f"{_SELECT} WHERE {where}", (json.dumps(list(names)),)):
-                doc_id, path, source, product, chunk_count, *email = row
-                found[doc_id] = StoredMail(doc_id, path, source, product, chunk_count, stored_email(tuple(email)))
+                doc_id, path, product, chunk_count, *email = row
+                found[doc_id] = StoredMail(doc_id, path, product, chunk_count, stored_email(tuple(email)))
     return [found[doc_id] for doc_id in sorted(found)]
 
 

@@ -21,6 +21,7 @@ _WORD = re.compile(r"\w+")
 _ATTRIBUTION = re.compile(r"^[>\s]*\S.*(?:@|\d{4}|\d{1,2}:\d\d).*[:：]\s*$", re.M)  # said by whoever quotes
 _SHINGLE = 5  #: words that are compared at once, so that another line width changes nothing
 _COVERED = 0.5  #: of a quote's shingles that must be found for it to count as said elsewhere
+_TOUCHED = 0.2  #: of a stored quote that must arrive for it to be looked at again
 _MATES = 60  #: mails of a conversation that a quote is looked for in: ancestors, siblings, then the latest
 _KEPT_SHINGLES = 4_000
 
@@ -59,7 +60,9 @@ class MailShelf:
                     settled.threads[mail.doc_id] = names[_key(mail.doc_id)]
             settled.outdated |= self._left_behind(reader, leaving, gone, new)
             ready = self._without_copies(reader, new, names, gone)
-            ready = self._without_known_quotes(reader, ready, around, names, settled)
+            same = {(mail.file_path, mail.email.fingerprint) for mail in leaving}
+            known = {path for path, result in new.items() if (path, _email(result).fingerprint) in same}
+            ready = self._without_known_quotes(reader, ready, around, names, known, settled)
         settled.put = [ready.get(result.document.file_path, result) for result in put]
         return settled
 
@@ -131,7 +134,7 @@ class MailShelf:
         lost = [mail for mail in leaving if mail.chunk_count and mail.email.fingerprint not in staying]
         copies = reader.mails(fingerprints=sorted({mail.email.fingerprint for mail in lost} - {""}))
         quoting = reader.mails(mentioning=sorted({mail.email.message_id for mail in lost} - {""}))
-        return {mail.source for mail in (*copies, *quoting) if mail.doc_id not in gone and mail.file_path not in new}
+        return {mail.file_path for mail in (*copies, *quoting) if mail.doc_id not in gone and mail.file_path not in new}
 
     # -- quotes ----------------------------------------------------------------------------------------------------
 
@@ -141,8 +144,10 @@ class MailShelf:
         ready: Mapping[str, ReadResult],
         around: Mapping[int, StoredMail],
         names: Mapping[str, str],
+        known: set[str],
         settled: Settled,
     ) -> dict[str, ReadResult]:
+        """The new mails without quotes of what is said elsewhere. `known` are those that are merely read again."""
         stored: dict[str, list[StoredMail]] = {}
         for mail in around.values():
             stored.setdefault(names[_key(mail.doc_id)], []).append(mail)
@@ -154,7 +159,8 @@ class MailShelf:
             mates = stored.get(thread, [])
             own = {path: _shingles_of(ready[path].chunks, quoted=False) for path in paths}
             quotes: list[Shingles] = []  # of the mails that come, as far as they are kept
-            self._note_covered(reader, mates, [(_email(ready[path]), own[path]) for path in paths], settled)
+            arrived = [own[path] for path in paths if path not in known and own[path]]
+            settled.outdated |= self._touched(reader, mates, arrived)
             for path in paths:
                 result = ready[path]
                 if not any(_is_quote(chunk) for chunk in result.chunks):
@@ -178,23 +184,16 @@ class MailShelf:
                 )
         return kept
 
-    def _note_covered(
-        self,
-        reader: CatalogReader,
-        mates: Sequence[StoredMail],
-        coming: Sequence[tuple[Email, Shingles]],
-        settled: Settled,
-    ) -> None:
-        """Stored mails that quote what arrives only now are read again, to leave the quote out."""
-        by_id = {email.message_id: words for email, words in coming if email.message_id and words}
-        if not by_id:
-            return
+    def _touched(self, reader: CatalogReader, mates: Sequence[StoredMail], arrived: Sequence[Shingles]) -> set[str]:
+        """Files of stored mails that quote what arrives only now: they are read again, to leave the quote out."""
+        if not arrived:
+            return set()
+        found: set[str] = set()
         for mail in mates:
-            named = [by_id[one] for one in _ids(mail.email)[1:] if one in by_id]
-            if named:
-                _, quotes = self._stored_shingles(reader, mail.doc_id)
-                if any(_is_said(quote, named) for quote in quotes):
-                    settled.outdated.add(mail.source)
+            _, quotes = self._stored_shingles(reader, mail.doc_id)
+            if any(_is_said(quote, arrived, _TOUCHED) for quote in quotes):
+                found.add(mail.file_path)
+        return found
 
     def _near(self, email: Email, mates: Sequence[StoredMail]) -> list[StoredMail]:
         """The mails that a quote most likely comes from."""
@@ -287,13 +286,13 @@ def _runs(words: Sequence[str]) -> Iterator[int]:
             yield hash(tuple(words[start : start + _SHINGLE]))
 
 
-def _is_said(quote: Shingles, said: Sequence[Shingles]) -> bool:
-    """Whether most of a quote is found in what is said elsewhere."""
+def _is_said(quote: Shingles, said: Sequence[Shingles], share: float = _COVERED) -> bool:
+    """Whether at least that share of a quote is found in what is said elsewhere."""
     if not quote:
         return True
     missing = set(quote)
     for words in said:
         missing -= words
-        if len(missing) <= len(quote) * (1 - _COVERED):
+        if len(missing) <= len(quote) * (1 - share):
             return True
     return False

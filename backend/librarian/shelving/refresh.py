@@ -17,10 +17,10 @@ from functools import partial
 
 from librarian.vocabulary.errors import SourceError
 from librarian.vocabulary.protocols import Catalog, Reader, Scanner
-from librarian.vocabulary.types import Failure, IndexReport, Progress, ReadResult, SourceFile
+from librarian.vocabulary.types import OUTDATED, Failure, IndexReport, Progress, ReadResult, SourceFile
 
 from .folder_diff import FolderDiff, compare, is_as_it_was
-from .text_writer import OUTDATED, Batch, as_read
+from .text_writer import Batch, as_read
 from .workers import WorkerDied, WorkerPool
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from librarian.vocabulary.protocols import Catalog, LexicalIndex
-from librarian.vocabulary.types import QUOTED_PATH, Chunk, Document, Email, ReadResult, SourceFile, StoredDocument
+from librarian.vocabulary.types import (
+    OUTDATED,
+    QUOTED_PATH,
+    Chunk,
+    Document,
+    Email,
+    ReadResult,
+    SourceFile,
+    StoredDocument,
+)
 
 from .mail_shelf import MailShelf
 from .vector_shelf import VectorShelf
@@ -98,8 +107,8 @@ class TextWriter:
             dropped_chunks += one.dropped_chunk_ids
         for archive in archives:
             self._catalog.put_archive(archive.document)
-        for path in settled.outdated:
-            self._catalog.touch(path, OUTDATED, OUTDATED)
+        if settled.outdated:
+            self._catalog.outdate(sorted(settled.outdated))
         self._fault("catalog put")
         self._lexical.delete([*dropped_docs, *(document.doc_id for document, _, _ in same)])
         for one, result in zip(stored, put, strict=True):
@@ -140,7 +149,7 @@ class TextWriter:
         for result in members:
             path = result.document.file_path
             found = self._same_chunks(path, result) if path in held else None
-            if found is None:
+            if found is None or found[0].document.size == OUTDATED:
                 put.append(result)
             else:
                 same.append((*found, result))
@@ -189,9 +198,6 @@ _NOT_FROM_PATH = (
     "last_modified",
     "title_in_text",
 )
-
-#: Size and time of a file whose stored passages are no longer right: no file has them, so that it is read again.
-OUTDATED = -1
 
 
 def _unthreaded(document: Document) -> Email | None:

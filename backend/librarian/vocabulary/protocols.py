@@ -279,6 +279,9 @@ class Catalog(Protocol):
     def touch(self, file_path: str, size: int, mtime_ns: int) -> None:
         """Remember a new mtime of unchanged content; of an archive, for all that it holds."""
 
+    def outdate(self, file_paths: Sequence[str]) -> None:
+        """Forget the size and time of documents (`OUTDATED`), and of archives that hold them: read them again."""
+
     def put_archive(self, archive: Document) -> None:
         """Remember an archive's size, time and content, after its members were put."""
 

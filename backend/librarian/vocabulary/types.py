@@ -253,13 +253,16 @@ class StoredDocument:
     also_in: tuple[str, ...] = ()  #: further paths with the same content
 
 
+#: Size and time of a file whose stored passages are no longer right: no file has them, so that it is read again.
+OUTDATED = -1
+
+
 @dataclass(frozen=True, slots=True)
 class StoredMail:
     """What the catalog knows of a mail without its text."""
 
     doc_id: int
     file_path: str
-    source: str  #: file path of the file that it was read from
     product: str
     chunk_count: int
     email: Email

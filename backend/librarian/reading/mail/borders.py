@@ -44,6 +44,7 @@ _HEADER = re.compile(
     rf"^[>\s*_]*(?P<name>{_any([name for names in phrases.HEADER_NAMES.values() for name in names])})\s*\*?\s*[:：]",
     re.I,
 )
+_BLOCK_LINES = 40  #: that copied headers take at most
 _WRAPPED = 2  #: lines that a header's value may take besides its first
 
 
@@ -220,7 +221,7 @@ def _headers(lines: Sequence[str], place: int) -> Border | None:
 def _header_block(lines: Sequence[str], start: int) -> tuple[int, list[str]]:
     meanings: list[str] = []
     place, wrapped, end = start, 0, start
-    while place < len(lines):
+    while place < min(len(lines), start + _BLOCK_LINES):
         line = lines[place]
         match = _HEADER.match(line) if len(line) <= 2_000 else None
         if match is not None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from librarian.vocabulary.types import SourceFile
 
-_SEPARATOR = re.compile(rb"^From [^\n]*\d{1,2}:\d{2}[^\n]*\n(?=[!-9;-~]{1,70}[ \t]*:|>From |From |\r?\n)", re.M)
+_SEPARATOR = re.compile(rb"^From [^\n]*\d{1,2}:\d{2}[^\n]*\n(?=[!-9;-~]{1,70}[ \t]*:|\r?\n)", re.M)
 _ESCAPED = re.compile(rb"^>(>*From )", re.M)
 _MESSAGE_ID = re.compile(rb"^message-id:\s*<?\s*([^<>\s]+)", re.M | re.I)
 _INTERNAL = re.compile(rb"^Subject: DON'T DELETE THIS MESSAGE -- FOLDER INTERNAL DATA", re.M)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from librarian.vocabulary.types import Document, Email, StoredMail
+from librarian.vocabulary.types import OUTDATED, Document, Email, StoredMail
 
 from ..catalog_rows import EMAIL_COLUMNS, stored_email
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 _EMAIL_OF_E = ", ".join(f"e.{name.strip()}" for name in EMAIL_COLUMNS.split(","))
-_SELECT = f"""SELECT d.id, d.file_path, CASE WHEN d.archive = '' THEN d.file_path ELSE d.archive END, d.product,
-    d.chunk_count, {_EMAIL_OF_E} FROM emails e JOIN documents d ON d.id = e.doc_id"""
+_SELECT = f"""SELECT d.id, d.file_path, d.product, d.chunk_count, {_EMAIL_OF_E}
+    FROM emails e JOIN documents d ON d.id = e.doc_id"""
 _MEMBERS = "SELECT file_path, content_hash FROM documents WHERE archive <> '' AND archive = %s"
 
 
@@ -49,6 +49,19 @@ def touch(connection: Connection[Any], file_path: str, size: int, mtime_ns: int)
         (size, mtime_ns, file_path, file_path),
     )
     connection.execute("UPDATE archives SET size = %s, mtime_ns = %s WHERE file_path = %s", (size, mtime_ns, file_path))
+
+
+def outdate(connection: Connection[Any], file_paths: Iterable[str]) -> None:
+    """Forget the size and time of documents, and of the archives that hold them."""
+    for path in file_paths:
+        connection.execute(
+            "UPDATE documents SET size = %s, mtime_ns = %s WHERE file_path = %s", (OUTDATED, OUTDATED, path)
+        )
+        connection.execute(
+            """UPDATE archives SET size = %s, mtime_ns = %s
+               WHERE file_path = (SELECT archive FROM documents WHERE file_path = %s)""",
+            (OUTDATED, OUTDATED, path),
+        )
 
 
 def with_members(connection: Connection[Any], file_paths: Iterable[str]) -> Iterator[str]:
@@ -99,8 +112,8 @@ def mails(
     ):
         if names:
             for row in connection.execute(f"{_SELECT} WHERE {where}", (list(names),)).fetchall():
-                doc_id, path, source, product, chunk_count, *email = row
-                found[doc_id] = StoredMail(doc_id, path, source, product, chunk_count, stored_email(tuple(email)))
+                doc_id, path, product, chunk_count, *email = row
+                found[doc_id] = StoredMail(doc_id, path, product, chunk_count, stored_email(tuple(email)))
     return [found[doc_id] for doc_id in sorted(found)]
 
 
