@@ -193,7 +193,7 @@ def test_the_cases_of_three_reply_parsers_are_reproduced(real_data: Callable[[st
 
 
 _lines = st.sampled_from(
-    ["> q", ">> q", "", "words here", "On 3 Mar 2026, Ann wrote:", "-- ", "From: a", "Date: 2026", "_________", "Thanks,",
+    ["> q", ">> q", "", "words here", "On 3 Mar 2026, Ann wrote:", "-- ", "From: a", "Date: 2026", "_______", "Thanks,",
      "-----BEGIN PGP SIGNATURE-----", "<", "> wrote:", "2026-01-01 10:00 GMT+1 Ann", "\u3000写道："]
 )  # fmt: skip
 
