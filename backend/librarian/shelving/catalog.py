@@ -241,7 +241,8 @@ class SqliteCatalog:
         found = []
         for *row, title, title_in_text in rows:
             stored = stored_chunk(tuple(row))
-            found.append((stored, embedding_prefix(_titled(title, bool(title_in_text)), stored.chunk.heading_path)))
+            titled = Document("", "", "", "document", "", title, "", title_in_text=bool(title_in_text))
+            found.append((stored, embedding_prefix(titled, stored.chunk.heading_path)))
         if found:
             # Ids only grow and what is embedded stays so: the next call needn't look below.
             self._embedded_below[model] = found[0][0].chunk_id
@@ -396,7 +397,3 @@ def _last_id(connection: sqlite3.Connection, table: str) -> int:
     """The highest id that was ever given in this table, by now dropped or not."""
     row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
     return 0 if row is None else int(row[0])
-
-
-def _titled(title: str, title_in_text: bool) -> Document:
-    return Document("", "", "", "document", "", title, "", title_in_text=title_in_text)
