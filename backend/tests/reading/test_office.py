@@ -162,6 +162,8 @@ def test_rich_text_keeps_its_structure(parse: Parse) -> None:
         "| A | B |\n| --- | --- |\n| 1 | 2 |\n\nAfter linked 😀.\n\nThe end\nof it\n\n[1] note text"
     )
     assert doc.title == "The big heading"
+    numbered = rb"{\rtf1{\listtext 2.\tab}Two\par{\listtext b)\tab}Bee\par}"
+    assert parse(numbered, "acme/auth/letter.rtf").text == "2. Two\nb) Bee"
 
 
 def test_a_book_is_read_in_the_order_of_its_spine(parse: Parse) -> None:

@@ -159,6 +159,25 @@ def test_merged_nested_and_framing_tables(parse: Parse) -> None:
     assert texts(doc, "paragraph") == ["A note in a frame."]
 
 
+def test_cells_inside_controls_and_the_words_for_pictures_are_kept(parse: Parse) -> None:
+    file = docx.Document()
+    table = file.add_table(rows=2, cols=2)
+    for row in range(2):
+        for column in range(2):
+            table.cell(row, column).text = f"{row}{column}"
+    file.add_paragraph("See ").add_run("PICTURE")
+    data = changed(
+        saved(file), "word/document.xml",
+        lambda xml: re.sub(r"(<w:tc>(?:(?!</w:tc>).)*11.*?</w:tc>)", r"<w:sdt><w:sdtContent>\1</w:sdtContent></w:sdt>",
+                           xml, count=1, flags=re.S).replace(
+            "<w:t>PICTURE</w:t>",
+            '<w:drawing><wp:inline xmlns:wp="http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing">'
+            '<wp:docPr id="1" name="x" descr="a chart of sales"/></wp:inline></w:drawing>',
+        ),
+    )  # fmt: skip
+    assert parse(data, NAME).text == "| 00 | 01 |\n| --- | --- |\n| 10 | 11 |\n\nSee  a chart of sales"
+
+
 def test_deleted_text_is_gone_and_inserted_text_is_there(parse: Parse) -> None:
     file = docx.Document()
     file.add_paragraph("kept")

@@ -32,6 +32,8 @@ _CHARSETS = {
     254: "cp437",
 }  # fmt: skip
 _HEADING = re.compile(r"(?:heading|überschrift|titre|título|titolo|заголовок|kop|rubrik)\s*(\d)", re.I)
+_NUMBER = re.compile(r"\(?\w{1,5}[.)]")
+_BULLETS = frozenset("•·-▪o\uf0b7\uf0a7")
 _MAX_DEPTH = 1_000
 
 
@@ -256,11 +258,14 @@ class _Reading:
         if not text.strip():
             return
         self._end_table()
-        bullet, tab, rest = text.partition("\t")
+        label, tab, rest = text.partition("\t")
+        label = label.strip() if tab else ""
         if paragraph.level:
             self.out.heading(paragraph.level, text)
-        elif paragraph.listed or (tab and one_line(bullet) in ("•", "·", "-", "", "")):
-            self.out.item(rest if tab and len(bullet) < 8 else text)
+        elif _NUMBER.fullmatch(label):
+            self.out.item(rest, 0, label)
+        elif label in _BULLETS or paragraph.listed:
+            self.out.item(rest if tab and len(label) < 8 else text)
         else:
             self.out.paragraph(text)
 

@@ -23,6 +23,7 @@ _TRANSPARENT = frozenset(
 )
 _DELETED = frozenset({"del", "moveFrom", "instrText", "delText", "rPr", "pPr", "sdtPr", "rt"})
 _MAX_TABLE_DEPTH = 20
+_FILE_NAME = re.compile(r"\.(?:png|jpe?g|gif|bmp|tiff?|emf|wmf|svg)$|automatically generated|^https?:", re.I)
 
 Kind = Literal["heading", "paragraph", "list", "table", "fence"]
 
@@ -246,7 +247,11 @@ class WordBody:
                 chosen = child(inner, "Choice")
                 self._inline(chosen if chosen is not None else inner, line, depth + 1)
             elif name in ("drawing", "pict", "Fallback", "object"):
-                line.boxes += [box for box in inner.iter() if local(box) == "txbxContent"]
+                boxes = [box for box in inner.iter() if local(box) == "txbxContent"]
+                line.boxes += boxes
+                shown = next((box for box in inner.iter("{*}docPr")), None) if name == "drawing" and not boxes else None
+                if (words := attribute(shown, "descr")) and not _FILE_NAME.search(words):
+                    line.add(f" {words} ")
             elif len(inner):
                 self._inline(inner, line, depth + 1)
 
@@ -254,7 +259,7 @@ class WordBody:
 
     def _table(self, table: _Element, depth: int) -> None:
         rows = [row for row in _rows(table) if not _deleted_row(row)]
-        if len(rows) == 1 and len(cells := list(children(rows[0], "tc"))) == 1 and depth < _MAX_TABLE_DEPTH:
+        if len(rows) == 1 and len(cells := list(_cells(rows[0]))) == 1 and depth < _MAX_TABLE_DEPTH:
             for inner in cells[0]:  # a frame around text
                 self._block(inner, depth + 1)
             return
@@ -264,7 +269,7 @@ class WordBody:
         for number, row in enumerate(rows):
             texts: list[str] = []
             rendered = explicit = 0
-            for cell in children(row, "tc"):
+            for cell in _cells(row):
                 line = _Line()
                 self._cell(cell, line, depth)
                 words = " ".join("".join(line.pieces).split()).replace("|", "\\|")
@@ -306,7 +311,7 @@ class WordBody:
                 line.add(" ")
             elif name == "tbl":
                 for row in _rows(inner):
-                    for nested in children(row, "tc"):
+                    for nested in _cells(row):
                         self._cell(nested, line, depth + 1)
             elif name in _TRANSPARENT:
                 self._cell(inner, line, depth + 1)
@@ -361,6 +366,16 @@ def _rows(table: _Element) -> list[_Element]:
         elif local(inner) in _TRANSPARENT:
             rows += _rows(inner)
     return rows
+
+
+def _cells(row: _Element) -> list[_Element]:
+    cells: list[_Element] = []
+    for inner in row:
+        if local(inner) == "tc":
+            cells.append(inner)
+        elif local(inner) in _TRANSPARENT:
+            cells += _cells(inner)
+    return cells
 
 
 def _deleted_row(row: _Element) -> bool:
