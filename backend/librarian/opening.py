@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from . import __version__
 from .vocabulary.errors import LibrarianError, Unavailable
 from .vocabulary.protocols import Budget
 
@@ -67,7 +68,7 @@ class Opening:
     @property
     def introduced(self) -> bool:
         """Whether `instructions` needn't wait."""
-        return self._done.is_set() or self._kept.is_file()
+        return self._done.is_set() or bool(self._last())
 
     def wait(self, budget: Budget | None = None) -> Librarian:
         """The library, as soon as it is open. Raises what kept it from opening, and what `budget` does."""
@@ -89,12 +90,8 @@ class Opening:
 
     def instructions(self) -> str:
         """The library's, and before it is open those that it gave last; a first start waits. Never raises."""
-        if not self._done.is_set():
-            try:
-                if text := self._kept.read_text("utf-8"):
-                    return text
-            except (OSError, ValueError):
-                logger.debug("No introduction is kept in %s", self._kept)
+        if not self._done.is_set() and (kept := self._last()):
+            return kept
         try:
             text = self.wait().instructions()
         except LibrarianError as error:
@@ -102,13 +99,22 @@ class Opening:
         self._keep(text)
         return text
 
-    def _keep(self, text: str) -> None:
+    def _last(self) -> str:
+        """The introduction that this version gave last; empty where it gave none."""
         try:
-            if not self._kept.is_file() or self._kept.read_text("utf-8") != text:
-                beside = self._kept.with_name(f"{KEPT}.{os.getpid()}")
-                beside.write_text(text, "utf-8")
-                beside.replace(self._kept)
-        except (OSError, ValueError) as error:
+            version, _, text = self._kept.read_text("utf-8").partition("\n")
+        except (OSError, ValueError):
+            return ""
+        return text if version == __version__ else ""
+
+    def _keep(self, text: str) -> None:
+        if self._last() == text:
+            return
+        beside = self._kept.with_name(f"{KEPT}.{os.getpid()}")
+        try:
+            beside.write_text(f"{__version__}\n{text}", "utf-8")
+            beside.replace(self._kept)
+        except OSError as error:
             logger.warning("The introduction can't be kept: %s", error)
 
     def on_generation(self, callback: Callable[[int], None]) -> Callable[[], None]:

@@ -17,10 +17,13 @@ from typing import Any
 import httpx
 import pytest
 
+from librarian import __version__
+from librarian.command_door import VERBS
 from librarian.config.settings import Settings
 from librarian.keeper import address, client
 from librarian.opening import KEPT, Opening
 from librarian.serve import serve, served_at
+from librarian.vocabulary.desk_protocol import Desk
 from librarian.vocabulary.errors import CallerError, LibrarianError, SetupError
 from librarian.vocabulary.protocols import Budget
 
@@ -167,3 +170,12 @@ def test_the_introduction_is_kept_for_the_next_start(tmp_path: Path) -> None:
     assert later.introduced
     assert later.instructions() == "Ask about ray."
     assert Opening(tmp_path / "gone").introduced is False
+    kept = tmp_path / KEPT
+    kept.write_text(kept.read_text("utf-8").replace(__version__, "0.0.0"), "utf-8")
+    assert Opening(tmp_path).introduced is False, "another version may say it otherwise"
+
+
+def test_every_verb_of_the_desk_can_be_waited_for(tmp_path: Path) -> None:
+    opening = Opening(tmp_path)
+    verbs = {name for name in dir(Desk) if not name.startswith("_")} | VERBS
+    assert [name for name in sorted(verbs) if not callable(getattr(opening, name, None))] == []
