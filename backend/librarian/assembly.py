@@ -13,6 +13,7 @@ from . import desk
 from .assembly_sharing import keeping
 from .assembly_storage import storage
 from .config.settings import Settings
+from .evaluation.question_log import QuestionLog
 from .finding.explain import Analyst
 from .finding.hybrid_search import HybridSearchEngine
 from .finding.parent_context import parent_context
@@ -35,6 +36,7 @@ from .fittings import (
 )
 from .gathering.registry import Registry
 from .gathering.registry_files import RegistryFiles
+from .gathering.sites import Sites
 from .language.analyzer import StandardAnalyzer
 from .models.loading import Retrying
 from .models.query_cache import QueryEmbeddings
@@ -158,6 +160,8 @@ def build(settings: Settings) -> desk.Parts:
         check=kept.check,
         evaluate=_evaluate,
         registry=Registry(RegistryFiles(catalog, settings.docs.root_path).entities, embedder, archive),
+        sites=Sites(catalog, cached.search),
+        questions=QuestionLog(index / "questions.jsonl", enabled=settings.analytics.enabled),
         language_model=rewriting,
         start=partial(_start, kept, embedder, rewriting),
         close=partial(_close, kept, engine, held, embedder),

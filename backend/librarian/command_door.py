@@ -11,7 +11,7 @@ from .keeper.host import ReportProgress
 from .vocabulary.errors import CallerError
 from .vocabulary.protocols import Budget
 from .vocabulary.request import REQUEST, new_id
-from .vocabulary.toolsets import REGISTRY
+from .vocabulary.toolsets import REGISTRY, SITES
 from .vocabulary.verbs import VERBS as KNOWN
 from .vocabulary.verbs import ask
 
@@ -19,11 +19,11 @@ PROGRESS_S = 0.25
 VERBS = frozenset(
     (
         *("search", "search_emails", "get_document", "get_thread", "list_products", "list_components", "analyze"),
-        "search_registry",
+        *("search_registry", "search_doc", "load_doc", "list_doc", "gaps"),
         *("status", "health", "clear_cache", "refresh", "check", "evaluate"),
     )
 )
-_BY_METHOD = {verb.method: verb for verb in (*KNOWN, *REGISTRY)}
+_BY_METHOD = {verb.method: verb for verb in (*KNOWN, *REGISTRY, *SITES)}
 
 
 class Verbs:

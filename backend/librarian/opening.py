@@ -29,7 +29,7 @@ _VERBS: Final = frozenset(
     (
         *("search", "search_emails", "get_document", "get_thread", "list_products", "list_components", "analyze"),
         *("status", "health", "clear_cache", "refresh", "check", "evaluate", "resources", "complete", "list_facets"),
-        *("search_registry", "search_knowledge_base"),
+        *("search_registry", "search_knowledge_base", "search_doc", "load_doc", "list_doc", "gaps"),
     )
 )
 

@@ -1,12 +1,15 @@
-"""What is asked of gathered things: the registry's servers, agents and tools."""
+"""What is asked of gathered things: the registry's entities, sites' documents, and what nothing was found for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from ..vocabulary.errors import CallerError
 from ..vocabulary.protocols import Budget
 from ..vocabulary.registry import ENTITY_TYPES, RegistryAnswer
+from ..vocabulary.sites import GapsAnswer, SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
+from ..vocabulary.types import Filters, Mode, Query
 from . import arguments as check
 from .parts import Parts
 
@@ -34,3 +37,59 @@ class Gathered:
                 hint = f"Use any of {', '.join(ENTITY_TYPES)}. {check.did_you_mean(str(kind), ENTITY_TYPES)}".strip()
                 raise CallerError(f"entity_types holds {kind!r}, which is unknown.", hint=hint)
         return self._parts.registry.search(text, wanted, most, budget or Budget())
+
+    def search_doc(
+        self,
+        query: str,
+        *,
+        project: str | None = None,
+        category: str | None = None,
+        limit: int | None = None,
+        budget: Budget | None = None,
+    ) -> SiteSearchAnswer:
+        """Documents with their matching sections; arguments as of the tool `searchDoc`."""
+        options = self._parts.options
+        text = check.query_text(query, options.max_query_length)
+        most = check.whole_number("limit", 5 if limit is None else limit, 1, options.max_results)
+        asked = Query(text=text, mode=cast(Mode, options.default_mode), filters=Filters(product=self._project(project)))
+        answer = self._parts.sites.search_doc(asked, check.text_or_none("category", category), most, budget or Budget())
+        self._parts.questions.note(text, len(answer.results), "unknown", asked.filters.product)
+        return answer
+
+    def load_doc(
+        self,
+        slug: Sequence[str] | str,
+        *,
+        include_sections: bool = True,
+        include_metadata: bool = True,
+        budget: Budget | None = None,
+    ) -> SiteDocumentsAnswer:
+        """Documents by slug; arguments as of the tool `loadDoc`."""
+        wanted = [slug] if isinstance(slug, str) else list(slug)
+        return self._parts.sites.load_doc(wanted, include_sections, include_metadata)
+
+    def list_doc(
+        self,
+        *,
+        project: str | None = None,
+        category: str | None = None,
+        content_type: str | None = None,
+        sort_by: str = "title",
+        budget: Budget | None = None,
+    ) -> SiteListAnswer:
+        """Documents by category; arguments as of the tool `listDoc`."""
+        return self._parts.sites.list_doc(
+            self._project(project),
+            check.text_or_none("category", category),
+            check.text_or_none("content_type", content_type),
+            sort_by,
+        )
+
+    def gaps(self, *, limit: int = 50, budget: Budget | None = None) -> GapsAnswer:
+        """Questions that found nothing or little, where `analytics.enabled` has them kept."""
+        return self._parts.questions.gaps(check.whole_number("limit", limit, 1, None))
+
+    def _project(self, name: str | None) -> str | None:
+        with self._parts.catalog.read() as reader:
+            known = list(reader.products())
+        return check.known_name("project", name, known, hint="Use list_products or listDoc to see what there is.")

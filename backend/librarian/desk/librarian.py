@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +25,7 @@ from .parts import Parts
 from .reading import read
 from .state import StateReport, skipped
 
+_MEASURING: ContextVar[bool] = ContextVar("measuring", default=False)  #: judged questions aren't anybody's
 FIRST_TEXT_S = 10.0  #: how long the first question of all waits for the first files
 
 
@@ -72,6 +74,8 @@ class Librarian(Gathered, Knowledge, Hosting):
         asked = questions.documents(self._parts.options, self._products(), {"query": query, **given})
         outcome = self._parts.engine.search(asked, budget)
         journal.note(outcome, self._parts.options.slow_query_ms)
+        if not asked.offset and not _MEASURING.get():
+            self._parts.questions.note(asked.text, outcome.total, outcome.answerable, asked.filters.product)
         return wire.SearchAnswer(results=self._results(outcome, answers.result), **self._envelope(outcome, asked.mode))
 
     def search_emails(self, query: str = "", *, budget: Budget | None = None, **given: Any) -> wire.EmailSearchAnswer:
@@ -313,7 +317,11 @@ class Librarian(Gathered, Knowledge, Hosting):
 
     def evaluate(self, *, budget: Budget | None = None, **given: Any) -> Mapping[str, object]:
         """Measure the answers on judged questions; see `librarian evaluate --help`."""
-        return self._parts.evaluate(self, budget=budget or Budget(), **given)
+        measuring = _MEASURING.set(True)
+        try:
+            return self._parts.evaluate(self, budget=budget or Budget(), **given)
+        finally:
+            _MEASURING.reset(measuring)
 
     def wait_until_ready(self, timeout_s: float | None = None) -> bool:
         """Block until nothing is left to read or embed; False where the time ran out first."""

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from ..vocabulary.protocols import Analyzer, Budget, Catalog, Embedder, Loadable
 from ..vocabulary.registry import RegistryAnswer
+from ..vocabulary.sites import GapsAnswer, SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
 from ..vocabulary.types import IndexReport, Progress, Query, SearchOutcome, StoredChunk, StoredDocument
 from ..vocabulary.wire import AnalyzeAnswer, CheckAnswer, WhyNot
 
@@ -94,6 +95,31 @@ class LanguageModel(Protocol):
         """Forget what it said, and that it failed."""
 
 
+class SiteDocuments(Protocol):
+    """Documents by project, category and slug (gathering room)."""
+
+    def search_doc(self, query: Query, category: str | None, limit: int, budget: Budget) -> SiteSearchAnswer: ...
+
+    def load_doc(
+        self, wanted: Sequence[str], include_sections: bool, include_metadata: bool
+    ) -> SiteDocumentsAnswer: ...
+
+    def list_doc(
+        self, project: str | None, category: str | None, content_type: str | None, sort_by: str
+    ) -> SiteListAnswer: ...
+
+
+class QuestionLog(Protocol):
+    """What was asked and how much it found, where the user wants that kept (evaluation room)."""
+
+    @property
+    def enabled(self) -> bool: ...
+
+    def note(self, query: str, results: int, answerable: str, product: str | None) -> None: ...
+
+    def gaps(self, limit: int) -> GapsAnswer: ...
+
+
 Evaluate = Callable[..., Mapping[str, object]]
 
 
@@ -140,6 +166,8 @@ class Parts:
     check: Callable[[bool], CheckAnswer]
     evaluate: Evaluate
     registry: RegistrySearch
+    sites: SiteDocuments
+    questions: QuestionLog
     language_model: LanguageModel | None
     start: Callable[[], None]
     close: Callable[[], None]

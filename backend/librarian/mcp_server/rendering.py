@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..vocabulary.sites import SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
 from ..vocabulary.wire import (
     AnalyzeAnswer,
     ClearedAnswer,
@@ -23,6 +24,7 @@ from ..vocabulary.wire import (
     ThreadAnswer,
     Wire,
 )
+from . import site_rendering
 from .excerpts import excerpt
 
 BYTES_PER_RESULT = 790  #: five results, their head and their foot stay under 4,096 bytes
@@ -54,6 +56,12 @@ def render(answer: Wire) -> str:
             return _status(answer)
         case AnalyzeAnswer():
             return _analysis(answer)
+        case SiteSearchAnswer():
+            return site_rendering.found(answer)
+        case SiteDocumentsAnswer():
+            return site_rendering.documents(answer)
+        case SiteListAnswer():
+            return site_rendering.listed(answer)
         case ClearedAnswer():
             return f"Cleared {answer.cleared} cached entries."
     return answer.model_dump_json(exclude_none=True)

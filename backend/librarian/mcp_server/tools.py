@@ -10,7 +10,7 @@ from ..vocabulary.arguments import schema_of
 from ..vocabulary.desk_protocol import Desk
 from ..vocabulary.errors import SetupError
 from ..vocabulary.protocols import Budget
-from ..vocabulary.toolsets import RAG, REGISTRY
+from ..vocabulary.toolsets import RAG, REGISTRY, SITES
 from ..vocabulary.verbs import CLEAR_CACHE, VERBS, Verb, ask
 from ..vocabulary.wire import EmailSearchAnswer, SearchAnswer, Wire
 from .rendering import render
@@ -56,6 +56,7 @@ class Tool:
 TOOLSETS: dict[str, Callable[[Desk], Sequence[Tool]]] = {
     "rag": lambda desk: [_tool(desk, verb) for verb in RAG],
     "registry": lambda desk: [_tool(desk, verb) for verb in REGISTRY],
+    "sites": lambda desk: [_tool(desk, verb) for verb in SITES],
 }
 """Further sets of tools by name, off unless asked for, so that a model's tool list stays short."""
 

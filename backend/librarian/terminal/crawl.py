@@ -1,4 +1,4 @@
-"""The command that brings documentation sites in: crawl."""
+"""The commands that bring documentation in, and say what it lacks: crawl and gaps."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ SHOWN = 20
 
 
 def add_to(app: typer.Typer) -> None:
-    """Adds this module's command to the application."""
+    """Adds this module's commands to the application."""
     app.command(epilog="Example: librarian crawl https://docs.example.org/ --project example")(crawl)
+    app.command(epilog="Example: librarian gaps --limit 20")(gaps)
 
 
 def crawl(
@@ -79,6 +80,27 @@ def crawl(
     if not dry_run and not any(answer["pages"] for answer in answers):
         raise typer.Exit(NOTHING)
     raise typer.Exit(UNREADABLE if any(answer.get("errors") for answer in answers) else 0)
+
+
+def gaps(
+    limit: Annotated[int, typer.Option(min=1, help="The most questions.")] = 50,
+    as_json: Json = False,
+    root: Root = None,
+    index: Index = None,
+    config: Config = None,
+) -> None:
+    """List questions that found nothing or little, where analytics.enabled has them kept. They stay on this machine."""
+    answer = Place(root, index, config).ask("gaps", limit=limit)
+    if as_json:
+        write_json(answer)
+        return
+    page = Page()
+    if not answer["enabled"]:
+        page.line("Questions aren't kept; set analytics.enabled to true.")
+    page.line((f"{len(answer['gaps'])} gaps", "bold"), f" in {answer['questions']} questions")
+    if answer["gaps"]:
+        rows = [(gap["times"], gap["results"], gap["last_asked"][:10], gap["query"]) for gap in answer["gaps"]]
+        page.table(("times", "results", "last asked", "question"), rows)
 
 
 def _one(

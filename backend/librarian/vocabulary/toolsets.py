@@ -5,6 +5,7 @@ from __future__ import annotations
 from .arguments import Argument
 from .knowledge import SEARCH_TYPES, KnowledgeAnswer
 from .registry import ENTITY_TYPES, RegistryAnswer
+from .sites import SORTINGS, SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
 from .verbs import Verb
 
 SEARCH_REGISTRY = Verb(
@@ -43,3 +44,47 @@ SEARCH_KNOWLEDGE_BASE = Verb(
 
 RAG: tuple[Verb, ...] = (SEARCH_KNOWLEDGE_BASE,)
 REGISTRY: tuple[Verb, ...] = (SEARCH_REGISTRY,)
+
+_PROJECT = Argument("project", description="Only this crawled site or product")
+_CATEGORY = Argument("category", description="Only this category and those below it; a/b where nested (listDoc)")
+
+SEARCH_DOC = Verb(
+    "searchDoc",
+    "search_doc",
+    "Search documents",
+    "Find documents that answer a question, with the sections that match. Read one with loadDoc(slug).",
+    (
+        Argument("query", description="The question", required=True, limits={"minLength": 1, "maxLength": 2000}),
+        _PROJECT,
+        _CATEGORY,
+        Argument("limit", "whole", "Documents", limits={"minimum": 1, "maximum": 50, "default": 5}),
+    ),
+    SiteSearchAnswer,
+)
+LOAD_DOC = Verb(
+    "loadDoc",
+    "load_doc",
+    "Load documents",
+    "Read whole documents by slug: summary, sections, keywords and sources.",
+    (
+        Argument("slug", "texts", "One or several, from searchDoc or listDoc", required=True),
+        Argument("include_sections", "flag", limits={"default": True}),
+        Argument("include_metadata", "flag", limits={"default": True}),
+    ),
+    SiteDocumentsAnswer,
+)
+LIST_DOC = Verb(
+    "listDoc",
+    "list_doc",
+    "List documents",
+    "All documents by category, with what each is about.",
+    (
+        _PROJECT,
+        _CATEGORY,
+        Argument("content_type", description="guide, api, reference … or .md"),
+        Argument("sort_by", limits={"enum": list(SORTINGS), "default": "title"}),
+    ),
+    SiteListAnswer,
+)
+
+SITES: tuple[Verb, ...] = (SEARCH_DOC, LOAD_DOC, LIST_DOC)

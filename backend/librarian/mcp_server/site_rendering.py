@@ -1,0 +1,58 @@
+"""Documents of the toolset `sites` as the Markdown that a model reads."""
+
+from __future__ import annotations
+
+from ..vocabulary.sites import SiteDocument, SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
+
+
+def documents(answer: SiteDocumentsAnswer) -> str:
+    """Title, category, sources and date, summary, sections; several documents with a rule between them."""
+    parts = [_document(item, answer.include_sections, answer.include_metadata) for item in answer.documents]
+    return "\n\n---\n\n".join(parts)
+
+
+def _document(item: SiteDocument, sections: bool, metadata: bool) -> str:
+    parts = [f"# {item.title}"]
+    if metadata:
+        facts = [f"**Category:** {item.category}", f"**Sources:** [{', '.join(item.sources or [item.file_path])}]"]
+        facts += [f"**Last Updated:** {item.last_updated[:10]}"]
+        parts.append("\n".join([*facts, *([f"**Keywords:** {', '.join(item.keywords)}"] if item.keywords else [])]))
+    parts += ["## Summary", item.summary or "(none)"]
+    if sections and item.sections:
+        parts.append("## Sections")
+        for section in item.sections:
+            first, _, rest = section.content.partition("\n")
+            text = rest.strip("\n") if first.lstrip().startswith("#") else section.content
+            parts += [f"### {section.title}", *([text] if text.strip() else [])]
+    return "\n\n".join(parts)
+
+
+def found(answer: SiteSearchAnswer) -> str:
+    """Documents with the sections that match."""
+    if not answer.results:
+        return "\n".join([f"Nothing found for {answer.query!r}.", *answer.suggestions])
+    parts = [f"Degraded: {reason}" for reason in answer.degraded]
+    for place, item in enumerate(answer.results, 1):
+        lines = [
+            f"{place}. {item.title}",
+            f"slug {item.slug} · {item.project}/{item.category} · score {item.relevance_score:.2f}",
+            item.content_preview,
+        ]
+        for match in item.section_matches:
+            snippet = " ".join(match.content_snippet.split())
+            lines.append(f"- {match.section_title} ({match.section_id}, {match.relevance_score:.2f}): {snippet[:300]}")
+        parts.append("\n".join(line for line in lines if line))
+    return "\n\n".join(parts)
+
+
+def listed(answer: SiteListAnswer) -> str:
+    """Categories with their documents, a line each."""
+    parts = [f"{answer.total_documents} documents"]
+    for category in answer.categories:
+        lines = [f"## {category.name} ({category.document_count})"]
+        for item in category.documents:
+            lines.append(
+                f"- {item.title} [{item.slug}] {item.last_updated[:10]}: {item.description[:160]}".rstrip(": ")
+            )
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
