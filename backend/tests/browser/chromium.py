@@ -43,8 +43,8 @@ def browser(*, width: int = 1400, height: int = 900, flags: Sequence[str] = ()) 
         service = ChromeService(str(shutil.which("chromedriver")), log_output=os.devnull, env=environment)
         driver = Chrome(options=options, service=service)
         try:
-            driver.set_page_load_timeout(20)
-            driver.set_script_timeout(20)
+            driver.set_page_load_timeout(60)
+            driver.set_script_timeout(60)
             yield driver
         finally:
             driver.quit()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-PATIENCE_S = 20
+PATIENCE_S = 60
 
 
 class Page:
