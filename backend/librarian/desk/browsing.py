@@ -18,26 +18,13 @@ def newest_first(catalog: Catalog, query: Query) -> SearchOutcome:
     """The documents that pass the query's filters, latest date first, at most `max_per_document` per thread."""
     began = time.perf_counter()
     with catalog.read() as reader:
-        found = sorted(
-            reader.iter_documents(query.filters),
-            key=lambda stored: (stored.document.last_modified, stored.doc_id),
-            reverse=True,
-        )
-        per_thread: dict[str, int] = {}
-        kept = []
-        for stored in found:
-            email = stored.document.email
-            if not stored.chunk_count:  # a copy of another mail, or one without words
-                continue
-            group = (email.thread_id if email else "") or stored.document.file_path
-            per_thread[group] = per_thread.get(group, 0) + 1
-            if not query.max_per_document or per_thread[group] <= query.max_per_document:
-                kept.append(stored)
+        kept = catalog.columns().newest(query.filters, query.max_per_document).tolist()
         page = kept[query.offset : query.offset + query.max_results]
+        found = reader.documents(page)
         hits = []
-        for place, stored in enumerate(page, query.offset + 1):
-            chunks = reader.chunks_of(stored.doc_id)
-            if not chunks:
+        for place, doc_id in enumerate(page, query.offset + 1):
+            stored, chunks = found.get(doc_id), reader.chunks_of(doc_id)
+            if stored is None or not chunks:  # dropped since the columns were loaded
                 continue
             chunk = chunks[0]
             text = chunk.chunk.text if len(chunk.chunk.text) <= SNIPPET else chunk.chunk.text[:SNIPPET].rstrip() + " …"

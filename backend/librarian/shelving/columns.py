@@ -103,6 +103,21 @@ class LoadedColumns:
         """Document id, or one negative number for all mails of a thread; 0 where unknown."""
         return self._group[self.doc_of(chunk_ids)]
 
+    def newest(self, filters: Filters, per_group: int) -> Ids:
+        """Documents that pass and have passages, latest first; of one thread at most `per_group` (0: all)."""
+        passing = self.select(filters).doc_ids
+        ids = np.unique(self._doc_of).astype(np.int64)
+        ids = ids[ids > 0] if passing is None else np.intersect1d(ids[ids > 0], passing)
+        ids = ids[np.lexsort((ids, self._modified[ids]))[::-1]]
+        if not per_group:
+            return ids
+        seen: Counter[int] = Counter()
+        kept = np.zeros(len(ids), dtype=np.bool_)
+        for place, group in enumerate(self._group[ids].tolist()):
+            seen[group] += 1
+            kept[place] = seen[group] <= per_group
+        return ids[kept]
+
     def languages(self) -> tuple[str, ...]:
         """Languages that documents are written in, most frequent first, ties by name."""
         codes = self._codes["language"]

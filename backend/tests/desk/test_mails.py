@@ -1,0 +1,184 @@
+"""Mails through the desk: what is proved here.
+
+* Every filter lets through what it should and nothing else; dates mind their zones.
+* Operators in the query mean the filters, and contradictions are told.
+* Attachments are found as parts of their mail; conversations show each mail once, history folded, answers in place.
+* Documents and mails never leak into each other.
+* A small generated archive (`benchmarks/mail_archive.py`) has its threads exactly as generated.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from email.message import EmailMessage
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from librarian import Librarian
+from librarian.desk.mail_operators import without_operators
+from librarian.vocabulary.errors import CallerError
+
+QUIET: dict[str, Any] = {"embeddings.enabled": False, "docs.watch_for_changes": False, "index.workers": 1}
+
+
+def mail(name: str, sender: str, to: str, subject: str, date: str, body: str, **more: str) -> EmailMessage:
+    made = EmailMessage()
+    made["From"], made["To"], made["Subject"], made["Date"] = sender, to, subject, date
+    made["Message-ID"] = f"<{name}@x.org>"
+    for header, value in more.items():
+        made[header.replace("_", "-")] = value
+    made.set_content(body)
+    return made
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Librarian]:
+    folder = tmp_path_factory.mktemp("mails")
+    root = folder / "library"
+    (root / "shop" / "mail").mkdir(parents=True)
+    (root / "shop" / "guide.md").write_text("# Pumps\n\nThe pump manual explains every pump.\n")
+    first = mail("one", "Ann Lee <ann@x.org>", "bob@x.org", "[dev] Pump order", "Tue, 03 Mar 2026 23:30:00 -0500",
+                 "Please order the pump before the river freezes over this winter.\n\n-- \nAnn\n")  # fmt: skip
+    answer = (
+        "The pump is ordered.\n\nOn 3 Mar 2026, Ann Lee wrote:\n"
+        "> Please order the pump before the river freezes\n> over this winter.\n"
+    )
+    subject, date = "Re: [dev] Pump order", "Thu, 05 Mar 2026 10:00:00 +0100"
+    second = mail("two", "Bob <bob@x.org>", "Ann Lee <ann@x.org>", subject, date, answer, In_Reply_To="<one@x.org>")
+    second.add_attachment(b"# Terms\n\nThe warranty covers the impeller.\n", "text", "markdown", filename="terms.md")
+    third = mail(
+        "three", "cleo@y.net", "bob@x.org", "Lunch", "Fri, 06 Mar 2026 10:00:00 +0000", "Lunch at the pump room?"
+    )
+    for name, one in (("1", first), ("2", second), ("3", third)):
+        (root / "shop" / "mail" / f"{name}.eml").write_bytes(one.as_bytes())
+    (root / "shop" / "mail" / "export.mbox").write_bytes(
+        b"From ann@x.org Tue Mar  3 23:30:00 2026\nX-Export: yes\n" + first.as_bytes()
+    )
+    with Librarian.open(root=root, index=folder / "index", **QUIET) as opened:
+        yield opened
+
+
+def names(answer: Any) -> set[str]:
+    return {result.message_id.removesuffix("@x.org") for result in answer.results}
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({}, {"one", "two", "three"}),
+        ({"sender": "ANN"}, {"one"}),
+        ({"sender": "x.org"}, {"one", "two"}),
+        ({"sender": "nobody"}, set()),
+        ({"subject_contains": "pump ORDER"}, {"one", "two"}),
+        ({"subject_contains": "dinner"}, set()),
+        ({"has_attachments": True}, {"two"}),
+        ({"has_attachments": False}, {"one", "three"}),
+        ({"date_after": "2026-03-04T04:30:00Z"}, {"one", "two", "three"}),
+        ({"date_after": "2026-03-04T04:30:01Z"}, {"two", "three"}),
+        ({"date_before": "2026-03-03"}, set()),
+        ({"date_before": "2026-03-04"}, {"one"}),
+        ({"date_before": "2026-03-05T10:00:00+01:00"}, {"one", "two"}),
+        ({"date_before": "2026-03-05T10:00:00+02:00"}, {"one"}),
+        ({"product": "shop", "component": "mail"}, {"one", "two", "three"}),
+    ],
+)
+def test_every_filter_lets_through_what_it_should(library: Librarian, given: dict[str, Any], found: set[str]) -> None:
+    assert names(library.search_emails("pump", mode="keyword", max_per_thread=0, **given)) == found
+    if given:
+        assert names(library.search_emails(max_per_thread=0, **given)) == found
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("from:ann pump", {"one"}),
+        ("pump from:bob", {"two"}),
+        ("to:bob pump", {"one", "three"}),
+        ("to:cleo pump", set()),
+        ('subject:"pump order" pump', {"one", "two"}),
+        ("has:attachment", {"two"}),
+        ("-has:attachment pump", {"one", "three"}),
+        ("after:2026-03-05", {"two", "three"}),
+        ("before:2026-03-05", {"one"}),
+        ("before:2026-03 pump", set()),
+        ("until:2026-03 pump", {"one", "two", "three"}),
+    ],
+)
+def test_operators_mean_their_filters(library: Librarian, query: str, found: set[str]) -> None:
+    answer = library.search_emails(query, mode="keyword", max_per_thread=0)
+    assert names(answer) == found
+    assert answer.query == query
+
+
+def test_operators_leave_other_colons_alone_and_tell_contradictions() -> None:
+    for text in ("error: timeout", "http://x.org/from:a", "has:pump", "from:", "std::before", "-from:ann"):
+        assert without_operators(text, {}) == (text, {})
+    with pytest.raises(CallerError, match="sender"):
+        without_operators("from:ann", {"sender": "bob"})
+    with pytest.raises(CallerError, match="contradicts"):
+        without_operators("from:ann from:bob", {})
+
+
+def test_one_hit_per_thread_unless_all_are_wanted(library: Librarian) -> None:
+    answer = library.search_emails("pump order", mode="keyword")
+    assert len(answer.results) == len({result.thread_id for result in answer.results}) == 2
+
+
+def test_a_quote_is_found_in_its_original_and_a_copy_is_named(library: Librarian) -> None:
+    answer = library.search_emails("river freezes", mode="keyword", max_per_thread=0)
+    assert names(answer) == {"one"}
+    (result,) = answer.results
+    assert len(result.also_in) == 1
+
+
+def test_attachments_are_parts_of_their_mail(library: Librarian) -> None:
+    (result,) = library.search_emails("impeller warranty", mode="keyword").results
+    assert result.message_id == "two@x.org"
+    assert result.heading_path[0] == "Attachment: terms.md"
+    assert [item.filename for item in result.attachments] == ["terms.md"]
+
+
+def test_a_conversation_shows_each_mail_once_with_its_history_folded(library: Librarian) -> None:
+    (result,) = library.search_emails("from:bob pump", mode="keyword").results
+    thread = library.get_thread(result.thread_id)
+    assert [one.message_id for one in thread.emails] == ["one@x.org", "two@x.org"]
+    assert thread.participants == ["Ann Lee <ann@x.org>", "bob@x.org", "Bob <bob@x.org>"]
+    assert thread.emails[1].body == "The pump is ordered."
+    assert "river freezes" in thread.emails[1].quoted[0]
+    assert library.get_thread("two@x.org") == thread, "a Message-ID leads to its conversation"
+
+
+def test_a_mail_of_an_archive_can_be_read(library: Librarian) -> None:
+    listed = library.search_emails("river freezes", mode="keyword").results[0]
+    paths = [listed.file_path, *listed.also_in]
+    (inside,) = [path for path in paths if ".mbox/" in path]
+    assert "river freezes" in library.get_document(inside).content
+
+
+def test_documents_and_mails_stay_apart(library: Librarian) -> None:
+    assert {result.file_type for result in library.search("pump warranty", mode="keyword").results} == {".md"}
+    assert {result.file_type for result in library.search_emails("pump manual", mode="keyword").results} == {".eml"}
+
+
+def _archive() -> ModuleType:
+    path = Path(__file__).resolve().parents[3] / "benchmarks" / "mail_archive.py"
+    spec = importlib.util.spec_from_file_location("mail_archive", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules["mail_archive"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_generated_archive_has_its_threads_as_generated(tmp_path: Path) -> None:
+    archive = _archive()
+    made = archive.generate(300, 40)
+    archive.write(made, tmp_path / "library")
+    with Librarian.open(root=tmp_path / "library", index=tmp_path / "index", **QUIET) as opened:
+        assert archive.wrong_threads(opened, made) == []
+        assert opened.status().failures.total == 0
