@@ -19,7 +19,7 @@ PAINTS = 9
 
 def library(folder: Path) -> None:
     """The manual, and the mails that mean no harm."""
-    shutil.copytree(DOCS, folder / "docs", dirs_exist_ok=True, ignore=shutil.ignore_patterns("images"))
+    shutil.copytree(DOCS, folder / "docs", dirs_exist_ok=True)
     for name, text in FILES.items():
         if name.startswith("mail/") and "evil" not in text:
             path = folder / "docs" / name
