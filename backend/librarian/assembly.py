@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from . import desk
+from . import __version__, desk
+from .assembly_fitting import Calibrating
 from .assembly_sharing import keeping
 from .assembly_storage import storage
 from .config.settings import Settings
@@ -143,6 +144,16 @@ def build(settings: Settings) -> desk.Parts:
         look_at_start=settings.docs.index_on_startup,
     )
     kept, tell = keeping(upkeep, held, listeners)
+    fitting = Calibrating(
+        engine,
+        catalog,
+        complete=complete,
+        forget=cached.clear,
+        basis=lambda: f"{indexer.model()}|{settings.search.fusion}|{engine.weights}|{__version__}",
+        scale=settings.search.fusion,
+        by_meaning=embedder is not None,
+    )
+    listeners.add(fitting.look)
     return desk.Parts(
         options=desk_options(settings, held.names, held.rescued),
         catalog=catalog,
@@ -163,8 +174,9 @@ def build(settings: Settings) -> desk.Parts:
         sites=Sites(catalog, cached.search),
         questions=QuestionLog(index / "questions.jsonl", enabled=settings.analytics.enabled),
         language_model=rewriting,
-        start=partial(_start, kept, embedder, rewriting),
-        close=partial(_close, kept, engine, held, embedder),
+        notes=fitting.notes,
+        start=partial(_start, kept, embedder, rewriting, fitting),
+        close=partial(_close, fitting, kept, engine, held, embedder),
     )
 
 
@@ -182,8 +194,9 @@ def _complete(catalog: Catalog, settings: Settings) -> bool:
 # -- life ------------------------------------------------------------------------------------------------------------
 
 
-def _start(upkeep: Any, embedder: Retrying[Embedder] | None, rewriting: Rewriting | None) -> None:
+def _start(upkeep: Any, embedder: Retrying[Embedder] | None, rewriting: Rewriting | None, fitting: Calibrating) -> None:
     upkeep.start()
+    fitting.start()
     if rewriting is not None:
         threading.Thread(target=rewriting.look, name="look-for-llm", daemon=True).start()
     if embedder is not None:  # so that the first question needn't wait; a failure is remembered and shown

@@ -32,7 +32,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mcp_server": {"vocabulary", "desk"},
     "web": {"vocabulary", "desk", "mcp_server.app"},  # one port: MCP's routes are grafted into the web application
     "keeper": {"vocabulary.errors"},
-    "assembly": {"vocabulary", "config", "desk", "assembly_storage", "assembly_sharing", "fittings", *INNER},
+    "assembly": {
+        "vocabulary",
+        "config",
+        "desk",
+        "assembly_fitting",
+        "assembly_storage",
+        "assembly_sharing",
+        "fittings",
+        *INNER,
+    },
+    "assembly_fitting": {"vocabulary", "evaluation", "finding"},
     "fittings": {"vocabulary", "config", "desk", *INNER},  # settings as the rooms' options
     "assembly_sharing": {"vocabulary", "config", "assembly_storage", "shelving"},
     "assembly_storage": {"vocabulary", "config", "models", "shelving"},

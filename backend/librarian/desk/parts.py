@@ -171,3 +171,4 @@ class Parts:
     language_model: LanguageModel | None
     start: Callable[[], None]
     close: Callable[[], None]
+    notes: Callable[[], Sequence[str]] = tuple  #: sentences for the status that change with the library

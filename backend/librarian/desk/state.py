@@ -110,7 +110,7 @@ class StateReport:
                     "disk_bytes": self._disk_bytes(options.index),
                 },
                 "version": options.version,
-                "notes": [*options.notes, *self._language_notes()],
+                "notes": [*options.notes, *self._language_notes(), *self._parts.notes()],
             }
         )
 

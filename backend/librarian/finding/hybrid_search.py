@@ -1,15 +1,14 @@
 """The search engine: one question in, one page of explained hits out.
 
 It asks the legs side by side within one catalog read transaction, lets the mode weigh what they found, and makes hits
-of the best. What a mode needs and can't have is said in `legs` and `degraded`; the answer then names the mode that
-really ran.
+of the best. What a mode needs and can't have is said in `legs` and `degraded`; the answer names the mode that ran.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass, field, replace
@@ -178,6 +177,11 @@ class HybridSearchEngine:
                     semantic_ran=run.vector is not None,
                 ),
             )
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """Those of the learned fusion."""
+        return self._ranker.weights
 
     def use(self, *, ranker: LinearRanker | None = None, calibration: Calibration | None = None) -> None:
         """Weigh, or judge relevance, otherwise from the next question on."""

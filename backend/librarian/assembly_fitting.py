@@ -1,0 +1,142 @@
+"""Fits a library's calibration and its ranker's weights to the library itself, and keeps what was fitted with it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from .evaluation import own_questions
+from .finding import calibrating
+from .finding.calibrating import Fit
+from .finding.fusion import score
+from .finding.hybrid_search import HybridSearchEngine
+from .vocabulary.errors import LibrarianError, Unavailable
+from .vocabulary.protocols import Budget, Catalog
+from .vocabulary.types import Document, Query
+
+logger = logging.getLogger(__name__)
+
+KEY = "calibration"
+#: Smaller libraries keep the shipped curves: what few pages say about strangers' questions is chance.
+FEWEST_PASSAGES = 200
+OWN_ASKED = 60
+#: A library is fitted again once it has grown or shrunk by this share.
+CHANGED = 0.2
+WAIT_S = 5.0
+
+
+class Calibrating:
+    """Calibrates in the background whenever the library is complete and isn't what it was at the last fit.
+
+    Args:
+        complete: whether every passage is embedded.
+        forget: forgets answers that were judged by other curves.
+        basis: names what sums depend on besides the library: model, fusion, weights.
+        scale: of hybrid's sums.
+        by_meaning: whether the library has embeddings; without, keyword search alone is calibrated.
+    """
+
+    def __init__(
+        self,
+        engine: HybridSearchEngine,
+        catalog: Catalog,
+        *,
+        complete: Callable[[], bool],
+        forget: Callable[[], object],
+        basis: Callable[[], str],
+        scale: str,
+        by_meaning: bool,
+    ) -> None:
+        self._engine = engine
+        self._catalog = catalog
+        self._complete = complete
+        self._forget = forget
+        self._basis = basis
+        self._modes = {"keyword": "keyword"}
+        if by_meaning:
+            self._modes |= {"semantic": "semantic", scale: "hybrid"}
+        self._ended = threading.Event()
+        self._wake = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._fit: Fit | None = None
+
+    def start(self) -> None:
+        """Take up what was fitted before, and begin to watch."""
+        self._wake.set()
+        self._thread = threading.Thread(target=self._run, name="calibrating", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._ended.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def look(self, _: object = None) -> None:
+        """Something has changed: look whether a new fit is due."""
+        self._wake.set()
+
+    def notes(self) -> tuple[str, ...]:
+        """What the status says of it."""
+        return (self._fit.note(),) if self._fit else ()
+
+    def due(self) -> bool:
+        """Whether the library is complete, large enough and not what it was at the last fit."""
+        with self._catalog.read() as reader:
+            basis, fitted = reader.meta(f"{KEY} basis"), reader.meta(f"{KEY} passages", "0")
+            passages = reader.count().chunks
+        if passages < FEWEST_PASSAGES or not self._complete():
+            return False
+        return basis != self._basis() or abs(passages - int(fitted)) > CHANGED * passages
+
+    def calibrate(self) -> Fit | None:
+        """Ask all questions now, and use and keep what they say. None where the library has too few headings."""
+        with self._catalog.read() as reader:
+            passages = reader.count().chunks
+        own = [one.judged.text for one in own_questions.sample(own_questions.of_headings(self._documents()), OWN_ASKED)]
+        asked = (own, calibrating.foreign_questions())
+        known, strange = (calibrating.sums(self._best, self._modes, questions) for questions in asked)
+        fitted = calibrating.fit(known, strange)
+        self._catalog.set_meta(KEY, fitted.as_json() if fitted else "")
+        self._catalog.set_meta(f"{KEY} passages", str(passages))
+        self._catalog.set_meta(f"{KEY} basis", self._basis())
+        self._use(fitted)
+        return fitted
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        with self._catalog.read() as reader:
+            if reader.meta(f"{KEY} basis") == self._basis():
+                self._use(Fit.of_json(reader.meta(KEY)))
+        while not self._ended.is_set():
+            # The last passages are embedded without a word about it: until then, look now and again.
+            self._wake.wait(timeout=None if self._complete() else WAIT_S)
+            self._wake.clear()
+            if self._ended.is_set():
+                return
+            try:
+                if self.due():
+                    self.calibrate()
+            except LibrarianError as error:
+                if not self._ended.is_set():
+                    logger.warning("The library couldn't be calibrated: %s", error)
+
+    def _use(self, fitted: Fit | None) -> None:
+        if fitted is not None:
+            self._fit = fitted
+            self._engine.use(calibration=fitted.calibration())
+            self._forget()
+
+    def _documents(self) -> list[Document]:
+        with self._catalog.read() as reader:
+            return [stored.document for stored in reader.iter_documents()]
+
+    def _best(self, text: str, mode: str) -> float:
+        if self._ended.is_set():
+            raise Unavailable("The library is closing.", hint="It is calibrated at the next start.")
+        found = self._engine.search(Query(text, mode=mode, max_results=1), Budget())  # type: ignore[arg-type]
+        if found.mode != mode:
+            raise Unavailable(f"{mode} search doesn't work now: {'; '.join(found.degraded)}")
+        return score(found.hits[0].candidate.why) if found.hits else 0.0

@@ -1,0 +1,61 @@
+"""Relevance is fitted to the library: to its own questions and to foreign ones.
+
+* the fitted curve gives "unlikely" below three tenths of the foreign sums and "yes" above nine tenths
+* the library's own questions hold it back: most of them are never "unlikely"
+* relevance rises with the sum on every fitted curve
+* a fit survives being kept as text; garbage is no fit; too few questions make none
+"""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from librarian.finding.calibrating import FEWEST, Fit, curve, fit, foreign_questions
+from librarian.finding.calibration import Calibration
+
+sums = st.lists(st.floats(0, 30), min_size=FEWEST, max_size=60)
+
+
+def test_strangers_are_told_from_the_librarys_own_questions() -> None:
+    own = [12 + place / 10 for place in range(40)]
+    foreign = [4 + place / 10 for place in range(40)]
+    found = fit({"keyword": own, "learned": own}, {"keyword": foreign, "learned": foreign})
+    assert found is not None
+    assert (found.own, found.foreign) == (40, 40)
+    assert found.own_unlikely == 0
+    assert found.foreign_yes <= 0.15
+    calibration = found.calibration()
+    answers = [calibration.answerable(calibration.relevance("learned", total)) for total in (4, 6.5, 14)]
+    assert answers == ["unlikely", "unknown", "yes"]
+    assert calibration.curves["rerank"] == Calibration().curves["rerank"]
+    assert "40 of its headings" in found.note()
+
+
+@settings(max_examples=50, deadline=None)
+@given(sums, sums)
+def test_any_sums_make_a_rising_curve_that_keeps_the_librarys_own_questions(
+    own: list[float], foreign: list[float]
+) -> None:
+    fitted = curve(own, foreign)
+    values = [fitted(total) for total in sorted({*own, *foreign})]
+    assert values == sorted(values)
+    usual = Calibration()
+    unlikely = sum(fitted(total) < usual.unlikely_below - 1e-9 for total in own)
+    assert unlikely <= len(own) * 0.05 + 1
+
+
+def test_a_fit_survives_being_kept_as_text() -> None:
+    own, foreign = {"learned": [float(n) for n in range(20)]}, {"learned": [0.5] * 20}
+    found = fit(own, foreign)
+    assert found is not None
+    assert Fit.of_json(found.as_json()) == found
+    for garbage in ("", "{}", "null", "[1]", '{"curves": {"learned": 3}}'):
+        assert Fit.of_json(garbage) is None
+    assert fit({"learned": [1.0] * (FEWEST - 1)}, foreign) is None
+
+
+def test_foreign_questions_are_many_and_each_its_own() -> None:
+    questions = foreign_questions()
+    assert len(questions) >= 50
+    assert len(set(questions)) == len(questions)
