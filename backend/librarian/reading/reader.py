@@ -86,13 +86,16 @@ class FileReader:
         """Its members, and a label for itself. A member without headers is read as a text."""
         data = _bytes_of(source)
         found: list[ReadResult] = []
-        for place, message in archive.members(source, data):
+        members = list(archive.members(source, data))
+        for place, message in members:
             started = time.perf_counter()
             parser = PARSERS[extension_of(place.file_path)]
             try:
                 document = _parsed(parser, place, message)
             except SourceError:
-                document = _parsed(parser, place, b"X-Headers: none\n\n" + message)
+                if len(members) == 1:  # not one mail: no archive
+                    raise
+                document = _parsed(parser, place, b"X-Headers: none\n\n" + message.replace(b"\0", b" "))
             found.append(self._result(replace(document, archive=source.file_path), message, started))
         label = Document(
             file_path=source.file_path,

@@ -210,3 +210,36 @@ def test_every_real_mail_is_read_within_a_second(real_data: Callable[[str], Path
         assert "\0" not in doc.text
         assert doc.email is not None
         assert doc.email.thread_id
+
+
+def test_addresses_of_list_archives_are_read(parse: Parse) -> None:
+    assert header_of(parse(b"From: ann.lee at example.org (Ann Lee)\nSubject: x\n\nbody\n", NAME)).sender == (
+        "Ann Lee <ann.lee@example.org>"
+    )
+    assert "@" not in header_of(parse(b"From: Meet me at noon\nSubject: x\n\nbody\n", NAME)).sender
+
+
+def test_outlooks_conversations_are_kept_together_and_addresses_are_no_messages(parse: Parse) -> None:
+    index = b"Thread-Index: AQHZabcdefghijklmnopqrstuvwxyzABCDEFGHIJKL==\n"
+    first, second = (header_of(parse(index + b"Message-ID: <%d@x>\n\nbody\n" % n, NAME)) for n in (1, 2))
+    assert first.in_reply_to == second.in_reply_to != ()
+    old = b"From: Bob <bob@x.org>\nTo: Ann <ann@x.org>\nIn-Reply-To: Your mail of Friday <ann@x.org>\n\nbody\n"
+    assert header_of(parse(old, NAME)).in_reply_to == ()
+
+
+def test_a_plain_part_that_only_names_the_other_one_gives_way(parse: Parse) -> None:
+    mail = EmailMessage()
+    mail["From"] = "a@b.c"
+    mail.set_content("Your program can't show this mail.")
+    mail.add_alternative(f"<p>{'The pump must be replaced. ' * 20}</p>", subtype="html")
+    assert parse(mail.as_bytes(), NAME).text.startswith("The pump")
+
+
+def test_a_lists_footer_beside_an_html_body_doesnt_hide_it(parse: Parse) -> None:
+    body = (
+        b"From: a@b.c\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/html\n\n<p>The pump.</p>\n"
+        b"--b\nContent-Type: text/plain\n\n____________________\ndev mailing list\ndev@lists.x.org\n--b--\n"
+    )
+    doc = parse(body, NAME)
+    assert visible(doc) == "The pump."
+    assert [span.reason for span in doc.excluded] == ["footer"]

@@ -18,6 +18,9 @@ from ..encoding import decode
 from ..metadata import iso_of_ns
 
 _MESSAGE_ID = re.compile(r"<\s*([^<>\s]+)\s*>")
+_VEILED = re.compile(
+    r"^([^\s<>@()]+) (?:at|en|chez) ([\w-]+(?:\.[\w-]+)+)(?= \(|$)"
+)  # as Mailman's archives write them
 _SPACES = re.compile(r"\s+")
 _ADDRESS = re.compile(r"[^\s<>]+@[^\s<>]+")
 _ADDRESSES_READ = 100_000  #: characters of one address header that are parsed
@@ -52,7 +55,8 @@ class Headers:
     def addresses(self, name: str) -> tuple[str, ...]:
         """`Name <address>` or the bare address, in order."""
         found: list[str] = []
-        unfolded = [_SPACES.sub(" ", value)[:_ADDRESSES_READ] for value in self.raw(name)]
+        unfolded = [_SPACES.sub(" ", value)[:_ADDRESSES_READ].strip() for value in self.raw(name)]
+        unfolded = [_VEILED.sub(r"\1@\2", value) for value in unfolded]
         for words, address in getaddresses(unfolded):
             words, address = readable(words), readable(address)
             if address and words and words != address:
