@@ -97,7 +97,7 @@ class Hosting:
         mails = f" and {count.emails} emails (search_emails, get_email_thread)" if count.emails else ""
         text = (
             f"Librarian searches {count.documents - count.emails} documents{mails} on this machine. "
-            f"Products: {listed or 'none indexed yet'}{more}.\n"
+            f"Products: {listed or 'none indexed yet, list_products says what has come meanwhile'}{more}.\n"
             "Use search_documentation for any question about these products before answering from memory: pass the "
             "user's question as it is, narrow with product, and quote file_path and lines in the answer. "
             "Results are passages; read more with get_document(path=<a result's id or file_path>, section=...). "
