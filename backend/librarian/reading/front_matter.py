@@ -15,6 +15,9 @@ _OPENING = re.compile(r"(---|\+\+\+)[ \t]*\n")
 _MAX_CHARACTERS = 100_000  #: front matter beyond this is text that happens to begin with a rule
 _MAX_DEPTH = 20
 _MAX_VALUES = 20_000  #: YAML's references can name the same list so often that a page of text becomes gigabytes
+_MAX_NESTED = 1_000
+_BRACKET = re.compile(r"[\[\]{}]")
+_NESTED_ITEMS = re.compile(r"(?:[-?:][ \t]+){500}")
 
 try:
     _Loader: type[yaml.SafeLoader] = yaml.CSafeLoader  # type: ignore[assignment]
@@ -44,6 +47,8 @@ def read_front_matter(text: str) -> FrontMatter:
     if end is None:
         return FrontMatter()
     body = text[opening.end() : end.start()]
+    if rule == "---" and nested_too_deep(body):
+        return FrontMatter(end=end.end(), note="front matter can't be read: it is nested too deep")
     try:
         values = tomllib.loads(body) if rule == "+++" else yaml.load(body, Loader=_Loader)
     except (yaml.YAMLError, tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
@@ -60,6 +65,18 @@ def read_front_matter(text: str) -> FrontMatter:
     except ValueError as error:
         return FrontMatter(end=end.end(), note=f"front matter can't be read: {error}")
     return FrontMatter(plain, end.end())
+
+
+def nested_too_deep(text: str) -> bool:
+    """Whether YAML opens so many brackets or items inside each other that libyaml would run out of stack."""
+    if _NESTED_ITEMS.search(text):
+        return True
+    depth = 0
+    for bracket in _BRACKET.findall(text):
+        depth = depth + 1 if bracket in "[{" else max(0, depth - 1)
+        if depth > _MAX_NESTED:
+            return True
+    return False
 
 
 def _plain_value(value: object, count: Iterator[int], depth: int = 0) -> object:

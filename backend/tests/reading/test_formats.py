@@ -313,6 +313,9 @@ def test_an_interface_is_read_by_operation(parse: Parse) -> None:
         f"{chr(98 + n)}: &{chr(98 + n)} [{','.join([f'*{chr(97 + n)}'] * 9)}]\n" for n in range(12)
     )
     check(parse(bomb, "acme/auth/bomb.yaml"))
+    for deep in ("[" * 100_000, "- " * 100_000, '{"a":' * 100_000):
+        assert "nested" in parse(f"openapi: 3.0.0\na: {deep}", "acme/auth/deep.yaml").notes[0]
+        assert "nested" in parse(f"---\na: {deep[:90_000]}\n---\nwords").notes[0]
 
 
 def test_other_data_is_cut_between_its_entries(parse: Parse) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from librarian.vocabulary.types import Block, Document, SourceFile
 
 from ..encoding import decode
+from ..front_matter import nested_too_deep
 from ..manuscript import Manuscript
 from ..metadata import doc_type_of, iso_of_ns, title_from_name
 from ..open_api import write_open_api
@@ -62,6 +63,8 @@ class StructuredDataParser:
 def _loaded(text: str, file_type: str) -> Any:
     if file_type == ".json" or text.lstrip().startswith("{"):
         return json.loads(text)
+    if nested_too_deep(text):
+        raise ValueError("it is nested too deep")
     import yaml
 
     try:
