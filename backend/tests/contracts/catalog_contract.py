@@ -292,6 +292,64 @@ class CatalogContract:
         assert {each.doc_id for each in in_order} == {stored.doc_id}
         assert 999 not in by_id
 
+    def test_mails_are_found_by_what_ties_them_together(self, catalog: Catalog) -> None:
+        other = replace(FULL_MAIL, file_path="beta/mail/other.eml", content_hash="x", email=Email("Lunch", "bob@x.org"))
+        held = FULL_MAIL.email
+        assert held is not None
+        tied = replace(FULL_MAIL, email=replace(held, topic="plan", is_answer=True, fingerprint="f"))
+        copy = replace(tied, file_path="beta/mail/copy.eml", content_hash="y")
+        first, _, second = catalog.put([result(tied), result(other), result(copy)])
+        asked: tuple[dict[str, list[str]], ...] = (
+            {"mentioning": ["2@example.org"]},
+            {"mentioning": ["0@example.org"]},
+            {"threads": ["t1"]},
+            {"topics": ["plan"]},
+            {"fingerprints": ["f"]},
+            {"paths": [tied.file_path, copy.file_path]},
+        )
+        with catalog.read() as reader:
+            for one in asked:
+                found = reader.mails(**one)
+                assert [mail.doc_id for mail in found] == [first.doc_id, second.doc_id], one
+                assert found[0].email == tied.email
+            assert reader.mails(topics=["lunch"], threads=["t9"]) == []
+            by_path = reader.document_by_path(tied.file_path)
+        assert by_path is not None
+        assert by_path.also_in == (copy.file_path,)
+        catalog.rethread({first.doc_id: "t2"})
+        with catalog.read() as reader:
+            assert [stored.doc_id for stored in reader.thread("t2")] == [first.doc_id]
+        assert catalog.columns().select(Filters(thread_id="t2")).count == len(first.chunk_ids)
+        assert catalog.columns().select(Filters(recipient="C@EXAMPLE")).count == 2 * len(first.chunk_ids)
+        assert catalog.columns().select(Filters(recipient="nobody")).count == 0
+        newest = catalog.columns().newest(Filters(kind="email"), 1).tolist()
+        assert set(newest) >= {first.doc_id, second.doc_id}
+
+    def test_an_archive_is_one_file_with_many_documents(self, catalog: Catalog) -> None:
+        label = replace(FULL_MAIL, file_path="beta/mail/a.mbox", content_hash="whole", size=9, mtime_ns=8, email=None)
+        inside = [
+            replace(FULL_MAIL, file_path=f"beta/mail/a.mbox/{n}.eml", content_hash=f"h{n}", archive="beta/mail/a.mbox")
+            for n in range(2)
+        ]
+        catalog.put([result(one) for one in inside])
+        assert catalog.known()["beta/mail/a.mbox"][0] < 0, "its mails alone: to be read again"
+        catalog.put_archive(label)
+        assert catalog.known() == {"beta/mail/a.mbox": (9, 8, "whole")}
+        with catalog.read() as reader:
+            assert reader.members("beta/mail/a.mbox") == {one.file_path: one.content_hash for one in inside}
+            assert len(reader.mails(paths=["beta/mail/a.mbox"])) == 2
+            stored = reader.document_by_path(inside[0].file_path)
+        assert stored is not None
+        assert (stored.document.archive, stored.document.size, stored.document.mtime_ns) == (label.file_path, 9, 8)
+        catalog.outdate([inside[0].file_path])
+        assert catalog.known()["beta/mail/a.mbox"][:2] == (-1, -1)
+        catalog.touch("beta/mail/a.mbox", 10, 11)
+        assert catalog.known()["beta/mail/a.mbox"] == (10, 11, "whole")
+        documents, chunks = catalog.remove(["beta/mail/a.mbox"])
+        assert len(documents) == 2
+        assert chunks
+        assert catalog.known() == {}
+
     def test_what_is_unknown_is_missing(self, catalog: Catalog) -> None:
         with catalog.read() as reader:
             assert reader.documents([1]) == {}
