@@ -52,7 +52,7 @@ from .pool import Pool, gather
 from .query_router import QueryRouter
 from .ranker import LinearRanker, shipped
 from .reranker import SecondLook
-from .rewriting import REWRITTEN, Rewriting, better_of
+from .rewriting import REWRITTEN, Rewriting, as_told, better_of
 from .snippet import Snippets
 
 log = logging.getLogger(__name__)
@@ -331,12 +331,10 @@ class HybridSearchEngine:
         if self._rewriting is None or run.mode not in REWRITTEN or by_caller or hyde.applies(run.analyzed):
             return
         try:
-            found = run.rewrite = self._rewriting.of(run.query.text, run.budget)
+            run.rewrite = self._rewriting.of(run.query.text, run.budget)
+            run.rewritten = as_told(run.rewrite)
         except LibrarianError as error:
             run.degraded.append(f"llm: {error}")
-            return
-        said = {"search_terms": found.search_terms, "hypothetical_answer": found.hypothetical_answer}
-        run.rewritten = {**said, "source": found.model}
 
     def _await(
         self, run: _Run, future: Future[tuple[Ranking, Ranking, Vector | None]]

@@ -115,6 +115,15 @@ class Rewriting:
             close()
 
 
+def as_told(said: Rewrite) -> dict[str, object]:
+    """What an answer tells of a rewrite."""
+    return {
+        "search_terms": said.search_terms,
+        "hypothetical_answer": said.hypothetical_answer,
+        "source": said.model,
+    }
+
+
 def better_of(own: Ranking, expanded: Ranking) -> Ranking:
     """Each passage with the better of its scores for the question, and for the question together with further terms.
 
