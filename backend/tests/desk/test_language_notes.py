@@ -1,0 +1,35 @@
+"""The notice where a library's language doesn't fit its model: who gets it, and who doesn't."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from librarian.desk.state import StateReport
+from librarian.models.table import spec_of
+
+
+def notes(languages: tuple[str, ...], model: str | None) -> list[str]:
+    """What a library in some languages says about a loaded model (None: none is loaded)."""
+    loaded = SimpleNamespace(spec=spec_of(model)) if model else None
+    columns = SimpleNamespace(languages=lambda: languages)
+    parts: Any = SimpleNamespace(
+        embedder=SimpleNamespace(peek=lambda: loaded), catalog=SimpleNamespace(columns=lambda: columns)
+    )
+    return StateReport(parts)._language_notes()
+
+
+def test_a_german_library_with_an_english_model_is_told_of_the_multilingual_one() -> None:
+    (note,) = notes(("de", "en"), "all-MiniLM-L6-v2")
+    assert "'de'" in note
+    assert "multilingual-e5-small" in note
+
+
+@pytest.mark.parametrize(
+    ("languages", "model"),
+    [(("en", "de"), "all-MiniLM-L6-v2"), (("de",), "multilingual-e5-small"), ((), "all-MiniLM-L6-v2"), (("de",), None)],
+)
+def test_nobody_else_is(languages: tuple[str, ...], model: str | None) -> None:
+    assert notes(languages, model) == []
