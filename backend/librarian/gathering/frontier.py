@@ -107,7 +107,7 @@ class Frontier:
         if not self.scope.holds(url):
             return "another site"
         if not urls.may_be_page(url):
-            return "not a page by its ending"
+            return "not a page by its address"
         if not self.robots.allows(url):
             return "robots.txt"
         return urls.trap(url)

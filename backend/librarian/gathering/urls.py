@@ -18,6 +18,7 @@ MOST_SEGMENTS = 16
 MOST_REPEATS = 3  #: a path that says the same segment this often goes in circles
 _TRACKING = re.compile(r"^(utm_.*|fbclid|gclid|mc_[ce]id|ref|sessionid|phpsessid|sid|jsessionid)$", re.I)
 _PAGE_ENDINGS = frozenset({"", ".html", ".htm", ".xhtml", ".md", ".markdown", ".mdx", ".php", ".aspx", ".txt"})
+_MACHINERY = re.compile(r"/(_sources|_static|_images|_downloads)/|/(genindex|py-modindex|search)(\.html)?$")
 _INDEX = re.compile(r"/(index|default)\.(html?|xhtml|php|aspx)$", re.I)
 _SAFE = "/%:@!$&'()*+,;=~-._"
 
@@ -119,11 +120,13 @@ def trap(url: str) -> str:
 
 
 def may_be_page(url: str) -> bool:
-    """Whether the ending is a page's rather than an image's or a download's.
+    """Whether the address is a page's rather than an image's, a download's or a generator's own index's.
 
     >>> may_be_page("https://e.org/v1.2/notes"), may_be_page("https://e.org/logo.png")
     (True, False)
     """
+    if _MACHINERY.search(urlsplit(url).path):
+        return False
     ending = posixpath.splitext(urlsplit(url).path.rsplit("/", 1)[-1])[1].lower()
     return ending in _PAGE_ENDINGS or any(letter.isdigit() for letter in ending[:2])
 

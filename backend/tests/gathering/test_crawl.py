@@ -111,7 +111,7 @@ def test_traps_end_and_closed_pages_are_not_asked_for(crawled: Crawled) -> None:
     assert skipped["one address with ever new parameters"] == 1
     assert skipped["its path goes in circles"] == 1
     assert skipped["robots.txt"] == 1
-    assert skipped["not a page by its ending"] == 1
+    assert skipped["not a page by its address"] == 1
     assert not any(
         "private" in path or path.endswith(".pdf") or path.startswith("/elsewhere") for path in crawled.site.asked
     )
