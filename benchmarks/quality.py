@@ -10,7 +10,7 @@ questions of all sets.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import judged_sets
@@ -26,7 +26,9 @@ MEASURE = "nDCG@10"
 RIVAL = "plain hybrid"
 
 
-def reports(one: JudgedSet, work: Path, model: Path | None, ranker: LinearRanker) -> dict[str, ModeReport]:
+def reports(
+    one: JudgedSet, work: Path, model: Path | None, ranker: LinearRanker, modes: Sequence[str]
+) -> dict[str, ModeReport]:
     """Rivals first, then every mode."""
     others = rankings(one, work, model)
     questions = one.questions()
@@ -36,9 +38,9 @@ def reports(one: JudgedSet, work: Path, model: Path | None, ranker: LinearRanker
         def search(text: str, mode: str) -> list[str]:
             return others[mode][text] if mode in others else ranked(parts, text, mode)
 
-        for mode in MODES:  # the first question loads the model
+        for mode in modes:  # the first question loads the model
             search(questions[0].text, mode)
-        return {report.mode: report for report in evaluate(questions, search, [*others, *MODES])}
+        return {report.mode: report for report in evaluate(questions, search, [*others, *modes])}
 
 
 def rows(found: dict[str, ModeReport]) -> list[str]:
@@ -70,14 +72,16 @@ def main(say: Callable[[str], None] = print) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     judged_sets.add_arguments(parser)
     parser.add_argument("--model", type=Path, help="the rivals' model folder; without it only kept rankings are shown")
+    parser.add_argument("--modes", default=",".join(MODES), help="separated by commas")
     given = parser.parse_args()
+    modes = given.modes.split(",")
     sets = [JudgedSet.of(row) for row in given.set]
     gathered = gather(sets, given.work)
     every = {}
     for one in sets:
         weights = rounded(learned(gathered, one.name))
         assert tuple(weights) == READ
-        every[one.name] = found = reports(one, given.work, given.model, LinearRanker(weights))
+        every[one.name] = found = reports(one, given.work, given.model, LinearRanker(weights), modes)
         say(f"\n{one.name}, {len(one.questions())} questions; weights learned from the other sets: {weights}\n")
         say(f"| | {MEASURE} | recall@10 | MRR@10 | 95% of {MEASURE} | p against {RIVAL} |\n|---|---|---|---|---|---|")
         say("\n".join(rows(found)))

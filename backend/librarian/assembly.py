@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -13,6 +12,7 @@ from . import __version__, desk
 from .assembly_fitting import Calibrating
 from .assembly_sharing import keeping
 from .assembly_storage import storage
+from .assembly_study import Study, adopted
 from .config.settings import Settings
 from .evaluation.question_log import QuestionLog
 from .finding.explain import Analyst
@@ -45,7 +45,7 @@ from .shelving.cache import LruCache
 from .shelving.indexer import FileIndexer
 from .shelving.upkeep import Listeners, Tally, Upkeep
 from .vocabulary.errors import SetupError
-from .vocabulary.protocols import Budget, Catalog, Embedder
+from .vocabulary.protocols import Catalog, Embedder
 from .vocabulary.types import Query, SearchOutcome
 
 
@@ -116,6 +116,7 @@ def build(settings: Settings) -> desk.Parts:
         options=search_options(settings, bm25=held.shared is None),
         reranker=reranker_of(settings),
         rewriting=rewriting,
+        ranker=adopted(index),
     )
     generation, complete = partial(_generation, catalog), partial(_complete, catalog, settings)
     cache = settings.search.cache
@@ -169,7 +170,7 @@ def build(settings: Settings) -> desk.Parts:
             **({"semantic": similar} if similar else {}),
         },
         check=kept.check,
-        evaluate=_evaluate,
+        evaluate=Study(engine, catalog, index, partial(_weighed_anew, cached, fitting)),
         registry=Registry(RegistryFiles(catalog, settings.docs.root_path).entities, embedder, archive),
         sites=Sites(catalog, cached.search),
         questions=QuestionLog(index / "questions.jsonl", enabled=settings.analytics.enabled),
@@ -178,6 +179,11 @@ def build(settings: Settings) -> desk.Parts:
         start=partial(_start, kept, embedder, rewriting, fitting),
         close=partial(_close, fitting, kept, engine, held, embedder),
     )
+
+
+def _weighed_anew(cached: ResultCache, fitting: Calibrating) -> None:
+    cached.clear()
+    fitting.look()
 
 
 def _generation(catalog: Catalog) -> int:
@@ -218,27 +224,6 @@ def _close(*parts: Any) -> None:
             part = part.peek()
         if part is not None:
             part.close()
-
-
-def _evaluate(
-    library: desk.Librarian,
-    *,
-    budget: Budget,
-    queries: str,
-    qrels: str,
-    modes: Sequence[str] = ("keyword", "semantic", "hybrid"),
-    product: str | None = None,
-) -> Mapping[str, object]:
-    """Judged questions through the desk, fifty results of one document each; shapes as `evaluation.as_dict`."""
-    from .evaluation.evaluate import as_dict, evaluate
-    from .evaluation.judgments import load
-
-    def search(text: str, mode: str) -> Sequence[str]:
-        budget.check()
-        answer = library.search(text, mode=mode, max_results=50, max_per_document=1, product=product, budget=budget)
-        return [result.file_path for result in answer.results]
-
-    return as_dict(evaluate(load(Path(queries), Path(qrels)), search, list(modes)))
 
 
 __all__ = ["Librarian", "Query", "build"]

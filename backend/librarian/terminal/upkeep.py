@@ -27,12 +27,15 @@ models_app = typer.Typer(no_args_is_help=True, help="Fetch, list and choose embe
 
 def add_to(app: typer.Typer) -> None:
     """Adds this module's commands to the application."""
+    from .tuning import tune
+
     app.command(epilog="Example: librarian serve --root ~/notes --index ~/notes-index --port 3002")(serve)
     app.command(epilog="Example (as a host starts it): librarian stdio --config /path/to/config.json")(stdio)
     app.command(epilog="Example: librarian index --rebuild")(index)
     app.command(epilog="Example: librarian check --repair")(check)
     app.command(epilog="Example: librarian migrate --to postgres")(migrate)
     app.command(epilog="Example: librarian evaluate --queries queries.jsonl --qrels qrels.tsv")(evaluate)
+    app.command(epilog="Example: librarian tune --adopt")(tune)
     app.command(epilog="Example: librarian bench --rounds 10")(bench)
     app.command(epilog="Example: librarian doctor --offline")(doctor)
     app.command(epilog="Example: librarian connect claude-desktop --write")(connect)
@@ -91,9 +94,9 @@ def index(
 
         work(Place(root, index, config), sys.stderr)
         return
-    with _Progress(quiet=as_json) as progress:
+    with Progress(quiet=as_json) as progress:
         answer = Place(root, index, config).ask("refresh", rebuild=rebuild, prune=prune, on_progress=progress.show)
-    _show(answer, as_json, rendering.refresh)
+    show(answer, as_json, rendering.refresh)
     raise typer.Exit(UNREADABLE if answer["failed"] else 0)
 
 
@@ -108,7 +111,7 @@ def migrate(
     from .sharing import move_to
 
     answer = move_to(Place(root, index, config), to, None if as_json else sys.stderr)
-    _show(answer, as_json, rendering.migrated)
+    show(answer, as_json, rendering.migrated)
 
 
 def check(
@@ -120,11 +123,12 @@ def check(
 ) -> None:
     """Hold catalog, keyword index, vectors and folder against each other. Exit code 78 where they differ."""
     answer = Place(root, index, config).ask("check", repair=repair)
-    _show(answer, as_json, rendering.check)
+    show(answer, as_json, rendering.check)
     raise typer.Exit(0 if answer["ok"] else SETUP)
 
 
 def evaluate(
+    own: Annotated[bool, typer.Option("--self", help="Ask what the library's own links and headings ask.")] = False,
     queries: Annotated[Path | None, typer.Option(help='Lines of {"_id": "1", "text": "question"}.')] = None,
     qrels: Annotated[Path | None, typer.Option(help="Lines of query<TAB>file_path<TAB>grade.")] = None,
     modes: Annotated[
@@ -138,18 +142,19 @@ def evaluate(
 ) -> None:
     """Measure how good the answers are: nDCG@10, P@10, recall@10, MRR@10 and times, by mode."""
     for option, path in (("--queries", queries), ("--qrels", qrels)):
-        if path is None or not path.is_file():
-            raise CallerError(f"Judged questions are missing: {option} is {path}.", hint="Give both files.")
-    with _Progress(quiet=as_json) as progress:
+        if not own and (path is None or not path.is_file()):
+            raise CallerError(f"Judged questions are missing: {option} is {path}.", hint="Give both files, or --self.")
+    files = {"queries": str(queries and queries.resolve()), "qrels": str(qrels and qrels.resolve())}
+    asked: dict[str, Any] = {"own": True} if own else files
+    with Progress(quiet=as_json) as progress:
         answer = Place(root, index, config).ask(
             "evaluate",
-            queries=str(queries and queries.resolve()),
-            qrels=str(qrels and qrels.resolve()),
+            **asked,
             modes=[mode.strip() for mode in modes.split(",") if mode.strip()],
             product=product,
             on_progress=progress.show,
         )
-    _show(answer, as_json, rendering.evaluation)
+    show(answer, as_json, rendering.evaluation)
 
 
 def bench(
@@ -167,7 +172,7 @@ def bench(
     questions = queries.read_text("utf-8").splitlines() if queries else None
     wanted = [mode.strip() for mode in modes.split(",") if mode.strip()]
     answer = measure(Place(root, index, config), modes=wanted, rounds=rounds, questions=questions)
-    _show(answer, as_json, rendering.evaluation)
+    show(answer, as_json, rendering.evaluation)
 
 
 def doctor(
@@ -338,14 +343,14 @@ def config_command(
         page.line(("note: ", "yellow"), notice)
 
 
-def _show(answer: Mapping[str, Any], as_json: bool, render: Any) -> None:
+def show(answer: Mapping[str, Any], as_json: bool, render: Any) -> None:
     if as_json:
         write_json(answer)
     else:
         render(Page(), answer)
 
 
-class _Progress:
+class Progress:
     """A line on stderr that says how far the work is: rewritten on a terminal, one per phase and tenth elsewhere."""
 
     def __init__(self, *, quiet: bool) -> None:
@@ -353,7 +358,7 @@ class _Progress:
         self._live = sys.stderr.isatty()
         self._last: tuple[object, ...] = ()
 
-    def __enter__(self) -> _Progress:
+    def __enter__(self) -> Progress:
         return self
 
     def __exit__(self, *_: object) -> None:

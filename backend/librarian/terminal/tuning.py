@@ -1,0 +1,28 @@
+"""The command that fits the ranking to the library's own links."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from . import rendering
+from .options import Config, Index, Json, Root
+from .place import Place
+from .upkeep import Progress, show
+
+
+def tune(
+    adopt: Annotated[bool, typer.Option("--adopt", help="Use the tuned weights from now on.")] = False,
+    reset: Annotated[bool, typer.Option("--reset", help="Go back to the shipped weights.")] = False,
+    as_json: Json = False,
+    root: Root = None,
+    index: Index = None,
+    config: Config = None,
+) -> None:
+    """Fit the ranking to this library's own links, and show on held-out ones what it would change."""
+    with Progress(quiet=as_json) as progress:
+        answer = Place(root, index, config).ask(
+            "evaluate", tune=True, adopt=adopt, reset=reset, on_progress=progress.show
+        )
+    show(answer, as_json, rendering.evaluation)
