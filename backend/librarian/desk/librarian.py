@@ -23,7 +23,7 @@ from .hosting import Hosting
 from .knowledge import Knowledge
 from .parts import Parts
 from .reading import read
-from .state import StateReport, skipped
+from .state import StateReport, layout_notes, skipped
 
 _MEASURING: ContextVar[bool] = ContextVar("measuring", default=False)  #: judged questions aren't anybody's
 FIRST_TEXT_S = 10.0  #: how long the first question of all waits for the first files
@@ -293,7 +293,7 @@ class Librarian(Gathered, Knowledge, Hosting):
 
     def _refreshed(self, report: IndexReport) -> wire.RefreshAnswer:
         with self._parts.catalog.read() as reader:
-            count, generation = reader.count(), reader.generation
+            count, generation, failures = reader.count(), reader.generation, reader.failures()
         return wire.RefreshAnswer.model_validate(
             {
                 **{name: getattr(report, name) for name in ("added", "changed", "removed", "moved", "unchanged")},
@@ -307,7 +307,7 @@ class Librarian(Gathered, Knowledge, Hosting):
                 "embedded": count.embedded_chunks,
                 "generation": generation,
                 "took_ms": round(report.took_ms, 1),
-                "notes": list(report.notes),
+                "notes": [*report.notes, *layout_notes(count, failures)],
             }
         )
 

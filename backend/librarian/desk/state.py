@@ -110,7 +110,12 @@ class StateReport:
                     "disk_bytes": self._disk_bytes(options.index),
                 },
                 "version": options.version,
-                "notes": [*options.notes, *self._language_notes(), *self._parts.notes()],
+                "notes": [
+                    *options.notes,
+                    *layout_notes(count, failures),
+                    *self._language_notes(),
+                    *self._parts.notes(),
+                ],
             }
         )
 
@@ -163,6 +168,17 @@ class StateReport:
                     continue  # gone while counting: a merge or checkpoint removed it
             self._disk = (time.monotonic(), size)
         return size
+
+
+def layout_notes(count: Count, failures: Sequence[Failure]) -> list[str]:
+    """What to do where files are there and none of them counts."""
+    loose = sum(1 for item in failures if item.reason == "in_root")
+    if count.documents or not loose:
+        return []
+    return [
+        f"Nothing is indexed: {loose} files lie directly in the root, and files count from {{product}}/ on. "
+        "Move them into folders, or set docs.layout to flat (librarian serve --layout flat)."
+    ]
 
 
 def _iso(seconds: float | None) -> str | None:

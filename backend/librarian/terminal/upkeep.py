@@ -47,13 +47,14 @@ def add_to(app: typer.Typer) -> None:
 def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
+    layout: Annotated[str | None, typer.Option(help="product/component, or flat: the folder is one product.")] = None,
     as_json: Json = False,
     root: Root = None,
     index: Index = None,
     config: Config = None,
 ) -> None:
     """Index the documents and serve them over HTTP: MCP, REST and a page."""
-    settings = Place(root, index, config).settings(mcp__host=host, mcp__port=port)
+    settings = Place(root, index, config).settings(mcp__host=host, mcp__port=port, docs__layout=layout)
     settings.check_listening()
     for notice in settings.notices:
         sys.stderr.write(f"Note: {notice}\n")

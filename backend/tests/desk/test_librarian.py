@@ -170,6 +170,18 @@ def test_without_a_look_at_the_start_new_files_wait_for_the_watcher_or_a_refresh
         assert paths(library.search("zorkmid")) == ["p/c/a.md"]
 
 
+def test_a_folder_without_the_layout_says_what_to_do_and_flat_does_it(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("# A\n\nThe zorkmid is here.\n")
+    given = {"embeddings.enabled": False}
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **given) as library:
+        assert any("docs.layout" in note for note in library.status().notes)
+        assert any("docs.layout" in note for note in library.refresh().notes)
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "flat", **given, **{"docs.layout": "flat"}) as library:
+        assert paths(library.search("zorkmid")) == ["a.md"]
+        assert library.status().notes == []
+
+
 def test_a_report_names_what_the_background_has_read_already(tmp_path: Path) -> None:
     page = tmp_path / "docs" / "p" / "c" / "a.md"
     page.parent.mkdir(parents=True)
