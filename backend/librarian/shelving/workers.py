@@ -21,6 +21,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Generic, TypeVar
 
+from .child_start import without_main
 from .worker_child import ChildSettings, serve
 
 T = TypeVar("T")
@@ -361,7 +362,8 @@ class _Dispatcher(Generic[T, R]):
             name="librarian-worker",
             daemon=True,
         )
-        process.start()
+        with without_main():
+            process.start()
         theirs.close()
         child = _Child[T](process, ours, time.monotonic() + self._start_timeout_s)
         self._children.append(child)
