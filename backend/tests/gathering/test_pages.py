@@ -1,0 +1,237 @@
+"""The parts of crawling, one by one: what is proved here.
+
+* Addresses have one spelling; scopes, traps, robots.txt and addresses that aren't public are told apart.
+* HTML becomes Markdown with its headings, code, tables and lists, and without a site's decoration.
+* Menus give categories; files get names of their own; limits of an answer hold after unpacking.
+"""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import html
+
+from librarian.gathering import page_files, site_maps, urls
+from librarian.gathering.fetching import Fetcher
+from librarian.gathering.markdown_writer import to_markdown
+from librarian.gathering.robots import parse_robots
+from librarian.gathering.web_page import read_page
+from librarian.vocabulary.errors import CallerError
+from tests.gathering.site import Site, served
+
+
+@given(st.text("abAB/.%20?&=#é:", max_size=30))
+def test_a_normalised_address_stays_as_it_is(text: str) -> None:
+    once = urls.normalised(text, "https://e.org/x/y")
+    assert urls.normalised(once) == once
+    assert "#" not in once
+
+
+@pytest.mark.parametrize(
+    ("url", "scope", "inside"),
+    [
+        ("https://e.org/docs/a", "https://e.org/docs/", True),
+        ("https://e.org/docs", "https://e.org/docs", True),
+        ("https://e.org/docs/a", "https://e.org/docs/index.html", True),
+        ("http://e.org/docs/a", "https://e.org/docs/", True),
+        ("https://e.org/docsother", "https://e.org/docs", False),
+        ("https://evil.org/docs/a", "https://e.org/docs/", False),
+        ("https://e.org:8443/docs/a", "https://e.org/docs/", False),
+    ],
+)
+def test_a_site_is_one_host_and_one_folder(url: str, scope: str, inside: bool) -> None:
+    assert urls.Scope.of(urls.normalised(scope)).holds(urls.normalised(url)) is inside
+
+
+@pytest.mark.parametrize(
+    "url", ["mailto:a@e.org", "javascript:x()", "ftp://e.org/", "http://", "http://[::1", "data:,x"]
+)
+def test_what_is_no_page_s_address_is_empty(url: str) -> None:
+    assert urls.normalised(url) == ""
+
+
+@pytest.mark.parametrize(
+    ("address", "private"),
+    [
+        ("127.0.0.1", True),
+        ("10.1.2.3", True),
+        ("169.254.169.254", True),
+        ("::1", True),
+        ("::ffff:127.0.0.1", True),
+        ("fe80::1%eth0", True),
+        ("224.0.0.1", True),
+        ("nonsense", True),
+        ("8.8.8.8", False),
+        ("2606:4700:4700::1111", False),
+    ],
+)
+def test_addresses_that_are_not_public_are_known(address: str, private: bool) -> None:
+    assert urls.is_private(address) is private
+
+
+def test_a_host_with_a_private_address_is_refused() -> None:
+    with pytest.raises(CallerError, match="--allow-private"):
+        urls.refuse_private("localhost")
+    urls.refuse_private("no-such-host.invalid")  # fetching tells
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "allowed"),
+    [
+        ("User-agent: *\nDisallow: /", "/a", False),
+        ("User-agent: *\nDisallow: /\nAllow: /docs", "/docs/a", True),
+        ("User-agent: *\nDisallow: /*.pdf$", "/a/b.pdf", False),
+        ("User-agent: *\nDisallow: /*.pdf$", "/a/b.pdf.html", True),
+        ("User-agent: *\nDisallow:", "/a", True),
+        ("User-agent: librarian\nDisallow: /a\n\nUser-agent: *\nAllow: /", "/a", False),
+        ("User-agent: other\nUser-agent: *\nDisallow: /a # no", "/a", False),
+        ("User-agent: other\nDisallow: /", "/a", True),
+        ("Disallow: /a", "/a", True),
+        ("User-agent: *\nDisallow: /a?b=", "/a?b=1", False),
+    ],
+)
+def test_robots_txt_is_read_as_its_standard_says(text: str, path: str, allowed: bool) -> None:
+    assert parse_robots(text, "librarian").allows(f"https://e.org{path}") is allowed
+
+
+def test_a_pause_and_sitemaps_are_taken_from_robots_txt() -> None:
+    robots = parse_robots("User-agent: *\nCrawl-delay: 2\nSitemap: https://e.org/map.xml\nCrawl-delay: x", "librarian")
+    assert robots.delay_s in (0.0, 2.0)
+    assert robots.sitemaps == ("https://e.org/map.xml",)
+
+
+def markdown(body: str) -> str:
+    return to_markdown(html.fromstring(f"<div>{body}</div>"), "https://e.org/a/b.html").strip()
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("<h2>Set <code>x_y</code> up<a class='headerlink' href='#a'>¶</a></h2>", "## Set `x_y` up"),
+        ("<p>One<br>two</p>", "One\ntwo"),
+        (
+            "<p>A <b>bold</b> and <em>soft</em> <a href='../c'>link</a>.</p>",
+            "A **bold** and *soft* [link](https://e.org/c).",
+        ),
+        ("<p><a href='#x'>here</a> <a href='javascript:y'>there</a></p>", "here there"),
+        ("<ul><li>a<ul><li>b</li></ul></li><li>c</li></ul>", "- a\n\n  - b\n- c"),
+        ("<ol start='3'><li>x</li><li>y</li></ol>", "3. x\n4. y"),
+        ("<ol><li><p>x</p><pre>a\n  b</pre></li></ol>", "1. x\n\n   ```\n   a\n     b\n   ```"),
+        ("<pre><code class='language-go'>a &lt; b</code></pre>", "```go\na < b\n```"),
+        ("<div class='highlight-default'><pre>x</pre></div>", "```\nx\n```"),
+        ("<pre data-lang='sh'><span class='linenos'>1</span>ls</pre>", "```sh\nls\n```"),
+        ("<pre>```\nx\n```</pre>", "````\n```\nx\n```\n````"),
+        ("<p>a &lt;b&gt; c</p>", "a \\<b> c"),
+        ("<p># not a heading</p>", "\\# not a heading"),
+        ("<p><code>a`b</code></p>", "`` a`b ``"),
+        ("<blockquote><p>said</p></blockquote>", "> said"),
+        ("<dl><dt>term</dt><dd>meaning</dd></dl>", "**term**\n\nmeaning"),
+        ("<table><tr><td>1</td><td>2</td></tr></table>", "|  |  |\n| --- | --- |\n| 1 | 2 |"),
+        (
+            "<table><tr><th>a</th><th>b</th></tr><tr><td colspan='2'><pre>x\ny</pre></td></tr></table>",
+            "| a | b |\n| --- | --- |\n| `x y` | `x y` |",
+        ),
+        (
+            "<table class='highlighttable'><tr><td class='linenos'><pre>1</pre></td><td><pre>x</pre></td></tr></table>",
+            "```\nx\n```",
+        ),
+        ("<div class='admonition'><p class='admonition-title'>Note</p><p>x</p></div>", "**Note**\n\nx"),
+        ("<nav>menu</nav><script>x</script><p hidden>y</p><button>Copy</button><p>z</p>", "z"),
+        ("loose <span>text</span><p>then</p> more<!-- not this -->", "loose text\n\nthen\n\nmore"),
+    ],
+)
+def test_html_as_markdown(body: str, expected: str) -> None:
+    assert markdown(body) == expected
+
+
+@given(st.text("<>/apulidrethcobe=' \n&;", max_size=80))
+def test_broken_html_never_raises(text: str) -> None:
+    read_page(text.encode(), "https://e.org/")
+    read_page(f"<table><tr>{text}".encode(), "https://e.org/")
+
+
+def test_a_page_says_what_it_is() -> None:
+    page = read_page(
+        b"""<html><head><title>T - S</title><base href="/x/"><link rel="canonical" href="c"><meta name="keywords"
+        content="a, b"><meta name="description" content="D d"></head><body><header>H</header><main><h1>Real</h1>
+        <p>Some words that make up a text of a page which is long enough to count as one.</p><a href="y">y</a></main>
+        <footer>F</footer></body></html>""",
+        "https://e.org/a",
+    )
+    assert (page.title, page.canonical, page.keywords) == ("Real", "https://e.org/x/c", ("a", "b"))
+    assert page.links == ("https://e.org/x/y",)
+    assert page.markdown.startswith("# Real\n")
+    assert "[y](https://e.org/x/y)" in page.markdown
+
+
+def test_a_page_that_leads_on_is_a_link() -> None:
+    page = read_page(b'<meta http-equiv="refresh" content="0; url=new.html"><p>Moved.</p>', "https://e.org/a/")
+    assert page.links == ("https://e.org/a/new.html",)
+    assert not page.indexable
+
+
+def test_old_encodings_are_read() -> None:
+    body = "<html><body><h1>Größe</h1><p>Maß und Übermaß.</p></body></html>".encode("latin-1")
+    assert read_page(body, "https://e.org/", "iso-8859-1").title == "Größe"
+    assert read_page("<h1>Größe</h1>".encode(), "https://e.org/", "no-such").title == "Größe"
+
+
+def test_menus_nest_categories() -> None:
+    page = html.document_fromstring(
+        """<nav><p class="caption">Start</p><ul><li><a href="/i">Install</a></li></ul>
+        <ul><li><label>Guides</label><ul><li><a href="/g/">Deep</a><ul><li><a href="/g/x">X</a></li></ul></li></ul></li>
+        <li><a href="/top">Top</a></li><li><a href="#here">Here</a></li></ul></nav>"""
+    )
+    assert site_maps.navigation(page, "https://e.org/") == {
+        "https://e.org/i": ("Start",),
+        "https://e.org/g/": ("Guides", "Deep"),
+        "https://e.org/g/x": ("Guides", "Deep"),
+        "https://e.org/top": (),
+    }
+
+
+def test_sitemaps_of_all_kinds_are_read() -> None:
+    index = b"<sitemapindex><sitemap><loc>https://e.org/2.xml</loc></sitemap></sitemapindex>"
+    assert site_maps.parse_sitemap(index) == ([], ["https://e.org/2.xml"])
+    pages = b"<urlset><url><loc> https://e.org/a </loc></url></urlset>"
+    assert site_maps.parse_sitemap(gzip.compress(pages)) == (["https://e.org/a"], [])
+    assert site_maps.parse_sitemap(b"no xml") == ([], [])
+    assert site_maps.parse_sitemap(b"\x1f\x8bbroken") == ([], [])
+
+
+@given(st.lists(st.tuples(st.text("aB /.é", max_size=6), st.text("x/.?", max_size=5)), max_size=10))
+def test_pages_get_files_of_their_own(pages: list[tuple[str, str]]) -> None:
+    taken: list[str] = []
+    for category, path in pages:
+        name = page_files.place("p", category.split("/"), path.split("/"), "", taken)
+        assert name.lower() not in {other.lower() for other in taken}
+        assert ".." not in name.split("/")
+        assert not any(part.startswith((".", " ")) or not part for part in name.split("/"))
+        taken.append(name)
+
+
+def test_removing_the_last_file_removes_its_folders(tmp_path: Path) -> None:
+    page_files.write(tmp_path, "p/a/b/c.md", "x")
+    page_files.write(tmp_path, "p/d.md", "x")
+    page_files.remove(tmp_path, "p/a/b/c.md")
+    assert [path.name for path in (tmp_path / "p").iterdir()] == ["d.md"]
+
+
+def test_limits_hold_after_unpacking_and_busy_sites_are_asked_again() -> None:
+    site = Site()
+    site.extra = {"/bomb": ("text/html", b"x" * 3_000_000)}
+    site.failing = {"/busy"}
+    waited: list[float] = []
+    with served(site):
+        fetcher = Fetcher(allow_private=True, per_second=1, timeout_s=5, most_bytes=1_000_000, sleep=waited.append)
+        try:
+            assert fetcher.get(f"{site.url}/bomb").problem == "larger than 1,000,000 bytes"
+            assert fetcher.get(f"{site.url}/busy").status == 503
+        finally:
+            fetcher.close()
+        assert site.asked["/busy"] == 3
+        assert len([wait for wait in waited if wait > 0]) >= 2  # a second between requests
