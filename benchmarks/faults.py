@@ -23,7 +23,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend"))
 
-from librarian.assembly import Librarian
 from tests.reliability.killable import Victims, assert_nothing_lost, change, opened, page
 from tests.reliability.running import Running
 
@@ -110,6 +109,8 @@ def whole_program(wanted: int, seed: int) -> str:
 
 def whole(folder: Path) -> float:
     """Open, wait, and ask for every page."""
+    from librarian.assembly import Librarian  # not at the top: each child that is killed imports this module
+
     began = time.monotonic()
     with Librarian.open(folder / "config.json") as library:
         took = time.monotonic() - began
