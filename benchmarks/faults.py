@@ -124,9 +124,9 @@ def whole(folder: Path) -> float:
             title = path.read_text().splitlines()[0].removeprefix("# ")
             answer = library.search(f'"{title}"', mode="keyword")
             assert [result.file_path for result in answer.results] == [file_path]
-        for file_path, path in list(pages.items())[:10]:
-            near = library.search(path.read_text()[:400], mode="semantic", max_results=5)
-            assert file_path in [result.file_path for result in near.results]
+            near = library.search(title, mode="semantic", file_paths=[file_path], max_per_document=1)
+            assert [result.file_path for result in near.results] == [file_path]
+            assert near.legs.semantic.status == "ok"
     return took
 
 
