@@ -5,7 +5,7 @@
 
 A real server (HTTP, all doors) over a library of its own with the real model: clients search over REST and MCP and
 read documents, files are edited, moved, added and deleted, `/sse` streams are opened and dropped. Errors other than
-`busy` count as errors. Memory, handles, threads and disk are taken ten times; growth is counted from the fourth minute on.
+`busy` count as errors. Memory, handles, threads and disk are taken ten times; growth counts from the fourth minute on.
 """
 
 from __future__ import annotations
