@@ -114,6 +114,27 @@ def test_sixty_four_at_once_are_answered_and_more_are_told_when_to_come_back(url
         assert asking.get("/health").json()["status"] == "ok"
 
 
+async def many_calls(url: str, number: int) -> list[httpx.Response]:
+    called = {"name": "search_documentation", "arguments": {"query": "refund", "mode": "keyword"}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": called}
+    headers = {"authorization": f"Bearer {TOKEN}", "accept": "application/json, text/event-stream"}
+    limits = httpx.Limits(max_connections=number)
+    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=60, limits=limits) as asking:
+        return await asyncio.gather(*(asking.post("/mcp", json=message) for _ in range(number)))
+
+
+def test_a_crowd_of_models_is_answered_or_told_in_words_that_it_is_busy(url: str) -> None:
+    answers = asyncio.run(many_calls(url, 150))
+    assert {answer.status_code for answer in answers} == {200}
+    for answer in answers:
+        result = json.loads(next(row[6:] for row in answer.text.splitlines() if row.startswith("data: {")))["result"]
+        if result.get("isError"):
+            assert "Librarian is busy" in result["content"][0]["text"]
+            assert "Try again" in result["content"][0]["text"]
+        else:
+            assert result["structuredContent"]["results"]
+
+
 def test_a_hundred_megabytes_are_refused_without_being_kept(server: Running, url: str) -> None:
     before = server.memory_mb()
     piece = b"x" * 1_000_000
