@@ -95,7 +95,7 @@ def whole_program(wanted: int, seed: int) -> str:
             shutil.rmtree(folder / "index", ignore_errors=True)  # a first index again
         change(folder / "docs", dice.randrange(10**6))
         running = Running(folder, settings, http=False)
-        pause.wait(dice.uniform(0.5, 5.0))
+        pause.wait(dice.uniform(0.3, 4.0))
         log = (folder / "index" / "librarian.log").exists()
         moments["after its start" if log else "while starting"] += 1
         running.process.kill()
@@ -124,10 +124,9 @@ def whole(folder: Path) -> float:
             title = path.read_text().splitlines()[0].removeprefix("# ")
             answer = library.search(f'"{title}"', mode="keyword")
             assert [result.file_path for result in answer.results] == [file_path]
-            explained = library.analyze(title, path=file_path).why_not
+            explained = library.analyze(path.read_text()[:600], path=file_path).why_not
             assert explained is not None
             ranks = {place.leg: place.rank for place in explained.legs}
-            assert ranks["keyword"] == 1, explained
             assert ranks["semantic"] is not None, explained
     return took
 
