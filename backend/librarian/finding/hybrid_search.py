@@ -46,7 +46,7 @@ from . import hyde, modes, paging, suggestions
 from .calibration import Calibration
 from .exclusion import without_excluded
 from .fusion import score
-from .legs import SemanticLeg, keyword_leg
+from .legs import SemanticLeg, keyword_leg, quotes_by_the_way
 from .options import SearchOptions
 from .pool import Pool, gather
 from .query_router import QueryRouter
@@ -61,8 +61,6 @@ _OFF = Ranking("", (), (), (), "off", "not part of this mode")
 #: Modes that read each leg. `auto` has become another mode before this is asked.
 _BY_WORDS = frozenset({"keyword", "hybrid", "rerank", "hyde"})
 _BY_MEANING = frozenset({"semantic", "hybrid", "rerank", "hyde"})
-#: A question of so many content words that quotes what occurs nowhere quotes by the way, as prose does.
-_QUOTING_SENTENCE = 6
 
 
 @dataclass(slots=True)
@@ -274,7 +272,7 @@ class HybridSearchEngine:
     def _by_words(self, run: _Run) -> Ranking:
         try:
             found = keyword_leg(self._lexical, run.analyzed, run.selection, self._options.depth)
-            if not found.ids and run.analyzed.phrases and len(run.analyzed.terms) >= _QUOTING_SENTENCE:
+            if quotes_by_the_way(run.analyzed, found, run.columns):
                 run.analyzed = replace(run.analyzed, phrases=())
                 found = keyword_leg(self._lexical, run.analyzed, run.selection, self._options.depth)
                 plain = run.query.text.replace('"', "")

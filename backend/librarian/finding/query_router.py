@@ -9,6 +9,7 @@ from librarian.vocabulary.protocols import Analyzer
 from librarian.vocabulary.types import AnalyzedQuery, Mode
 
 from .hyde import QueryType
+from .legs import QUOTING_PARAGRAPH
 
 _CONCEPTUAL = re.compile(
     r"\b(why|explain|understand|concepts?|overview|architecture|difference|differ|compare|compared|versus|vs|contrast|"
@@ -87,7 +88,7 @@ class QueryRouter:
             return "keyword", 0.9, "without embeddings, words decide"
         if not (query.terms or query.identifiers or query.phrases):
             return "hybrid", 0.3, "no content word: meaning is all there is"
-        if query.phrases:
+        if query.phrases and len(query.terms) < QUOTING_PARAGRAPH:
             return "keyword", 0.85, "quoted words must occur as they are"
         if query.identifiers and words <= 3 and not asked:
             return "keyword", 0.85, "a short technical query: exact words decide"

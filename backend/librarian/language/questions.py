@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -47,6 +48,7 @@ def analyze(words: Words, text: str, languages: Sequence[str]) -> AnalyzedQuery:
     phrase_language = own if own in asked else asked[0]
     phrases = (tuple(_terms(words, _quoted(found), (phrase_language,), own)) for found in operators)
     terms = _terms(words, plain, asked, own) or _terms(words, plain, asked, own, keep_stop_words=True)
+    said = Counter(_terms(words, plain, (own if own in asked else asked[0],), own))
     return AnalyzedQuery(
         text=text,
         terms=tuple(dict.fromkeys(terms)),
@@ -54,6 +56,7 @@ def analyze(words: Words, text: str, languages: Sequence[str]) -> AnalyzedQuery:
         phrases=tuple(dict.fromkeys(phrase for phrase in phrases if phrase)),
         excluded=tuple(dict.fromkeys(excluded)),
         words=tuple(filter(None, (normal(found.group()).strip("_") for found in COMPOUND.finditer(plain)))),
+        repeated=tuple((term, count) for term, count in said.items() if count > 1),
     )
 
 

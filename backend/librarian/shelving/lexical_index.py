@@ -263,14 +263,14 @@ class TantivyIndex:
         entries = int(searcher.num_docs)
         parts: list[float] = []
         seen: set[str] = set()
-        for field, weight in self._build.weights.items():
+        for field in self._build.weights:
             for term in self._build.terms_of(query, field):
                 containing = int(searcher.doc_freq(field, term))
                 if containing:
                     seen.add(term)
-                    parts.append(weight * idf(containing, entries))
+                    parts.append(self._build.weight(query, field, term) * idf(containing, entries))
         missing = [term for term in self._build.terms_of(query, "body") if term not in seen]
-        parts.extend(self._build.weights["body"] * idf(0, entries) for _ in missing)
+        parts.extend(self._build.weight(query, "body", term) * idf(0, entries) for term in missing)
         return (K1 + 1) * math.fsum(parts) or 1.0
 
     def _newest(self) -> Any:

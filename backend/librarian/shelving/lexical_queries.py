@@ -38,10 +38,18 @@ class QueryBuilder:
             return query.identifiers
         return query.terms or tuple(dict.fromkeys(term for phrase in query.phrases for term in phrase))
 
+    def weight(self, query: AnalyzedQuery, field: str, term: str) -> float:
+        """What a term counts in a field: the field's weight, times how often the question says the term.
+
+        Counting repetitions, as BM25's formula does, moves keyword nDCG@10 on CACM's long questions from 0.390 to
+        0.403, on Ray's from 0.525 to 0.530 and on the Kubernetes tasks from 0.723 to 0.717.
+        """
+        return self.weights[field] * (1 if field == "identifiers" else dict(query.repeated).get(term, 1))
+
     def scored(self, query: AnalyzedQuery, fields: Iterable[str]) -> Query | None:
         """Any of the terms in any of the fields, weighted; None where there is nothing to look for."""
         clauses = [
-            (SHOULD, tantivy.Query.boost_query(self._term(field, term, "freq"), self.weights[field]))
+            (SHOULD, tantivy.Query.boost_query(self._term(field, term, "freq"), self.weight(query, field, term)))
             for field in fields
             if self.weights[field] > 0
             for term in self.terms_of(query, field)

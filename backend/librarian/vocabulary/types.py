@@ -357,6 +357,7 @@ class AnalyzedQuery:
     phrases: tuple[tuple[str, ...], ...] = ()  #: quoted; each must occur
     excluded: tuple[str, ...] = ()  #: stems that must not occur
     words: tuple[str, ...] = ()  #: all words, lower case, stop words included
+    repeated: tuple[tuple[str, int], ...] = ()  #: terms that the question says more than once, and how often
 
 
 @dataclass(frozen=True, slots=True)

@@ -259,3 +259,15 @@ def test_an_unknown_mode_and_a_spent_budget_are_the_callers_errors(manual: Libra
         engine.search(Query("deploy"), Budget(cancelled=cancelled))
     with pytest.raises(CallerError, match="out of time"):
         engine.search(Query("deploy"), Budget.of_ms(-1))
+
+
+def test_a_paragraph_that_quotes_by_the_way_is_read_as_prose(manual: Library) -> None:
+    text = (
+        'I want to deploy the shop with a "rollout" and keep replicas, secrets, passwords, volumes, logs, settings, '
+        "capacity, credentials and storage on every machine that runs a release of it"
+    )
+    outcome = manual.engine().search(Query(text, mode="hybrid"))
+    assert len(set(paths(outcome))) > 2
+    assert outcome.rewritten is not None
+    assert outcome.rewritten["source"] == "quotes left aside"
+    assert manual.engine().search(Query(text, mode="auto")).mode == "hybrid"
