@@ -52,7 +52,7 @@ class Calibrating:
         self._catalog = catalog
         self._complete = complete
         self._forget = forget
-        self._basis = lambda: f"{basis()}|{calibrating.UNLIKELY_AT}|{calibrating.YES_AT}"
+        self._basis: Callable[[], str] = lambda: f"{basis()}|{calibrating.UNLIKELY_AT}|{calibrating.YES_AT}"
         self._modes = {"keyword": "keyword"}
         if by_meaning:
             self._modes |= {"semantic": "semantic", scale: "hybrid"}
