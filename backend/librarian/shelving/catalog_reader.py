@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from librarian.vocabulary.types import Count, Failure, Filters, StoredChunk, StoredDocument, StoredMail
 
@@ -157,7 +158,18 @@ class SqliteCatalogReader:
         return products
 
     def count(self, model: str = "") -> Count:
-        """Totals. `documents` are those that aren't mails; `by_product` counts both."""
+        """Totals. `documents` are those that aren't mails; `by_product` counts both.
+
+        Counted once per state of the file: SQLite's data_version changes for a connection when another one commits.
+        """
+        version = int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+        totals = self._memory.totals.get(self._connection)
+        if totals is None or totals[0] != version:
+            totals = self._memory.totals[self._connection] = (version, *self._totals())
+        _, count, embedded = totals
+        return replace(count, embedded_chunks=embedded.get(model, 0)) if model else count
+
+    def _totals(self) -> tuple[Count, dict[str, int]]:
         execute = self._connection.execute
         kinds = dict(execute("SELECT kind, count(*) FROM documents GROUP BY kind").fetchall())
         by_product = dict(
@@ -169,14 +181,15 @@ class SqliteCatalogReader:
                    GROUP BY w.model_id"""
             ).fetchall()
         )
-        return Count(
+        count = Count(
             documents=kinds.get("document", 0),
             emails=kinds.get("email", 0),
             chunks=execute("SELECT count(*) FROM chunks").fetchone()[0],
-            embedded_chunks=embedded.get(model, 0) if model else max(embedded.values(), default=0),
+            embedded_chunks=max(embedded.values(), default=0),
             products=len(by_product),
             by_product=by_product,
         )
+        return count, embedded
 
     def failures(self) -> list[Failure]:
         """What couldn't be read and what was left out, by path."""

@@ -5,10 +5,11 @@ Decoding a document's headings and blocks costs more than finding it; the same f
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections import OrderedDict
 
-from librarian.vocabulary.types import StoredDocument
+from librarian.vocabulary.types import Count, StoredDocument
 
 ENTRIES = 4096  #: documents at most
 CHARACTERS = 8_000_000  #: of their texts together, at most
@@ -25,6 +26,8 @@ class DocumentMemory:
         self._changes = -1
         self._documents: OrderedDict[Key, StoredDocument] = OrderedDict()
         self._characters = 0
+        #: connection → its data_version, the totals then, embedded chunks by model
+        self.totals: dict[sqlite3.Connection, tuple[int, Count, dict[str, int]]] = {}
 
     def known(self, changes: int, ids: list[int], *, text: bool) -> dict[int, StoredDocument]:
         """Those of `ids` that were read in the state that `changes` names."""

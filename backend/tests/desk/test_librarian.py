@@ -244,6 +244,7 @@ def test_hosts_get_resources_completions_and_instructions(library: Librarian) ->
     assert library.complete("path", "shop/api/nothing.md#") == []
     assert len(library.instructions()) < 2048
     assert "shop" in library.instructions()
+    assert f"{library.status().documents} documents and {library.status().emails} emails" in library.instructions()
 
 
 def test_a_library_whose_root_vanishes_keeps_its_index_and_says_so(tmp_path: Path, model: str) -> None:

@@ -195,3 +195,23 @@ def test_verify_names_what_is_inconsistent(path: Path, statement: str, told: str
     change(path, statement)
     assert any(told in sentence for sentence in catalog.verify())
     catalog.close()
+
+
+def test_totals_are_those_of_the_newest_commit_although_they_are_remembered(tmp_path: Path) -> None:
+    catalog = SqliteCatalog(tmp_path / "catalog.sqlite")
+    try:
+        for number in range(3):
+            with catalog.read() as reader:
+                assert reader.count() == reader.count()
+                assert reader.count().documents == number
+            catalog.put([result(document(f"p/c/{number}.md", f"# Page {number}\n\nSome text."))])
+            with catalog.read() as reader:
+                before = reader.count().embedded_chunks
+                ids = [
+                    chunk.chunk_id for stored in reader.iter_documents() for chunk in reader.chunks_of(stored.doc_id)
+                ]
+            catalog.mark_embedded("model", {ids[-1]: ["hash"]})
+            with catalog.read() as reader:
+                assert reader.count().embedded_chunks == before + 1
+    finally:
+        catalog.close()
