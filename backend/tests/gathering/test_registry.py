@@ -121,7 +121,7 @@ NAMES = st.text("abc -_/.7é", min_size=1, max_size=12)
 def test_answers_are_the_best_of_all_and_scored_by_the_formula(
     rows: list[tuple[str, str, float]], query: str, most: int
 ) -> None:
-    entities = [Entity("mcp_server", f"/{i}/{path}", f"N{i} {name}") for i, (path, name, _) in enumerate(rows)]
+    entities = [Entity("mcp_server", f"/{i}/{path}x", f"N{i} {name}") for i, (path, name, _) in enumerate(rows)]
     cosines = {f"N{i} ": value for i, (_, _, value) in enumerate(rows)}
     words = scoring.keywords(query)
     expected = {
