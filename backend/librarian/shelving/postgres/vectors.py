@@ -13,6 +13,7 @@ import json
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -65,8 +66,9 @@ class PgVectorStore:
         self._database = database.join()
         self._closed = False
         self._search_ef = search_ef
+        self._counting = Lock()  # guards what follows: a count that a write has overtaken must not be kept
         self._counted = (float("-inf"), 0)
-        self._writes = 0
+        self._writes = self._writers = 0
         self._table = f"vectors_{hashlib.sha256(model.encode()).hexdigest()[:12]}"
         self._sql = sql
         try:
@@ -144,15 +146,17 @@ class PgVectorStore:
     def count(self) -> int:
         """Rows stored; what other servers wrote is noticed after five seconds."""
         self._check_open()
-        at, counted = self._counted
-        writes = self._writes
+        with self._counting:
+            at, counted = self._counted
+            writes, quiet = self._writes, not self._writers
         if counted and time.monotonic() - at < _COUNT_KEPT_S:
             return counted
         with self._reading() as connection:
             row = connection.execute(self._of("SELECT count(*) FROM {table}")).fetchone()
         counted = 0 if row is None else int(row[0])
-        if writes == self._writes:
-            self._counted = (time.monotonic(), counted)
+        with self._counting:
+            if quiet and writes == self._writes and not self._writers:
+                self._counted = (time.monotonic(), counted)
         return counted
 
     def ids(self) -> Ids:
@@ -205,13 +209,16 @@ class PgVectorStore:
     @contextlib.contextmanager
     def _writing(self) -> Iterator[Connection[Any]]:
         self._check_open()
-        self._writes += 1
+        with self._counting:
+            self._writers += 1
         try:
             with self._database.transaction() as connection:
                 yield connection
         finally:
-            self._writes += 1
-            self._counted = (float("-inf"), 0)
+            with self._counting:
+                self._writers -= 1
+                self._writes += 1
+                self._counted = (float("-inf"), 0)
 
     def _check_open(self) -> None:
         if self._closed:
