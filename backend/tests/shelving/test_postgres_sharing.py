@@ -33,6 +33,8 @@ from .postgres_process import Shared
 BACKEND = Path(__file__).resolve().parents[2]
 FOLDERS, FILES = 6, 20
 
+pytestmark = pytest.mark.contended
+
 
 @pytest.fixture(scope="module", autouse=True)
 def _server() -> None:
