@@ -152,12 +152,16 @@ class PgVectorStore:
         if counted and time.monotonic() - at < _COUNT_KEPT_S:
             return counted
         with self._reading() as connection:
-            row = connection.execute(self._of("SELECT count(*) FROM {table}")).fetchone()
-        counted = 0 if row is None else int(row[0])
+            counted = self._count_in(connection)
         with self._counting:
             if quiet and writes == self._writes and not self._writers:
                 self._counted = (time.monotonic(), counted)
         return counted
+
+    def _count_in(self, connection: Connection[Any]) -> int:
+        """Rows in this connection's snapshot, which may be older than the last write: not to be kept."""
+        row = connection.execute(self._of("SELECT count(*) FROM {table}")).fetchone()
+        return 0 if row is None else int(row[0])
 
     def ids(self) -> Ids:
         """Every stored id, ascending."""
@@ -190,7 +194,7 @@ class PgVectorStore:
         rows: list[tuple[Any, ...]] = connection.execute(
             self._of(_NEAR, condition), {**given, "limit": limit}
         ).fetchall()
-        if len(rows) >= min(limit, self.count()):
+        if len(rows) >= limit or len(rows) >= self._count_in(connection):
             return rows
         # fewer than asked for: either no more pass, or the graph gave up on meeting them
         return connection.execute(self._of(_ALL, condition), given).fetchall()
