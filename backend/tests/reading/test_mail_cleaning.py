@@ -223,4 +223,4 @@ def test_spans_are_in_order_and_leave_words_where_there_were_any(text: str) -> N
 def test_no_text_takes_long(text: str) -> None:
     started = time.process_time()
     excluded_of(text)
-    assert time.process_time() - started < 10  # quadratic work would take minutes
+    assert time.process_time() - started < 2
