@@ -12,9 +12,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..vocabulary import wire
+from ..vocabulary.arguments import named
 from ..vocabulary.errors import CallerError, NotFound
 from ..vocabulary.protocols import Budget
 from ..vocabulary.types import Filters, IndexReport, SearchOutcome
+from ..vocabulary.verbs import SEARCH, SEARCH_EMAILS
 from . import addresses, answers, journal, questions
 from . import arguments as check
 from .browsing import facets, newest_first
@@ -71,7 +73,8 @@ class Librarian(Gathered, Knowledge, Hosting):
         """Passages of documents; arguments as of the tool `search_documentation`."""
         budget = budget or Budget()
         self._await_text(budget)
-        asked = questions.documents(self._parts.options, self._products(), {"query": query, **given})
+        wanted = named("search", SEARCH.arguments, {"query": query, **given})
+        asked = questions.documents(self._parts.options, self._products(), wanted)
         outcome = self._parts.engine.search(asked, budget)
         journal.note(outcome, self._parts.options.slow_query_ms)
         if not asked.offset and not _MEASURING.get():
@@ -82,7 +85,8 @@ class Librarian(Gathered, Knowledge, Hosting):
         """Passages of mails; arguments as of the tool `search_emails`."""
         budget = budget or Budget()
         self._await_text(budget)
-        asked = questions.emails(self._parts.options, self._products(), {"query": query, **given})
+        wanted = named("search_emails", SEARCH_EMAILS.arguments, {"query": query, **given})
+        asked = questions.emails(self._parts.options, self._products(), wanted)
         by_words = self._parts.engine.search
         outcome = by_words(asked, budget) if asked.text else newest_first(self._parts.catalog, asked)
         journal.note(outcome, self._parts.options.slow_query_ms)

@@ -71,21 +71,37 @@ def checked(verb: str, arguments: Sequence[Argument], given: Mapping[str, object
     {'query': 'a', 'mode': 'keyword'}
     """
     known = {item.name: item for item in arguments}
-    taken: dict[str, object] = {}
-    for name, value in given.items():
-        real = name if name in known else ALIASES.get(name, name)
-        if real not in known:
-            raise _unknown(verb, name, value, list(known))
-        if real in taken:
-            raise CallerError(f"{verb} was given {real} twice: {real} and {name}.", hint=f"Pass {real} only.")
-        if value is not None:
-            taken[real] = _converted(known[real], value)
+    taken = {
+        name: _converted(known[name], value)
+        for name, value in named(verb, arguments, given).items()
+        if value is not None
+    }
     for item in arguments:
         if item.required and item.name not in taken:
             raise CallerError(
                 f"{verb} needs the argument {item.name} ({_WANTED[item.kind]}).",
                 hint=item.description.rstrip(".") + ".",
             )
+    return taken
+
+
+def named(verb: str, arguments: Sequence[Argument], given: Mapping[str, object]) -> dict[str, object]:
+    """`given` under real names, values untouched: what Python callers need, whose values have types already.
+
+    Raises `CallerError` for an argument that doesn't exist (with the nearest name) or is given under two names.
+
+    >>> named("search", [Argument("query"), Argument("mode")], {"query": "a", "search_mode": "keyword"})
+    {'query': 'a', 'mode': 'keyword'}
+    """
+    known = [item.name for item in arguments]
+    taken: dict[str, object] = {}
+    for name, value in given.items():
+        real = name if name in known else ALIASES.get(name, name)
+        if real not in known:
+            raise _unknown(verb, name, value, known)
+        if real in taken:
+            raise CallerError(f"{verb} was given {real} twice: {real} and {name}.", hint=f"Pass {real} only.")
+        taken[real] = value
     return taken
 
 

@@ -119,6 +119,24 @@ def test_bad_questions_are_refused_with_the_remedy(library: Librarian, given: di
         library.search(**given)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("verb", "name", "meant"),
+    [("search", "prodcut", "product"), ("search", "k", "query"), ("search_emails", "max_per_doc", "max_per_thread")],
+)
+def test_an_argument_that_does_not_exist_is_refused_in_python_too(
+    library: Librarian, verb: str, name: str, meant: str
+) -> None:
+    with pytest.raises(CallerError, match=f"{verb} has no argument '{name}'") as refused:
+        getattr(library, verb)("token", **{name: "shop"})
+    assert meant in refused.value.hint
+
+
+def test_older_names_of_arguments_hold_in_python_too(library: Librarian) -> None:
+    assert library.search("token", search_mode="keyword").mode == "keyword"
+    with pytest.raises(CallerError, match="twice"):
+        library.search("token", search_mode="keyword", mode="hybrid")
+
+
 @pytest.mark.parametrize("path", ["../etc/passwd", "/etc/passwd", "shop/../../x"])
 def test_nothing_outside_the_root_is_read(library: Librarian, path: str) -> None:
     with pytest.raises(CallerError):
