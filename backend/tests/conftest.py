@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+import os
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 # a busy machine draws examples slowly; that says nothing about what is tested
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update", action="store_true", help="rewrite golden files; read the difference before taking it")
+
+
+@pytest.fixture(scope="session")
+def update(request: pytest.FixtureRequest) -> bool:
+    """Whether golden files are rewritten: `--update`, or UPDATE_GOLDEN=1."""
+    return bool(request.config.getoption("--update") or os.environ.get("UPDATE_GOLDEN"))

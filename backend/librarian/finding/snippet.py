@@ -199,7 +199,8 @@ def _left(frame: Frame | None, end: int | None) -> list[str]:
 
 
 def _mark(frame: Frame) -> str:
-    return CUT if frame.kind == "fence" else f"| {CUT} |"
+    piped = frame.kind == "table" and frame.opening.lstrip().startswith(("|", "+"))
+    return f"| {CUT} |" if piped or (frame.kind == "table" and not frame.opening) else CUT
 
 
 def _narrower(first: int, last: int, weights: Sequence[Mapping[str, float]]) -> tuple[int, int]:

@@ -19,6 +19,7 @@ _LINE = re.compile(r"[^\n]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])")
 _FENCE = re.compile(r"^(?P<lead>[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?[ \t]*)(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)$")
 _RULE_ROW = re.compile(r"^[ \t]*\|?[ \t:|+=-]+$")
+_ADORNMENT = re.compile(r"[ \t>]*([^\w\s])\1*[ \t]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,9 @@ class Unit:
 
 
 def units(chunk: Chunk, document: Document) -> list[Unit]:
-    """The passage's pieces in order; blank lines are in none."""
+    """The passage's pieces in order. Blank lines are in none, nor are the rules above and below titles: shown without
+    their title they say nothing, and a reader of Markdown takes one of tildes for a fence.
+    """
     text = document.text
     if text[chunk.start : chunk.end] != chunk.text:
         # The text wasn't at hand: the passage alone must do.
@@ -58,7 +61,7 @@ def units(chunk: Chunk, document: Document) -> list[Unit]:
     else:
         blocks, start, end = document.blocks, chunk.start, chunk.end
     frames = list(_frames(text, blocks, start, end))
-    headings = {block.start for block in blocks if block.kind == "heading"}
+    headings = [block for block in blocks if block.kind == "heading" and block.start < end and block.end > start]
     found: list[Unit] = []
     line, counted = chunk.line_start, start
     for match in _LINE.finditer(text, start, end):
@@ -71,7 +74,9 @@ def units(chunk: Chunk, document: Document) -> list[Unit]:
         if frame is not None:
             found.append(Unit(first, last, line, frame))
         else:
-            is_heading = first in headings
+            is_heading = any(block.start <= first < block.end for block in headings)
+            if is_heading and _ADORNMENT.match(match.group()):
+                continue
             found.extend(Unit(a, b, line, heading=is_heading) for a, b in _sentences(text, first, last))
     return found
 
@@ -100,7 +105,7 @@ def _frames(text: str, blocks: tuple[Block, ...], start: int, end: int) -> Itera
         if block.kind == "table":
             opening_end = block.header_end if block.header_end is not None else block.start
             yield Frame("table", block.start, block.end, text[block.start : opening_end].rstrip("\n"), opening_end)
-        elif block.kind in ("fence", "list", "quote", "html", "other"):
+        elif block.kind != "heading":
             yield from _fences(text, block.start, block.end)
     if not blocks:
         yield from _fences(text, 0 if start else start, len(text) if end > len(text) else max(end, start))

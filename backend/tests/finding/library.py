@@ -16,6 +16,7 @@ from librarian.shelving.catalog import SqliteCatalog
 from librarian.shelving.lexical_index import TantivyIndex
 from librarian.shelving.vectors.exact import ExactStore
 from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.protocols import Embedder
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, ModelSpec, SourceFile, Vector, Vectors, Window
 
 #: Each topic is an axis; a text lies in the direction of the topics whose words it holds.
@@ -56,15 +57,15 @@ class TopicEmbedder:
 class Loaded:
     """A `Loadable` that has its embedder, or fails with a reason."""
 
-    def __init__(self, embedder: TopicEmbedder | None, problem: str = "") -> None:
+    def __init__(self, embedder: Embedder | None, problem: str = "") -> None:
         self._embedder, self._problem = embedder, problem
 
-    def get(self) -> TopicEmbedder:
+    def get(self) -> Embedder:
         if self._embedder is None:
             raise Unavailable(self._problem)
         return self._embedder
 
-    def peek(self) -> TopicEmbedder | None:
+    def peek(self) -> Embedder | None:
         return self._embedder
 
     def problem(self) -> str:
@@ -76,12 +77,14 @@ class Loaded:
 class Library:
     """Files in, an engine out."""
 
-    def __init__(self, folder: Path, files: Mapping[str, str], *, embed: bool = True) -> None:
+    def __init__(
+        self, folder: Path, files: Mapping[str, str], *, embed: bool = True, embedder: Embedder | None = None
+    ) -> None:
+        self.embedder: Embedder = embedder or TopicEmbedder()
         self.analyzer = StandardAnalyzer()
         self.catalog = SqliteCatalog(folder / "catalog.sqlite")
         self.lexical = TantivyIndex(None)
-        self.vectors = ExactStore(TopicEmbedder.spec.dimension)
-        self.embedder = TopicEmbedder()
+        self.vectors = ExactStore(self.embedder.spec.dimension)
         self._engines: list[HybridSearchEngine] = []
         reader = FileReader(self.analyzer, StructureChunker())
         for file_path, text in files.items():
@@ -101,8 +104,8 @@ class Library:
                 self.vectors.upsert(ids, self.embedder.embed_passages(texts))
         self.lexical.commit(self.catalog.bump())
 
-    def engine(self, *, embedder: object = "topics", **given: object) -> HybridSearchEngine:
-        loadable = Loaded(self.embedder) if embedder == "topics" else embedder
+    def engine(self, *, embedder: object = "own", **given: object) -> HybridSearchEngine:
+        loadable = Loaded(self.embedder) if embedder == "own" else embedder
         engine = HybridSearchEngine(
             self.catalog,
             self.lexical,

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +49,10 @@ def size(value: object) -> int:
     return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
 
 
-def test_the_tools_are_the_golden_ones() -> None:
-    """Run with UPDATE_GOLDEN=1 to accept a change; then read the difference as a host's user would."""
+def test_the_tools_are_the_golden_ones(update: bool) -> None:
+    """Run with `--update` to accept a change; then read the difference as a host's user would."""
     text = json.dumps(listed(), indent=1, ensure_ascii=False) + "\n"
-    if os.environ.get("UPDATE_GOLDEN"):
+    if update:
         GOLDEN.write_text(text, encoding="utf-8")
     assert text == GOLDEN.read_text(encoding="utf-8")
 
