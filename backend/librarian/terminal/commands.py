@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 import typer
@@ -9,16 +10,16 @@ import typer
 from librarian.vocabulary.errors import CallerError
 
 from . import crawl, rendering, upkeep
+from .application import Application
 from .options import Config, Index, Json, Mode, Root
 from .page import Page, write_json
 from .place import Place
 
-app = typer.Typer(
+app = Application(
     name="librarian",
     help="Finds the right passage in a folder of documentation and email.",
     epilog="Try: librarian search 'how do I connect Cursor'",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -100,7 +101,7 @@ def search(
 
 @app.command(epilog="Example: librarian show librarian/guide/installation.md --section 'Offline machines'")
 def show(
-    path: Annotated[str, typer.Argument(help="file_path, id or uri of a result.")],
+    path: Annotated[str, typer.Argument(help="file_path, id or uri of a result; path:10-20 for lines.")],
     section: Annotated[str | None, typer.Option(help="A heading or its anchor.")] = None,
     lines: Annotated[str | None, typer.Option(metavar="A-B", help="Lines, such as 10-20, 10- or 10.")] = None,
     max_chars: Annotated[int, typer.Option(help="The most characters; 0: all.")] = 0,
@@ -110,6 +111,8 @@ def show(
     config: Config = None,
 ) -> None:
     """Show a document, a section or some lines. Exit code 1 where there is none."""
+    if lines is None and (named := re.fullmatch(r"(.+):(\d+(?:-\d*)?)", path)):
+        path, lines = named.groups()
     first, last = _line_range(lines)
     answer = Place(root, index, config).ask(
         "get_document", path=path, section=section, line_start=first, line_end=last, max_chars=max_chars

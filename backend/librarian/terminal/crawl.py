@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,6 +13,7 @@ from librarian.vocabulary.errors import CallerError, LibrarianError, NotFound
 from .options import Config, Index, Json, Root
 from .page import Page, write_json
 from .place import Place
+from .progress import ProgressLine
 
 if TYPE_CHECKING:
     from librarian.config.settings import Settings
@@ -114,7 +115,7 @@ def _one(
         model = (embeddings.model, embeddings.dimension or spec_of(embeddings.model).dimension)
     except LibrarianError:
         model = (embeddings.model, embeddings.dimension or 0)
-    with _Progress(project, quiet=quiet) as progress:
+    with ProgressLine(quiet=quiet) as line:
         crawler = Crawler(
             url,
             project,
@@ -122,40 +123,23 @@ def _one(
             settings.index.path,
             options,
             model=model if embeddings.enabled else ("", 0),
-            on_progress=progress.show,
+            on_progress=_progress(line, project),
         )
         return report_fields(crawler.plan() if dry_run else crawler.run())
 
 
-class _Progress:
-    """A line on stderr: rewritten on a terminal, one every few seconds elsewhere."""
+def _progress(line: ProgressLine, project: str) -> Callable[[CrawlProgress], None]:
+    """What the crawler calls after each page."""
 
-    def __init__(self, project: str, *, quiet: bool) -> None:
-        self._project = project
-        self._quiet = quiet
-        self._live = sys.stderr.isatty()
-        self._next = time.monotonic() + EVERY_S
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._live and not self._quiet:
-            sys.stderr.write("\r\x1b[K")
-
-    def show(self, progress: CrawlProgress) -> None:
-        """What the crawler calls after each page."""
-        if self._quiet or (not self._live and time.monotonic() < self._next):
-            return
-        self._next = time.monotonic() + EVERY_S
+    def show(progress: CrawlProgress) -> None:
         share = progress.done / max(progress.done + progress.queued, 1)
-        bar = f"[{'#' * int(20 * share):<20}] " if self._live else ""
-        line = (
-            f"{self._project}: {bar}{progress.done} pages, {progress.queued} to go, {progress.bytes / 1e6:.1f} MB, "
+        text = (
+            f"{project}: {progress.done} pages, {progress.queued} to go, {progress.bytes / 1e6:.1f} MB, "
             f"{progress.errors} errors"
         )
-        sys.stderr.write(f"\r\x1b[K{line}" if self._live else f"{line}\n")
-        sys.stderr.flush()
+        line.show(share, text, int(time.monotonic() / EVERY_S))
+
+    return show
 
 
 def _show(page: Page, answer: dict[str, Any]) -> None:

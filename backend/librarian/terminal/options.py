@@ -11,4 +11,33 @@ Root = Annotated[Path | None, typer.Option("--root", metavar="DIR", help="The fo
 Index = Annotated[Path | None, typer.Option("--index", metavar="DIR", help="Where the index lies.")]
 Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="The configuration file.")]
 Json = Annotated[bool, typer.Option("--json", help="Answer in JSON, with the same fields as the tools.")]
-Mode = Annotated[str | None, typer.Option("--mode", help="keyword, semantic, hybrid, rerank, hyde or auto.")]
+Plain = Annotated[bool, typer.Option("--plain", help="Plain lines, as in a pipe.")]
+Mode = Annotated[
+    str | None,
+    typer.Option(
+        "--mode",
+        help="keyword, semantic, hybrid, rerank, hyde or auto.",
+        autocompletion=lambda: ["keyword", "semantic", "hybrid", "rerank", "hyde", "auto"],
+    ),
+]
+
+
+def complete_host(incomplete: str) -> list[str]:
+    """Names of hosts, for the shell."""
+    from .hosts import HOSTS
+
+    return [name for name in HOSTS if name.startswith(incomplete)]
+
+
+def complete_setting(incomplete: str) -> list[str]:
+    """Names of settings, for the shell."""
+    from librarian.config.settings import knobs
+
+    return [knob.key for knob in knobs() if knob.key.startswith(incomplete)]
+
+
+def complete_model(incomplete: str) -> list[str]:
+    """Names of known models, for the shell."""
+    from librarian.models.table import known
+
+    return [name for name in known() if name.startswith(incomplete)]

@@ -8,11 +8,23 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any, TextIO
 
 from librarian.vocabulary.visible import visible
 
 Span = tuple[int, int]
+_PLAIN: ContextVar[bool] = ContextVar("plain", default=False)
+
+
+def choose_plain(plain: bool) -> None:
+    """What `--plain` says: lines as in a pipe, although a terminal is there."""
+    _PLAIN.set(plain)
+
+
+def wants_plain() -> bool:
+    """Whether plain lines were asked for."""
+    return _PLAIN.get()
 
 
 class Page:
@@ -21,18 +33,18 @@ class Page:
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stdout
         self._console: Any = None
-        if self._stream.isatty():
+        if self._stream.isatty() and not wants_plain():
             from rich.console import Console
 
             self._console = Console(file=self._stream, highlight=False)
 
     @property
     def styled(self) -> bool:
-        """Whether a terminal is there."""
+        """Whether a terminal is there, and styles are wanted."""
         return self._console is not None
 
-    def line(self, *parts: str | tuple[str, str], indent: int = 0) -> None:
-        """One line of parts; a part may be (text, style)."""
+    def line(self, *parts: str | tuple[str, str], indent: int = 0, hang: int = 0) -> None:
+        """One line of parts; a part may be (text, style). Where a terminal wraps, it goes on `hang` columns further."""
         pairs = [(visible(text), style) for text, style in ((p, "") if isinstance(p, str) else p for p in parts)]
         if self._console is None:
             self._stream.write((" " * indent + "".join(text for text, _ in pairs)).rstrip() + "\n")
@@ -40,7 +52,11 @@ class Page:
         from rich.padding import Padding
         from rich.text import Text
 
-        self._console.print(Padding(Text.assemble(*pairs), (0, 0, 0, indent)))
+        text = Text.assemble(*pairs)
+        width = max(20, self._console.width - indent - hang)
+        for number, line in enumerate(text.wrap(self._console, width) or [text]):
+            line.rstrip()
+            self._console.print(Padding(line, (0, 0, 0, indent + (hang if number else 0)), expand=False))
 
     def passage(self, text: str, highlights: Sequence[Span] = (), *, indent: int = 3) -> None:
         """A passage of a document, its matches marked."""
@@ -54,7 +70,7 @@ class Page:
         styled = Text(text)
         for start, end in highlights:
             styled.stylize("bold yellow", start, end)
-        self._console.print(Padding(styled, (0, 0, 0, indent)))
+        self._console.print(Padding(styled, (0, 0, 0, indent), expand=False))
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Columns, padded to their widest cell; numbers to the right."""

@@ -26,7 +26,8 @@ tags: [command line, cli, exit codes]
 
 `librarian COMMAND --help` shows what is written here. Every command takes `--root DIR` (the folder of documents),
 `--index DIR` (where the index lies) and `--config FILE`; `--json` answers with the same fields as the tools. On a
-terminal matches are highlighted and long work shows its progress; in a pipe there are plain lines.
+terminal matches are highlighted and long work shows its progress; in a pipe, and with `--plain`, there are plain lines.
+`librarian --install-completion` has bash, zsh and fish complete commands, options, settings, hosts and models.
 
 The commands ask the process that keeps the index, and start it where there is none. It ends by itself when nobody has
 used it for a while (`serve.idle_timeout_s`).
@@ -43,7 +44,7 @@ used it for a while (`serve.idle_timeout_s`).
 | 78 | the set-up has to be changed: the message says how |
 """
 
-EVERYWHERE = {"--root", "--index", "--config", "--json", "--help"}
+EVERYWHERE = {"--root", "--index", "--config", "--json", "--plain", "--help"}
 
 
 def page() -> str:

@@ -99,7 +99,8 @@ def analysis(page: Page, answer: Answer) -> None:
     if missing:
         page.line((f"{missing['file_path']}: {missing['stage']}. ", "bold"), missing["explanation"])
         for leg in missing.get("legs") or ():
-            page.line(f"{leg['leg']}: rank {leg['rank'] or 'none'} {leg.get('reason') or ''}", indent=3)
+            place = f"rank {leg['rank']}" if leg["rank"] else "no rank"
+            page.line(f"{leg['leg']}: {place}{', ' + leg['reason'] if leg.get('reason') else ''}", indent=3)
 
 
 def products(page: Page, answer: Answer) -> None:
@@ -121,8 +122,9 @@ def status(page: Page, answer: Answer) -> None:
     page.line((state, _STATE_STYLES.get(state, "bold")), f"  generation {answer['generation']}")
     for reason in answer.get("reasons") or ():
         page.line(("- ", ""), reason, indent=3)
-    counts = f"{answer['documents']} documents ({answer['emails']} emails) in {answer['products']} products"
-    page.line(f"{counts}, {answer['embedded_chunks']} of {answer['chunks']} passages embedded")
+    counts = f"{counted(answer['documents'], 'document')} ({counted(answer['emails'], 'email')})"
+    embedded = f"{answer['embedded_chunks']} of {counted(answer['chunks'], 'passage')} embedded"
+    page.line(f"{counts} in {counted(answer['products'], 'product')}, {embedded}")
     progress = answer.get("progress") or {}
     if progress.get("phase", "idle") != "idle":
         page.line(progress_line(progress))
@@ -134,7 +136,16 @@ def status(page: Page, answer: Answer) -> None:
     _left_out(page, "skipped", answer["skipped"]["total"], answer["skipped"]["examples"])
     _left_out(page, "unreadable", answer["failures"]["total"], answer["failures"]["items"])
     for note in answer.get("notes") or ():
-        page.line(("note: ", "dim"), note)
+        page.line(("note: ", "dim"), note, hang=6)
+
+
+def counted(count: int, word: str) -> str:
+    """A number with its word.
+
+    >>> counted(1, "passage"), counted(2_000, "passage")
+    ('1 passage', '2000 passages')
+    """
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def _left_out(page: Page, word: str, total: int, items: Sequence[Answer]) -> None:
@@ -147,6 +158,8 @@ def _left_out(page: Page, word: str, total: int, items: Sequence[Answer]) -> Non
 def progress_line(progress: Answer) -> str:
     """One line about how far an index run is."""
     phase = progress.get("phase", "")
+    if not progress.get("chunks_total" if phase == "embedding" else "files_total"):
+        return f"{phase}: begins"
     files = f"{progress.get('files_done', 0)}/{progress.get('files_total', 0)} files"
     chunks = f"{progress.get('chunks_embedded', 0)}/{progress.get('chunks_total', 0)} passages embedded"
     rate = progress.get("chunks_per_s" if phase == "embedding" else "files_per_s") or 0

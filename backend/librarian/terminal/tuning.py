@@ -9,7 +9,8 @@ import typer
 from . import rendering
 from .options import Config, Index, Json, Root
 from .place import Place
-from .upkeep import Progress, show
+from .progress import ProgressLine
+from .upkeep import show
 
 
 def tune(
@@ -21,8 +22,8 @@ def tune(
     config: Config = None,
 ) -> None:
     """Fit the ranking to this library's own links, and show on held-out ones what it would change."""
-    with Progress(quiet=as_json) as progress:
+    with ProgressLine(quiet=as_json) as progress:
         answer = Place(root, index, config).ask(
-            "evaluate", tune=True, adopt=adopt, reset=reset, on_progress=progress.show
+            "evaluate", tune=True, adopt=adopt, reset=reset, on_progress=progress.indexing
         )
     show(answer, as_json, rendering.evaluation)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from importlib import import_module
@@ -13,16 +14,18 @@ import typer
 from librarian.vocabulary.errors import CallerError, LibrarianError
 
 from . import rendering
-from .options import Config, Index, Json, Root
+from .application import Application
+from .options import Config, Index, Json, Root, complete_host, complete_model, complete_setting
 from .page import Page, write_json
-from .place import OnProgress, Place
+from .place import Place
+from .progress import ProgressLine
 
 if TYPE_CHECKING:
     from librarian.models.store import ModelStore
 
 UNREADABLE, SETUP = 3, 78
 
-models_app = typer.Typer(no_args_is_help=True, help="Fetch, list and choose embedding models.")
+models_app = Application(no_args_is_help=True, help="Fetch, list and choose embedding models.")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -95,8 +98,8 @@ def index(
 
         work(Place(root, index, config), sys.stderr)
         return
-    with Progress(quiet=as_json) as progress:
-        answer = Place(root, index, config).ask("refresh", rebuild=rebuild, prune=prune, on_progress=progress.show)
+    with ProgressLine(quiet=as_json) as progress:
+        answer = Place(root, index, config).ask("refresh", rebuild=rebuild, prune=prune, on_progress=progress.indexing)
     show(answer, as_json, rendering.refresh)
     raise typer.Exit(UNREADABLE if answer["failed"] else 0)
 
@@ -147,13 +150,13 @@ def evaluate(
             raise CallerError(f"Judged questions are missing: {option} is {path}.", hint="Give both files, or --self.")
     files = {"queries": str(queries and queries.resolve()), "qrels": str(qrels and qrels.resolve())}
     asked: dict[str, Any] = {"own": True} if own else files
-    with Progress(quiet=as_json) as progress:
+    with ProgressLine(quiet=as_json) as progress:
         answer = Place(root, index, config).ask(
             "evaluate",
             **asked,
             modes=[mode.strip() for mode in modes.split(",") if mode.strip()],
             product=product,
-            on_progress=progress.show,
+            on_progress=progress.indexing,
         )
     show(answer, as_json, rendering.evaluation)
 
@@ -202,7 +205,7 @@ def doctor(
         page = Page()
         for finding in findings:
             style = {"ok": "green", "note": "yellow", "wrong": "bold red"}[finding.verdict]
-            page.line((f"{finding.verdict:<6}", style), f"{finding.what:<10} {finding.detail}")
+            page.line((f"{finding.verdict:<6}", style), f"{finding.what:<10} {finding.detail}", hang=17)
             if finding.remedy and finding.verdict != "ok":
                 page.line(finding.remedy, indent=17)
     raise typer.Exit(SETUP if any(finding.verdict == "wrong" for finding in findings) else 0)
@@ -210,7 +213,9 @@ def doctor(
 
 @models_app.command(epilog="Example: librarian models fetch all-MiniLM-L6-v2")
 def fetch(
-    name: Annotated[str | None, typer.Argument(help="Else the one of embeddings.model.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Else the one of embeddings.model.", autocompletion=complete_model)
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing where it is there already.")] = False,
     as_json: Json = False,
     root: Root = None,
@@ -237,21 +242,26 @@ def fetch(
 
 @models_app.command("list", epilog="Example: librarian models list")
 def list_models(as_json: Json = False, root: Root = None, index: Index = None, config: Config = None) -> None:
-    """List the installed models; the one in use has a star."""
+    """List known and installed models; the one in use has a star."""
+    from librarian.models.table import known, spec_of
+
     used = Place(root, index, config).settings().embeddings.model
     installed = _models().installed()
+    names = list(dict.fromkeys([used, *installed, *known()]))
     if as_json:
-        write_json({"models": [{"name": name, "used": name == used} for name in installed]})
+        write_json({"models": [{"name": name, "used": name == used, "installed": name in installed} for name in names]})
         return
-    for name in installed:
-        sys.stdout.write(f"{'*' if name == used else ' '} {name}\n")
-    if used not in installed:
-        sys.stdout.write(f"* {used}  (not installed: librarian models fetch)\n")
+    width = max(len(name) for name in names)
+    for name in names:
+        elsewhere = name in known() and spec_of(name).provider != "local"
+        absent = "answers elsewhere: embeddings.provider" if elsewhere else "not installed"
+        state = "installed" if name in installed else absent
+        sys.stdout.write(f"{'*' if name == used else ' '} {name:<{width}}  {state}\n")
 
 
 @models_app.command(epilog="Example: librarian models use all-MiniLM-L6-v2")
 def use(
-    name: Annotated[str, typer.Argument(help="The model that embeds from now on.")],
+    name: Annotated[str, typer.Argument(help="The model that embeds from now on.", autocompletion=complete_model)],
     as_json: Json = False,
     root: Root = None,
     index: Index = None,
@@ -281,7 +291,12 @@ def _models() -> ModelStore:
 
 
 def connect(
-    host: Annotated[str, typer.Argument(help="claude-desktop, claude-code, cursor, vscode, codex or gemini.")],
+    host: Annotated[
+        str,
+        typer.Argument(
+            help="claude-desktop, claude-code, cursor, vscode, codex or gemini.", autocompletion=complete_host
+        ),
+    ],
     write: Annotated[bool, typer.Option("--write", help="Write it there, with a backup of what was there.")] = False,
     http: Annotated[bool, typer.Option("--http", help="By the address of a running server, not by a command.")] = False,
     as_json: Json = False,
@@ -318,7 +333,9 @@ def connect(
 
 
 def config_command(
-    key: Annotated[str | None, typer.Argument(help="One setting, such as search.mode.")] = None,
+    key: Annotated[
+        str | None, typer.Argument(help="One setting, such as search.mode.", autocompletion=complete_setting)
+    ] = None,
     as_json: Json = False,
     root: Root = None,
     index: Index = None,
@@ -337,7 +354,11 @@ def config_command(
     for each in found:
         given = each.source != "default"
         unit = f" {each.knob.unit}" if each.knob.unit else ""
-        page.line((each.key, "bold"), f" = {each.value}{unit}", (f"  ({each.source})", "cyan" if given else "dim"))
+        page.line(
+            (each.key, "bold"),
+            f" = {json.dumps(each.value, ensure_ascii=False, default=str)}{unit}",
+            (f"  ({each.source})", "cyan" if given else "dim"),
+        )
         if key or page.styled:
             page.line((each.knob.sentence, "dim"), indent=3)
     for notice in settings.notices if not key else ():
@@ -349,40 +370,3 @@ def show(answer: Mapping[str, Any], as_json: bool, render: Any) -> None:
         write_json(answer)
     else:
         render(Page(), answer)
-
-
-class Progress:
-    """A line on stderr that says how far the work is: rewritten on a terminal, one per phase and tenth elsewhere."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-        self._live = sys.stderr.isatty()
-        self._last: tuple[object, ...] = ()
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._live and self._last:
-            sys.stderr.write("\r\x1b[K")
-
-    @property
-    def show(self) -> OnProgress | None:
-        """What to call with each progress; None where nothing is shown."""
-        return None if self._quiet else self._show
-
-    def _show(self, progress: Mapping[str, Any]) -> None:
-        if progress.get("phase", "idle") == "idle":
-            return
-        line = rendering.progress_line(progress)
-        if self._live:
-            sys.stderr.write(f"\r\x1b[K{line}")
-            sys.stderr.flush()
-            self._last = (line,)
-            return
-        embedding = progress["phase"] == "embedding"
-        done, total = ("chunks_embedded", "chunks_total") if embedding else ("files_done", "files_total")
-        tenth = 10 * int(progress.get(done) or 0) // max(1, int(progress.get(total) or 0))
-        if self._last != (progress["phase"], tenth):
-            self._last = (progress["phase"], tenth)
-            sys.stderr.write(line + "\n")

@@ -282,6 +282,7 @@ def run(*arguments: str) -> int:
             {"path": "a.md", "line_start": 3, "line_end": 3, "max_chars": 0},
             [],
         ),
+        ("show a.md:3-4", "get_document", {"path": "a.md", "line_start": 3, "line_end": 4, "max_chars": 0}, []),
         ("thread t1", "get_thread", {"thread_id": "t1"}, ["Overdue", "Please return it.", "attached: list.txt"]),
         (
             "analyze lent --path books/guide/a.md",
@@ -334,7 +335,7 @@ def test_every_command_takes_root_index_config_and_json_and_shows_an_example() -
     assert len(commands) == 22
     for name, command in commands.items():
         options = {option for parameter in command.params for option in parameter.opts}
-        assert {"--root", "--index", "--config"} <= options, name
+        assert {"--root", "--index", "--config", "--plain"} <= options, name
         assert "--json" in options or name == "stdio"
         assert "Example" in command.epilog, name
         assert "librarian" in command.epilog, name
@@ -464,6 +465,45 @@ def test_on_a_terminal_matches_are_marked(monkeypatch: pytest.MonkeyPatch) -> No
     assert "goes on at line 5" in screen.getvalue()
 
 
+def test_plain_is_plain_on_a_terminal(keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for options, styled in (([], True), (["--plain"], False), ([], True)):
+        screen = Terminal()
+        monkeypatch.setattr(sys, "stdout", screen)
+        assert run("search", "lent", *options) == 0
+        assert ("\x1b" in screen.getvalue()) is styled
+
+
+def test_what_a_terminal_wraps_goes_on_below_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setenv("TERM", "xterm")
+    screen = Terminal()
+    Page(screen).line("note: ", "some words that do not fit there", indent=2, hang=6)
+    assert screen.getvalue() == "  note: some words that\n        do not fit there\n"
+
+
+@pytest.mark.parametrize(
+    ("shell_words", "completed"),
+    [
+        ("librarian connect cla", ["claude-desktop", "claude-code"]),
+        ("librarian config search.mo", ["search.mode"]),
+        ("librarian models use all-", ["all-MiniLM-L6-v2", "all-mpnet-base-v2"]),
+        ("librarian search --mode ", ["keyword", "semantic", "hybrid", "rerank", "hyde", "auto"]),
+        ("librarian sta", ["status"]),
+    ],
+)
+def test_a_shell_completes(
+    shell_words: str, completed: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = shell_words.split(" ")
+    monkeypatch.setenv("_LIBRARIAN_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", " ".join(words))
+    monkeypatch.setenv("COMP_CWORD", str(len(words) - 1))
+    run()
+    assert capsys.readouterr().out.split() == completed
+
+
 PROGRESS = [
     {"phase": "idle"},
     {"phase": "reading", "files_done": 1, "files_total": 4, "files_per_s": 9.0},
@@ -485,6 +525,7 @@ def test_progress_is_plain_lines_in_a_pipe_and_one_line_on_a_terminal(
     run("index")
     assert screen.getvalue().endswith("\r\x1b[K")
     assert "\n" not in screen.getvalue()
+    assert "━━━━━━━━━━╌╌╌╌╌╌╌╌╌╌ embedding: 5/10" in screen.getvalue()
 
 
 def test_evaluate_asks_for_files_by_absolute_path(

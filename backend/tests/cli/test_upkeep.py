@@ -23,6 +23,7 @@ from librarian.config.editing import set_text
 from librarian.keeper import client
 from librarian.keeper.visitors import Visitors
 from librarian.models import store
+from librarian.models.table import known
 from librarian.terminal import bench, offline
 from librarian.vocabulary.errors import SetupError
 
@@ -81,7 +82,8 @@ def test_config_shows_value_origin_and_sentence(house: SimpleNamespace, capsys: 
     house.config.write_text('{"embeddings": {"max_text_length": 512}}')
     assert cli.run(["config"]) == 0
     out = capsys.readouterr().out
-    assert "search.mode = auto  (default)" in out
+    assert 'search.mode = "auto"  (default)' in out
+    assert "system.version = null  (default)" in out
     assert "note: embeddings.max_text_length has no effect" in out
     assert cli.run(["config", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
@@ -100,9 +102,13 @@ def test_models_are_fetched_once_and_listed(house: SimpleNamespace, capsys: pyte
     assert json.loads(capsys.readouterr().out)["name"] == "all-MiniLM-L6-v2"
     assert house.store.fetched == ["all-MiniLM-L6-v2"]
     assert cli.run(["models", "list"]) == 0
-    assert capsys.readouterr().out == "* all-MiniLM-L6-v2\n"
+    first, *others = capsys.readouterr().out.splitlines()
+    assert first.split() == ["*", "all-MiniLM-L6-v2", "installed"]
+    assert all("not installed" in line or "answers elsewhere" in line for line in others)
     assert cli.run(["models", "list", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"models": [{"name": "all-MiniLM-L6-v2", "used": True}]}
+    found = json.loads(capsys.readouterr().out)["models"]
+    assert found[0] == {"name": "all-MiniLM-L6-v2", "used": True, "installed": True}
+    assert [item["name"] for item in found] == list(known())
 
 
 def test_no_model_is_fetched_where_none_is_used(house: SimpleNamespace) -> None:
