@@ -102,7 +102,8 @@ def build(settings: Settings) -> desk.Parts:
         stores_for=stores,
         embedder=embedding_child(settings) if embedder else None,
         model_key=model_key(settings),
-        options=indexer_options(settings, shared=held.shared is not None),
+        company=held.shared.writers if held.shared else None,
+        options=indexer_options(settings),
         observer=tally,
         on_generation=[lambda generation: tell(generation)],
     )

@@ -29,7 +29,9 @@ def keeping(upkeep: Upkeep, held: Storage, listeners: Listeners) -> tuple[Keepin
         return upkeep, listeners
     from .shelving.postgres.shared_upkeep import SharedUpkeep
 
-    shared = SharedUpkeep(upkeep, held.shared.database, held.catalog, held.shared.claims, listeners=listeners)
+    shared = SharedUpkeep(
+        upkeep, held.shared.database, held.catalog, held.shared.claims, held.shared.writers, listeners=listeners
+    )
     return shared, shared.turn.tell
 
 
@@ -49,7 +51,14 @@ def worker(
         )
     held = storage(settings)
     assert held.shared is not None
-    made = EmbeddingWorker(held.shared.claims, held.archive, stores_for=held.stores, embedder=embed, progress=progress)
+    made = EmbeddingWorker(
+        held.shared.claims,
+        held.archive,
+        stores_for=held.stores,
+        embedder=embed,
+        company=held.shared.writers,
+        progress=progress,
+    )
     return made, held
 
 

@@ -26,6 +26,7 @@ from .vocabulary.protocols import Catalog, LexicalIndex, VectorArchive, VectorSt
 if TYPE_CHECKING:
     from .shelving.postgres.claims import ClaimingCatalog
     from .shelving.postgres.database import Database
+    from .shelving.postgres.writers import Writers
 
 EXACT_UP_TO = 100_000  #: windows; above, a graph index answers (decisions page)
 
@@ -58,6 +59,7 @@ class Shared:
 
     database: Database
     claims: ClaimingCatalog  #: the catalog as those see it who embed
+    writers: Writers
 
 
 def storage(settings: Settings) -> Storage:
@@ -114,6 +116,7 @@ def _postgres(settings: Settings) -> Storage:
         from .shelving.postgres.catalog import PostgresCatalog
         from .shelving.postgres.claims import ClaimingCatalog
         from .shelving.postgres.lexical import PostgresLexicalIndex
+        from .shelving.postgres.writers import Writers
 
         products = settings.docs.shared_products
         catalog = PostgresCatalog(opened, shared_products=products)
@@ -123,7 +126,7 @@ def _postgres(settings: Settings) -> Storage:
             PostgresVectorArchive(opened),
             StoreSet(partial(_shared_stores, settings, opened), exact_up_to=EXACT_UP_TO),
             ("postgres", "postgres", "qdrant" if chosen == "qdrant" else "pgvector"),
-            shared=Shared(opened, ClaimingCatalog(opened, shared_products=products)),
+            shared=Shared(opened, ClaimingCatalog(opened, shared_products=products), Writers(opened)),
         )
     finally:
         opened.leave()

@@ -79,14 +79,13 @@ def watcher(
     return watch
 
 
-def indexer_options(settings: Settings, *, shared: bool = False) -> IndexerOptions:
+def indexer_options(settings: Settings) -> IndexerOptions:
     index = settings.index
     return IndexerOptions(
         processes=index.workers,
         file_timeout_s=index.file_timeout_s,
         file_memory_mb=index.file_memory_mb or None,
         reconcile_s=settings.docs.rescan_s or float("inf"),
-        shared=shared,
     )
 
 

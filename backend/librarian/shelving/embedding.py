@@ -220,19 +220,12 @@ class Filling:
         vectors: dict[str, Vector],
         doc_of: dict[int, int],
     ) -> None:
-        """Put finished chunks into the stores, but for those whose document went away meanwhile."""
+        """Put finished chunks into the stores."""
         if not chunk_ids:
             return
+        hashes = {chunk_id: [window.hash for window in windows[chunk_id]] for chunk_id in chunk_ids}
         with self._writing:
-            with self._catalog.read() as reader:
-                documents = reader.documents(sorted({doc_of[chunk_id] for chunk_id in chunk_ids}))
-            alive = [chunk_id for chunk_id in chunk_ids if doc_of[chunk_id] in documents]
-            self._shelf.put(
-                model,
-                {chunk_id: [window.hash for window in windows[chunk_id]] for chunk_id in alive},
-                vectors,
-                {chunk_id: documents[doc_of[chunk_id]].document for chunk_id in alive},
-            )
+            self._shelf.put(model, hashes, vectors, doc_of)
         self._rate.done += len(chunk_ids)
         self._rate.per_s = self._rate.done / max(time.monotonic() - self._started, 1e-3)
         self._progress(self._rate)
@@ -295,14 +288,6 @@ class Filling:
             in_a_row.clear()
             yield alone[task], answer
         yield from in_a_row
-
-
-def _cut(passages: Sequence[tuple[int, tuple[str, str]]]) -> Cut:
-    return Cut(passages[0][0], tuple(passage for _, passage in passages))
-
-
-def _embed(windows: Sequence[tuple[str, str]]) -> Embed:
-    return Embed(tuple(text for _, text in windows))
 
 
 def _explained(error: object) -> Unavailable:

@@ -26,18 +26,19 @@ from librarian.vocabulary.protocols import (
     VectorArchive,
     VectorStore,
 )
-from librarian.vocabulary.types import IndexReport, Progress, ReadResult, SourceFile
+from librarian.vocabulary.types import IndexReport, Progress
 
-from .embedding import EmbedderPool, Filling, Rate, embedder_pool
+from .children import Children
+from .company import Company
+from .embedding import Filling, Rate
 from .folder_diff import examine_folder
 from .indexer_options import IndexerOptions
 from .missing_files import MissingFiles
 from .models_in_use import ModelsInUse
 from .reconcile import examine_lexical, repair_lexical
-from .refresh import NothingThere, ReaderPool, Refresh, Scope, reader_pool
+from .refresh import NothingThere, Refresh, Scope
 from .text_writer import Batch, TextWriter
 from .vector_shelf import VectorShelf
-from .workers import WorkerPool
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +66,7 @@ class IndexWork:
         stores_for: Callable[[str], Sequence[VectorStore]] = lambda model: (),
         embedder: Callable[[], Embedder] | None = None,
         model_key: str = "",
+        company: Company | None = None,
         options: IndexerOptions = IndexerOptions(),
         observer: Observer | None = None,
         on_generation: Iterable[Callable[[int], None]] = (),
@@ -83,7 +85,7 @@ class IndexWork:
         self._on_generation = list(on_generation)
         self._fault = fault
         self._clock = clock
-        self._shelf = VectorShelf(catalog, archive, stores_for, fault, shared=options.shared)
+        self._shelf = VectorShelf(catalog, archive, stores_for, fault, company=company)
         self._writer = TextWriter(catalog, lexical, self._shelf, fault)
         self._refreshing = threading.RLock()  # one refresh at a time
         self._filling = threading.Lock()  # one filling at a time
@@ -95,8 +97,8 @@ class IndexWork:
         self._stop = threading.Event()
         self._prepared = False
         self._forced = Scope()
-        self._readers: ReaderPool | None = None
-        self._embedders: EmbedderPool | None = None
+        self._children = Children(reader, embedder, options)
+        self._elsewhere = False  # other processes hold passages, which they may leave behind
         self._problems: dict[str, str] = {}
         self._text_progress = Progress("idle")
         self._rate = Rate()
@@ -178,11 +180,7 @@ class IndexWork:
 
     def close(self) -> None:
         """End the children."""
-        pools: tuple[WorkerPool[SourceFile, ReadResult] | EmbedderPool | None, ...] = (self._readers, self._embedders)
-        self._readers = self._embedders = None
-        for pool in pools:
-            if pool is not None:
-                pool.close()
+        self._children.close()
 
     # -- getting ready ---------------------------------------------------------------------------------------------
 
@@ -281,7 +279,7 @@ class IndexWork:
             scanner,
             self._catalog,
             write=self._write,
-            pool=self._reader_pool,
+            pool=self._children.reading,
             keep_missing=keep_missing,
             progress=self._set_text_progress,
             stopping=self._stop.is_set,
@@ -306,7 +304,7 @@ class IndexWork:
             self._catalog,
             self._archive,
             self._shelf,
-            self._embedder_pool,
+            self._children.embedding,
             writing=self._writing,
             fault=self._fault,
             wait=partial(self._give_way, stop),
@@ -317,8 +315,12 @@ class IndexWork:
         done = filling.run(model)
         if stop.is_set() or self._stop.is_set():
             return done, False
-        with self._writing:
-            self._models.retire_previous()
+        with self._catalog.read() as reader:
+            count = reader.count(model)
+        self._elsewhere = count.embedded_chunks + len(self._unfit) < count.chunks
+        if not self._elsewhere:
+            with self._writing:
+                self._models.retire_previous()
         if self._unfit:
             self._problems["embeddings"] = (
                 f"{len(self._unfit):,} passages can't be embedded ({next(iter(self._unfit.values()))});"
@@ -351,29 +353,6 @@ class IndexWork:
             with self._state:
                 self._busy -= 1
                 self._state.notify_all()
-
-    def _reader_pool(self) -> ReaderPool:
-        if self._readers is None:
-            self._readers = reader_pool(
-                self._reader,
-                self._options.processes,
-                timeout_s=self._options.file_timeout_s,
-                memory_mb=self._options.file_memory_mb,
-                nice=self._options.nice,
-            )
-        return self._readers
-
-    def _embedder_pool(self) -> EmbedderPool:
-        if self._embedders is None:
-            assert self._embedder is not None
-            self._embedders = embedder_pool(
-                self._embedder,
-                self._options.embedding_processes,
-                timeout_s=self._options.embedding_timeout_s,
-                memory_mb=self._options.embedding_memory_mb,
-                nice=self._options.nice,
-            )
-        return self._embedders
 
     def _meta(self, key: str) -> str:
         with self._catalog.read() as reader:

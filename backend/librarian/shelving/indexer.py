@@ -22,6 +22,7 @@ __all__ = ["FileIndexer", "IndexerOptions"]
 logger = logging.getLogger(__name__)
 
 _BACKOFF_S = (60.0, 3600.0)  # what failed is tried again after the first, doubling up to the second
+_HELD_S = 5.0  # passages that other processes hold are asked for again: they may be left behind
 _ROOT_RETRY_S = 30.0  # a root that is missing is looked for that often
 
 
@@ -225,7 +226,10 @@ class FileIndexer(IndexWork):
                     continue
             try:
                 self.embed(self._stop)
-                self._retry_at = self._backoff_s = 0.0
+                with self._state:
+                    self._backoff_s = 0.0
+                    self._retry_at = time.monotonic() + _HELD_S if self._elsewhere else 0.0
+                    self._lacking = self._lacking or self._elsewhere
             except Exception as error:
                 if self._stop.is_set():
                     return

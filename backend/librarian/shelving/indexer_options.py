@@ -18,4 +18,3 @@ class IndexerOptions:
     reconcile_s: float = 600.0  #: everything is looked at that often, because watchers miss things
     idle_s: float = 60.0  #: children without work end after that
     nice: int = 10
-    shared: bool = False  #: other processes embed for the same library too

@@ -14,6 +14,7 @@ import numpy as np
 from librarian.vocabulary.protocols import Catalog, VectorArchive, VectorStore
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Document, Ids, Vector
 
+from .company import Company, Nobody
 from .dates import micros_or_none
 
 logger = logging.getLogger(__name__)
@@ -31,10 +32,10 @@ class VectorShelf:
         stores_for: Callable[[str], Sequence[VectorStore]],
         fault: Callable[[str], None],
         *,
-        shared: bool = False,
+        company: Company | None = None,
     ) -> None:
-        """With `shared`, other processes embed too: how many windows a chunk has isn't known here."""
-        self._shared = shared
+        """In `company` other processes embed too: how many windows a chunk has isn't known here."""
+        self._company = company or Nobody()
         self._catalog = catalog
         self._archive = archive
         self._stores_for = stores_for
@@ -59,9 +60,25 @@ class VectorShelf:
         model: str,
         windows: Mapping[int, Sequence[str]],
         vectors: Mapping[str, Vector],
+        doc_of: Mapping[int, int],
+    ) -> None:
+        """Store the windows' vectors of chunks and mark them embedded. `doc_of` gives each chunk's document.
+
+        Chunks whose document went away meanwhile are left out.
+        """
+        with self._company.storing():
+            with self._catalog.read() as reader:
+                documents = reader.documents(sorted({doc_of[chunk_id] for chunk_id in windows}))
+            alive = {chunk_id: hashes for chunk_id, hashes in windows.items() if doc_of[chunk_id] in documents}
+            self._put(model, alive, vectors, {number: documents[doc_of[number]].document for number in alive})
+
+    def _put(
+        self,
+        model: str,
+        windows: Mapping[int, Sequence[str]],
+        vectors: Mapping[str, Vector],
         documents: Mapping[int, Document],
     ) -> None:
-        """Store the windows' vectors of chunks and mark them embedded. `documents` by chunk id."""
         flat = [
             (window_id(chunk_id, ordinal), digest, chunk_id)
             for chunk_id, hashes in windows.items()
@@ -80,27 +97,33 @@ class VectorShelf:
         chunks = list(chunk_ids)
         if not chunks:
             return
-        for model, counts in self._window_count.items():
-            ids = np.array(
-                sorted(window_id(chunk, n) for chunk in chunks for n in range(self._most(counts, chunk))),
-                dtype=np.int64,
-            )
-            for store in self._stores_for(model):
-                store.delete(ids)
+        with self._company.alone():
+            for model, counts in self._window_count.items():
+                ids = np.array(
+                    sorted(window_id(chunk, n) for chunk in chunks for n in range(self._most(counts, chunk))),
+                    dtype=np.int64,
+                )
+                for store in self._stores_for(model):
+                    store.delete(ids)
         self._fault("stores delete")
 
     def relabel(self, documents: Mapping[int, Document]) -> None:
         """Chunks (by id) whose document moved: what stores filter by may have changed."""
-        for model in self.models:
-            rows = [(number, digest) for number, digest in self._catalog.windows(model) if _chunk(number) in documents]
-            for start in range(0, len(rows), _BATCH):
-                batch = rows[start : start + _BATCH]
-                vectors = self._archive.get(model, [digest for _, digest in batch])
-                kept = [row for row in batch if row[1] in vectors]
-                self._upsert(model, kept, vectors, [payload(documents[_chunk(number)]) for number, _ in kept])
+        with self._company.alone():
+            for model in self.models:
+                rows = [row for row in self._catalog.windows(model) if _chunk(row[0]) in documents]
+                for start in range(0, len(rows), _BATCH):
+                    batch = rows[start : start + _BATCH]
+                    vectors = self._archive.get(model, [digest for _, digest in batch])
+                    kept = [row for row in batch if row[1] in vectors]
+                    self._upsert(model, kept, vectors, [payload(documents[_chunk(number)]) for number, _ in kept])
 
     def examine(self, model: str) -> list[str]:
         """What stores lack or hold too much, in sentences; empty where all is well. Changes nothing."""
+        with self._company.alone():
+            return self._examine(model)
+
+    def _examine(self, model: str) -> list[str]:
         expected = self._expected(model)
         found = []
         for store in self._stores_for(model):
@@ -113,6 +136,10 @@ class VectorShelf:
 
     def repair(self, model: str) -> list[str]:
         """Make the stores of a model equal to the catalog; returns what was done, in sentences."""
+        with self._company.alone():
+            return self._repair(model)
+
+    def _repair(self, model: str) -> list[str]:
         expected = self._expected(model)
         done: list[str] = []
         lost = False
@@ -140,9 +167,10 @@ class VectorShelf:
 
     def clear(self, model: str) -> None:
         """Empty the stores of a model and forget what was embedded with it."""
-        for store in self._stores_for(model):
-            store.clear()
-        self._catalog.forget(model)
+        with self._company.alone():
+            for store in self._stores_for(model):
+                store.clear()
+            self._catalog.forget(model)
         self._window_count.pop(model, None)
 
     def hashes(self, model: str) -> set[str]:
@@ -152,7 +180,7 @@ class VectorShelf:
     def _most(self, counts: dict[int, int], chunk: int) -> int:
         """As many windows as a chunk that is dropped can have."""
         known = counts.pop(chunk, 1)
-        return WINDOWS_PER_CHUNK if self._shared else known
+        return WINDOWS_PER_CHUNK if self._company.shared else known
 
     def _expected(self, model: str) -> dict[int, str]:
         return dict(self._catalog.windows(model))

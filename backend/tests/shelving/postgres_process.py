@@ -1,12 +1,14 @@
 """A server or a worker of a shared library, as a process of its own: `python postgres_process.py ROLE URL SCHEMA ROOT`.
 
-Prints a line of JSON for what happens; embeds with the fake embedder, slowly enough to be killed in the middle.
+Prints a line of JSON for what happens. Embeds one batch with the fake embedder, then holds the next until it reads
+`go`, so that it can be killed with passages in its hands. A line `changed PATH` tells a server where to look.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,17 +27,25 @@ from librarian.shelving.postgres.lexical import PostgresLexicalIndex
 from librarian.shelving.postgres.shared_upkeep import SharedUpkeep
 from librarian.shelving.postgres.vectors import PgVectorStore
 from librarian.shelving.postgres.worker import EmbeddingWorker
+from librarian.shelving.postgres.writers import Writers
 from librarian.shelving.upkeep import Listeners, Tally, Upkeep
 from librarian.vocabulary.types import Vectors
 from tests.models.fakes import FakeEmbedder
 
 
-class SlowEmbedder(FakeEmbedder):
-    """Tells how many passages it embeds, and takes its time."""
+class HeldEmbedder(FakeEmbedder):
+    """Embeds the first batch at once, the others after `go`."""
+
+    def __init__(self, go: threading.Event | None = None) -> None:
+        super().__init__()
+        self._go = go
+        self._first = True
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        time.sleep(0.004 * len(texts))
-        say("embedded", count=len(texts))
+        if self._go is not None and not self._first:
+            say("holding", count=len(texts))
+            self._go.wait()
+        self._first = False
         return super().embed_passages(texts)
 
 
@@ -46,13 +56,14 @@ def say(what: str, **more: object) -> None:
 class Shared:
     """The parts of a server over one schema."""
 
-    def __init__(self, url: str, schema: str, root: Path, *, try_s: float = 0.2) -> None:
+    def __init__(self, url: str, schema: str, root: Path, *, go: threading.Event | None = None) -> None:
         self.database = Database(url, schema=schema, wait_s=5).join()
-        self.embedder = SlowEmbedder()
+        self.embedder = HeldEmbedder(go)
         self.catalog = PostgresCatalog(self.database)
         self.claims = ClaimingCatalog(self.database, at_most=8)
         self.lexical = PostgresLexicalIndex(self.database, identity=self.catalog.identity)
         self.archive = PostgresVectorArchive(self.database)
+        self.writers = Writers(self.database)
         self.made: dict[str, PgVectorStore] = {}
         self.listeners = Listeners()
         self.indexer = FileIndexer(
@@ -65,12 +76,13 @@ class Shared:
             stores_for=lambda model: [self.store(model)],
             embedder=lambda: self.embedder,
             model_key="fake",
-            options=IndexerOptions(processes=0, embedding_processes=0, reconcile_s=2.0, shared=True),
+            company=self.writers,
+            options=IndexerOptions(processes=0, embedding_processes=0, reconcile_s=3600),
             on_generation=[lambda generation: self.upkeep.turn.tell(generation)],
         )
         inner = Upkeep(self.indexer, self.claims, self.archive, None, listeners=self.listeners, tally=Tally())
         self.upkeep = SharedUpkeep(
-            inner, self.database, self.catalog, self.claims, listeners=self.listeners, try_s=try_s
+            inner, self.database, self.catalog, self.claims, self.writers, listeners=self.listeners, try_s=0.2
         )
 
     def store(self, model: str) -> PgVectorStore:
@@ -84,6 +96,7 @@ class Shared:
             self.archive,
             stores_for=lambda model: [self.store(model)],
             embedder=lambda: self.embedder,
+            company=self.writers,
             processes=0,
             pause_s=0.2,
         )
@@ -96,7 +109,18 @@ class Shared:
 
 
 def main(role: str, url: str, schema: str, root: str) -> None:
-    shared = Shared(url, schema, Path(root))
+    go = threading.Event()
+    shared = Shared(url, schema, Path(root), go=go)
+
+    def obey() -> None:
+        for line in sys.stdin:
+            what, _, path = line.strip().partition(" ")
+            if what == "go":
+                go.set()
+            else:
+                shared.upkeep.notice([path])
+
+    threading.Thread(target=obey, daemon=True).start()
     if role == "worker":
         say("ready")
         shared.worker().run()

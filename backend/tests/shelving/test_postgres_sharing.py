@@ -2,6 +2,7 @@
 
 * Exactly one server indexes; when it is killed, another takes over, and nothing is lost or stored twice.
 * Workers share the queue: no passage is taken by two at once, and what a killed one held is embedded by another.
+* Who deletes or compares vectors waits for those who have stored some and not yet marked them.
 * Every server hears of new generations; one whose turn it isn't passes requests on.
 * A restart of the database costs a clear error; afterwards the same objects answer again.
 """
@@ -19,10 +20,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from librarian.language.analyzer import StandardAnalyzer
 from librarian.shelving.postgres.claims import ClaimingCatalog
+from librarian.shelving.postgres.database import Database
+from librarian.shelving.vector_shelf import VectorShelf
 from librarian.vocabulary.errors import Unavailable
 from librarian.vocabulary.types import Filters
 from tests import postgres
@@ -32,8 +36,8 @@ from .postgres_process import Shared
 
 BACKEND = Path(__file__).resolve().parents[2]
 FOLDERS, FILES = 6, 20
-
-pytestmark = pytest.mark.contended
+MODEL = "fake;fake;64;32"
+PATIENCE_S = 120  # a busy machine starts processes slowly
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -49,6 +53,7 @@ class Process:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.shelving.postgres_process", role, postgres.url(), schema, str(root)],
             cwd=BACKEND,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONPATH": str(BACKEND)},
@@ -67,7 +72,12 @@ class Process:
     def heard(self, **wanted: object) -> list[dict[str, Any]]:
         return [said for said in list(self.said) if wanted.items() <= said.items()]
 
-    def wait_for(self, timeout: float = 40, **wanted: object) -> None:
+    def tell(self, line: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def wait_for(self, timeout: float = PATIENCE_S, **wanted: object) -> None:
         with self._news:
             assert self._news.wait_for(lambda: bool(self.heard(**wanted)), timeout), (wanted, self.said)
 
@@ -75,7 +85,9 @@ class Process:
         self.process.kill()
         self.process.wait()
         self._thread.join(10)
+        assert self.process.stdin is not None
         assert self.process.stdout is not None
+        self.process.stdin.close()
         self.process.stdout.close()
 
 
@@ -93,12 +105,17 @@ def start() -> Iterator[Callable[..., Process]]:
             process.kill()
 
 
-def until(true: Callable[[], bool], timeout: float = 40) -> None:
+def until(true: Callable[[], bool], timeout: float = PATIENCE_S) -> None:
     """Wait for what other processes do."""
     tick, end = threading.Event(), time.monotonic() + timeout
     while not true():
         assert time.monotonic() < end
         tick.wait(0.1)
+
+
+def name_of(folder: int, number: int) -> str:
+    """A word that only this file holds."""
+    return f"word{chr(97 + folder)}{chr(97 + number)}"
 
 
 def write(root: Path, name: str, words: str) -> None:
@@ -115,57 +132,107 @@ def test_servers_and_workers_killed_in_the_middle_lose_nothing_and_do_nothing_tw
     root, schema = tmp_path / "docs", postgres.schema_of(tmp_path)
     for folder in range(FOLDERS):
         for number in range(FILES):
-            write(root, f"product{folder}/api/{number}.md", f"w{folder}x{number}")
+            write(root, f"product{folder}/api/{number}.md", name_of(folder, number))
     workers = [start("worker", schema, root) for _ in range(2)]
     servers = [start("server", schema, root) for _ in range(3)]
-    for process in servers:
-        process.wait_for(what="ready")
-    until(lambda: any(server.heard(what="turn", mine=True) for server in servers))
-    (first,) = [server for server in servers if server.heard(what="turn", mine=True)]
-    for worker in workers:
-        worker.wait_for(what="embedded")
-    workers[0].kill()
-    first.kill()
-    others = [server for server in servers if server is not first]
-    until(lambda: any(server.heard(what="turn", mine=True) for server in others))
-    assert sum(bool(server.heard(what="turn", mine=True)) for server in others) == 1
+
+    def next_in_turn() -> Process:
+        until(lambda: any(server.heard(what="turn", mine=True) for server in servers))
+        (mine,) = [server for server in servers if server.heard(what="turn", mine=True)]
+        return mine
+
+    first = next_in_turn()
+    first.wait_for(what="generation", number=1)
+    first.kill()  # while it writes text
+    servers.remove(first)
+    second = next_in_turn()
+    for process in (workers[0], second):
+        process.wait_for(what="holding")
+        process.kill()  # with passages in its hands
+    servers.remove(second)
     write(root, "product0/api/late.md", "latecomer")
-    database = postgres.database(tmp_path).join()
-    model = "fake;fake;64;32"
-
-    def finished() -> bool:
-        with database.connection() as connection:
-            row = connection.execute(
-                "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks), (SELECT count(*) FROM windows)"
-            ).fetchone()
-        assert row is not None
-        return bool(row[0] == FOLDERS * FILES + 1 and row[1] == row[2])
-
-    until(finished)
-    for server in others:
-        until(lambda server=server: len(server.heard(what="generation")) >= 1)  # type: ignore[misc]
-    for process in [*others, workers[1]]:
-        process.kill()
+    (root / "product1/api/7.md").unlink()
+    write(root, "product2/api/3.md", "rewritten")
+    third = next_in_turn()
+    for name in ("product0/api/late.md", "product1/api/7.md", "product2/api/3.md"):
+        third.tell(f"changed {root / name}")  # and so while passages of documents that go are embedded
+    for process in (third, workers[1]):
+        process.tell("go")
     shared = Shared(postgres.url(), schema, root)
     try:
-        assert shared.indexer.check() == []
+
+        def finished() -> bool:
+            with shared.database.connection() as connection:
+                row = connection.execute(
+                    """SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks),
+                        (SELECT count(*) FROM windows), (SELECT count(*) FROM entries)"""
+                ).fetchone()
+            assert row is not None
+            return bool(row[0] == FOLDERS * FILES and row[1] == row[2] == row[3])
+
+        until(finished)
+        until(lambda: shared.indexer.check() == [])  # nobody compares and mends meanwhile
         assert shared.catalog.verify() == []
-        windows = [number for number, _ in shared.catalog.windows(model)]
+        for process in (third, workers[1]):
+            process.kill()
+        windows = [number for number, _ in shared.catalog.windows(MODEL)]
         assert Counter(windows).most_common(1)[0][1] == 1
-        assert sorted(shared.store(model).ids().tolist()) == sorted(windows)
-        for words in ("w5x19", "latecomer"):
-            found = shared.lexical.search(
-                StandardAnalyzer().query(words), shared.catalog.columns().select(Filters()), 9
-            )
-            assert found.ids
+        assert sorted(shared.store(MODEL).ids().tolist()) == sorted(windows)
+        selection = shared.catalog.columns().select(Filters())
+        for words, count in (
+            (name_of(5, 19), 1),
+            ("latecomer", 1),
+            ("rewritten", 1),
+            (name_of(1, 7), 0),
+            (name_of(2, 3), 0),
+        ):
+            found = shared.lexical.search(StandardAnalyzer().query(words), selection, 9).ids
+            with shared.catalog.read() as reader:
+                assert len({chunk.doc_id for chunk in reader.chunks(found).values()}) == count, words
     finally:
         shared.close()
-        database.leave()
+
+
+def test_who_deletes_or_compares_waits_until_what_was_stored_is_marked(tmp_path: Path) -> None:
+    one, other = (Shared(postgres.url(), postgres.schema_of(tmp_path), tmp_path / "docs") for _ in range(2))
+    (stored,) = one.catalog.put([result(document(text="x" * 70))])
+    waiting: list[threading.Thread] = []
+    theirs = VectorShelf(other.catalog, other.archive, lambda model: [other.store(model)], lambda step: None,
+                         company=other.writers)  # fmt: skip
+    theirs.use([MODEL])
+
+    def meanwhile(step: str) -> None:
+        if step != "store upsert":
+            return
+        other.catalog.remove([document().file_path])
+        for act in (lambda: theirs.repair(MODEL), lambda: theirs.delete(stored.chunk_ids)):
+            waiting.append(threading.Thread(target=act))
+            waiting[-1].start()
+        until(lambda: _blocked(other.database) == len(waiting))
+
+    ours = VectorShelf(one.catalog, one.archive, lambda model: [one.store(model)], meanwhile, company=one.writers)
+    ours.use([MODEL])
+    hashes = {number: [f"h{number}"] for number in stored.chunk_ids}
+    vectors = {digest: np.eye(64, dtype=np.float32)[0] for (digest,) in hashes.values()}
+    ours.put(MODEL, hashes, vectors, dict.fromkeys(stored.chunk_ids, stored.doc_id))
+    for thread in waiting:
+        thread.join(PATIENCE_S)
+    assert one.store(MODEL).ids().tolist() == []
+    for shared in (one, other):
+        shared.close()
+
+
+def _blocked(database: Database) -> int:
+    """How many sessions wait for an advisory lock."""
+    with database.connection() as connection:
+        row = connection.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted").fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def test_no_passage_is_claimed_twice_and_what_a_dead_one_held_is_free_again(tmp_path: Path) -> None:
     database = postgres.database(tmp_path).join()
-    one, other = (ClaimingCatalog(database, patience_s=0.1, pause_s=0.02) for _ in range(2))
+    one, other = (ClaimingCatalog(database, pause_s=0.02) for _ in range(2))
     (stored,) = one.put([result(document(text="x" * 70))])
     first, second = ({chunk.chunk_id for chunk, _ in each.pending("m", 4)} for each in (one, other))
     assert len(first) == len(second) == 4
@@ -173,7 +240,8 @@ def test_no_passage_is_claimed_twice_and_what_a_dead_one_held_is_free_again(tmp_
     one.mark_embedded("m", {number: ["h"] for number in first})
     rest = {chunk.chunk_id for chunk, _ in one.pending("m", 99)}
     assert rest == set(stored.chunk_ids) - first - second
-    other.close()  # without marking: as a kill would
+    assert other._session is not None
+    other._session.pgconn.finish()  # without marking: as a kill would
     assert {chunk.chunk_id for chunk, _ in one.pending("m", 99)} == rest | second
     one.mark_embedded("m", {number: ["h"] for number in rest | second})
     assert one.pending("m", 99) == []
@@ -181,7 +249,21 @@ def test_no_passage_is_claimed_twice_and_what_a_dead_one_held_is_free_again(tmp_
     assert one.pending("m", 99) == []
     with database.connection() as connection:
         assert connection.execute("SELECT count(*) FROM embedding_queue").fetchone() == (0,)
+    for catalog in (one, other):
+        catalog.close()
+    database.leave()
+
+
+def test_what_is_given_back_is_free_at_once(tmp_path: Path) -> None:
+    database = postgres.database(tmp_path).join()
+    one, other = (ClaimingCatalog(database, patience_s=0) for _ in range(2))
+    one.put([result(document(text="x" * 70))])
+    held = one.pending("m", 99)
+    assert held
+    assert other.pending("m", 99) == []
     one.close()
+    assert other.pending("m", 99) == held
+    other.close()
     database.leave()
 
 

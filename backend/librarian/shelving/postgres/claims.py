@@ -6,11 +6,13 @@ are stored: nobody else takes them meanwhile, and when a worker dies, the server
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
+from librarian.vocabulary.errors import Unavailable
 from librarian.vocabulary.types import StoredChunk
 
 from .catalog import PENDING, PostgresCatalog, with_prefixes
@@ -87,7 +89,10 @@ class ClaimingCatalog(PostgresCatalog):
         """Give back what was claimed, and let go of the database."""
         self._ended.set()
         with self._claiming:
-            self._drop_session()  # the server unlocks what it held
+            if self._claimed and self._session is not None:
+                with contextlib.suppress(Unavailable), self._database.told():
+                    self._session.execute("ROLLBACK")  # waits for the answer: from now on others can have them
+            self._drop_session()
         super().close()
 
     def _claim(self, model: str, limit: int) -> list[tuple[StoredChunk, str]]:

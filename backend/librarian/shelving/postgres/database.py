@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CONNECTIONS: Final = 20
+WRITING: Final = "writing"  #: the lock that transactions share while they commit
 _SPARE: Final = 6  # connections that snapshots leave to whoever needs one for a moment
 _WAIT_S: Final = 10.0
+#: Seconds after which the server takes a machine that fell silent for dead, and frees what it had locked.
+_KEEPALIVE: Final = {"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"}
 
 
 class Database:
@@ -126,6 +129,14 @@ class Database:
         """A write transaction, undone where the block fails."""
         with self.told(), self.connection() as connection, connection.transaction():
             yield connection
+            self.about_to_commit(connection)
+
+    def about_to_commit(self, connection: Connection[Any]) -> None:
+        """Share the lock `WRITING` until the transaction is decided.
+
+        A process that is killed may have sent its COMMIT; who takes the lock alone knows that all those are done.
+        """
+        connection.execute("SELECT pg_advisory_xact_lock_shared(%s)", (self.lock_key(WRITING),))
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[Connection[Any]]:
@@ -162,6 +173,8 @@ class Database:
         from psycopg import sql
 
         connection.execute(sql.SQL("SET search_path TO {}, public").format(sql.Identifier(self.schema)))
+        for name, value in _KEEPALIVE.items():
+            connection.execute("SELECT set_config(%s, %s, false)", (name, value))
 
     # -- locks and news --------------------------------------------------------------------------------------------
 

@@ -96,6 +96,7 @@ class PostgresLexicalIndex:
         with self._lock:
             with self._writing() as connection:
                 _set_meta(connection, "lexical_generation", str(generation))
+                self._database.about_to_commit(connection)
                 connection.execute("COMMIT")
             self._end()
 

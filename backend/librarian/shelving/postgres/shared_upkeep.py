@@ -11,6 +11,7 @@ from librarian.vocabulary.protocols import Catalog
 from librarian.vocabulary.types import IndexReport, Progress
 from librarian.vocabulary.wire import CheckAnswer
 
+from ..company import Company
 from ..upkeep import Upkeep
 from .claims import ClaimingCatalog
 from .database import Database
@@ -30,6 +31,7 @@ class SharedUpkeep:
         database: Database,
         catalog: Catalog,
         claims: ClaimingCatalog,
+        company: Company,
         *,
         listeners: Callable[[int], None],
         try_s: float = TRY_S,
@@ -37,6 +39,7 @@ class SharedUpkeep:
         self._upkeep = upkeep
         self._catalog = catalog
         self._claims = claims
+        self._company = company
         self._problem = ""
         self.turn = Turn(
             database,
@@ -58,6 +61,8 @@ class SharedUpkeep:
 
     def _begin(self) -> None:
         try:
+            with self._company.alone():
+                pass  # what a killed predecessor had sent is decided now: what is compared next stays so
             self._upkeep.start()
             self._problem = ""
         except LibrarianError as error:

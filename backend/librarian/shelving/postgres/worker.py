@@ -10,6 +10,7 @@ from typing import Final
 from librarian.vocabulary.errors import LibrarianError, SetupError
 from librarian.vocabulary.protocols import Embedder, VectorArchive, VectorStore
 
+from ..company import Company
 from ..embedding import Filling, Rate, embedder_pool
 from ..vector_shelf import VectorShelf
 from .claims import ClaimingCatalog
@@ -32,6 +33,7 @@ class EmbeddingWorker:
         *,
         stores_for: Callable[[str], Sequence[VectorStore]],
         embedder: Callable[[], Embedder],
+        company: Company,
         processes: int = 1,
         progress: Callable[[Rate], None] = lambda rate: None,
         pause_s: float = PAUSE_S,
@@ -40,7 +42,7 @@ class EmbeddingWorker:
         self._stop = threading.Event()
         self._pause_s = pause_s
         self._pool = embedder_pool(embedder, processes)
-        self._shelf = VectorShelf(catalog, archive, stores_for, lambda step: None, shared=True)
+        self._shelf = VectorShelf(catalog, archive, stores_for, lambda step: None, company=company)
         self._unfit: dict[int, str] = {}
         self._filling = Filling(
             catalog,

@@ -1,0 +1,55 @@
+"""The child processes of an indexer: those that read files, and the one that embeds. Started when first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from librarian.vocabulary.protocols import Embedder, Reader
+
+from .embedding import EmbedderPool, embedder_pool
+from .indexer_options import IndexerOptions
+from .refresh import ReaderPool, reader_pool
+
+
+class Children:
+    """Both pools of an indexer. `close` ends them; the next use starts them anew."""
+
+    def __init__(self, reader: Reader, embedder: Callable[[], Embedder] | None, options: IndexerOptions) -> None:
+        self._reader = reader
+        self._embedder = embedder
+        self._options = options
+        self._reading: ReaderPool | None = None
+        self._embedding: EmbedderPool | None = None
+
+    def reading(self) -> ReaderPool:
+        """Children that read files."""
+        if self._reading is None:
+            self._reading = reader_pool(
+                self._reader,
+                self._options.processes,
+                timeout_s=self._options.file_timeout_s,
+                memory_mb=self._options.file_memory_mb,
+                nice=self._options.nice,
+            )
+        return self._reading
+
+    def embedding(self) -> EmbedderPool:
+        """The child that embeds."""
+        if self._embedding is None:
+            assert self._embedder is not None
+            self._embedding = embedder_pool(
+                self._embedder,
+                self._options.embedding_processes,
+                timeout_s=self._options.embedding_timeout_s,
+                memory_mb=self._options.embedding_memory_mb,
+                nice=self._options.nice,
+            )
+        return self._embedding
+
+    def close(self) -> None:
+        """End them; idempotent."""
+        reading, embedding = self._reading, self._embedding
+        self._reading = self._embedding = None
+        for pool in (reading, embedding):
+            if pool is not None:
+                pool.close()
