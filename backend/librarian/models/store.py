@@ -142,7 +142,7 @@ class ModelStore:
                 shutil.copyfile(source.get(small), made / small)
         for needed in ("config.json", "tokenizer.json"):
             if not (made / needed).is_file():
-                raise SetupError(
+                raise Unavailable(  # here; by the torch extra it may be had
                     f"'{name}' in {source.label} has no {needed}.",
                     hint="Choose a model that publishes one, or install librarian[torch].",
                 )

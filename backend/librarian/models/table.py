@@ -114,15 +114,20 @@ def read_spec(name: str, folder: Path) -> ModelSpec:
         limit = config.get("max_position_embeddings")
         limit = limit - 2 if isinstance(limit, int) and "roberta" in str(config.get("model_type")) else limit
     prompts = read_json(folder / "config_sentence_transformers.json").get("prompts")
-    prompts = prompts if isinstance(prompts, dict) else {}
+    query_prefix, passage_prefix = prompts_of(prompts if isinstance(prompts, dict) else {})
     return replace(
         spec,
         dimension=dimension,
         max_tokens=min(limit, LONGEST) if isinstance(limit, int) else LONGEST,
-        query_prefix=str(prompts.get("query") or ""),
-        passage_prefix=str(prompts.get("passage") or prompts.get("document") or ""),
+        query_prefix=query_prefix,
+        passage_prefix=passage_prefix,
         pooling=_pooling(read_json(folder / "1_Pooling" / "config.json")),
     )
+
+
+def prompts_of(prompts: Mapping[str, Any]) -> tuple[str, str]:
+    """(instruction before questions, instruction before passages) of a sentence-transformers model's prompts."""
+    return str(prompts.get("query") or ""), str(prompts.get("passage") or prompts.get("document") or "")
 
 
 def _pooling(config: Mapping[str, Any]) -> Literal["mean", "cls", "last"]:

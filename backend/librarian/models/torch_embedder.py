@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -16,6 +17,7 @@ from librarian.vocabulary.errors import Unavailable
 from librarian.vocabulary.types import ModelSpec, Vector, Vectors, Window
 
 from . import windowing
+from .table import prompts_of
 
 
 def is_installed() -> bool:
@@ -49,10 +51,13 @@ class TorchEmbedder:
             raise Unavailable(f"'{name}' can't be loaded ({error}).", hint="Check the name and the network.") from error
         self._model.max_seq_length = min(spec.max_tokens, int(self._model.max_seq_length or spec.max_tokens))
         width = int(self._model.get_sentence_embedding_dimension())
-        self.spec = ModelSpec(
-            spec.name, width, self._model.max_seq_length, spec.query_prefix, spec.passage_prefix, spec.pooling,
-            spec.languages,
-        )  # fmt: skip
+        limit = self._model.max_seq_length
+        if spec.dimension:
+            self.spec = replace(spec, dimension=width, max_tokens=limit)
+        else:  # no row of the table: its files name the instructions, as `read_spec` reads them for ONNX
+            query, passage = prompts_of(self._model.prompts)
+            self.spec = replace(spec, dimension=width, max_tokens=limit, query_prefix=query, passage_prefix=passage)
+        spec = self.spec
         self._max_batch = max_batch
         self._lock = threading.Lock()
         self._special = len(self._model.tokenizer("")["input_ids"]) + len(self._places(spec.passage_prefix))
