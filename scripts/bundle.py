@@ -1,9 +1,10 @@
 """Builds what hosts and registries install Librarian from: dist/librarian.mcpb and dist/server.json.
 
 The bundle is small: it starts the Librarian that is installed on this machine, whose model and index all hosts share.
-`server.json` is what the MCP registry wants to know of a published package.
+`server.json` is what the MCP registry wants to know of a published package. Only its publisher knows the name there, so
+it is made where `--name` is given.
 
-    python scripts/bundle.py [--out dist] [--name io.github.OWNER/librarian] [--repository URL]
+    python scripts/bundle.py [--out dist] [--name io.github.OWNER/librarian --package NAME --repository URL]
 """
 
 from __future__ import annotations
@@ -108,8 +109,11 @@ def manifest(program: Path) -> dict[str, Any]:
     }
 
 
-def registry_entry(name: str, repository: str) -> dict[str, Any]:
-    """The content of server.json. A server on this machine has no `remotes`: those must be public."""
+def registry_entry(name: str, package: str, repository: str) -> dict[str, Any]:
+    """The content of server.json; `package` is the name on the Python package index.
+
+    A server on this machine has no `remotes`: those must be public.
+    """
     about = project()
     entry: dict[str, Any] = {
         "$schema": SCHEMA,
@@ -120,7 +124,7 @@ def registry_entry(name: str, repository: str) -> dict[str, Any]:
         "packages": [
             {
                 "registryType": "pypi",
-                "identifier": about["name"],
+                "identifier": package,
                 "version": about["version"],
                 "transport": {"type": "stdio"},
                 "packageArguments": [{"type": "positional", "value": "stdio"}],
@@ -184,10 +188,12 @@ def mistakes(entry: dict[str, Any]) -> list[str]:
     return found
 
 
-def build(out: Path, program: Path, name: str, repository: str) -> tuple[Path, Path]:
-    """Write both files into `out` and return their paths. Equal input gives equal bytes. Raises `SystemExit`."""
-    entry = registry_entry(name, repository)
-    if found := mistakes(entry):
+def build(out: Path, program: Path, entry: dict[str, Any] | None = None) -> list[Path]:
+    """Write the bundle, and server.json where there is an `entry`, into `out`; return their paths.
+
+    Equal input gives equal bytes. Raises `SystemExit` for an entry that the registry would refuse.
+    """
+    if entry is not None and (found := mistakes(entry)):
         sys.exit("server.json would be refused: " + "; ".join(found) + ".")
     out.mkdir(parents=True, exist_ok=True)
     bundle, server = out / "librarian.mcpb", out / "server.json"
@@ -202,19 +208,23 @@ def build(out: Path, program: Path, name: str, repository: str) -> tuple[Path, P
             about.external_attr = (0o100755 if path.endswith(".sh") else 0o100644) << 16
             about.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(about, text)
+    if entry is None:
+        return [bundle]
     server.write_text(json.dumps(entry, indent=2, ensure_ascii=False) + "\n", "utf-8")
-    return bundle, server
+    return [bundle, server]
 
 
 def main() -> int:
     """Build, and say where it lies."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=REPOSITORY / "dist")
-    parser.add_argument("--name", default="io.github.OWNER/librarian", help="under which the registry lists it")
+    parser.add_argument("--name", help="under which the registry lists it: io.github.OWNER/librarian, of your own")
+    parser.add_argument("--package", default=project()["name"], help="its name on the package index, of your own")
     parser.add_argument("--repository", default="", help="address of the source")
     given = parser.parse_args()
     program = Path(sys.executable).with_name("librarian")
-    for path in build(given.out, program, given.name, given.repository):
+    entry = registry_entry(given.name, given.package, given.repository) if given.name else None
+    for path in build(given.out, program, entry):
         print(path)
     return 0
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds dist/librarian.mcpb, which Claude Desktop installs, and dist/server.json for the MCP registry.
+# Builds dist/librarian.mcpb, which Claude Desktop installs, and for its publisher dist/server.json for the MCP registry.
 #
-#   ./scripts/bundle.sh                 --name io.github.OWNER/librarian --repository URL where it is to be published
+#   ./scripts/bundle.sh
+#   ./scripts/bundle.sh --name io.github.OWNER/librarian --package NAME --repository URL
 #
 # Both are validated: server.json always, the bundle where scripts/node_tools.sh has fetched its validator.
 set -eu

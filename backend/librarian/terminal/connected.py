@@ -46,9 +46,17 @@ def configured(home: Path, folder: Path) -> Iterator[Connection]:
                 yield Connection(host, path, "", f"{path} can't be understood: {error}")
             continue
         servers = content.get(host.section) if isinstance(content, dict) else None
-        entry = servers.get(NAME) if isinstance(servers, dict) else None
-        if isinstance(entry, dict):
-            yield _seen(host, path, entry)
+        for name, entry in servers.items() if isinstance(servers, dict) else ():
+            if isinstance(entry, dict) and (name == NAME or _is_ours(entry)):
+                yield _seen(host, path, entry)
+
+
+def _is_ours(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry under another name starts a relay of Librarian."""
+    command, arguments = entry.get("command"), entry.get("args")
+    if not isinstance(command, str) or not isinstance(arguments, list) or "stdio" not in arguments:
+        return False
+    return Path(command).name == "librarian" or "librarian.cli" in arguments
 
 
 def _seen(host: Host, path: Path, entry: Mapping[str, Any]) -> Connection:

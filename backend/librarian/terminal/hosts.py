@@ -28,6 +28,7 @@ class Server:
     command: Sequence[str]
     url: str | None = None
     token: bool = False  #: the address asks for a bearer token
+    name: str = NAME  #: of the entry; several libraries stand side by side under different ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +132,8 @@ def snippet(host: Host, server: Server) -> str:
     """What to paste into the host's configuration file."""
     entry = host.entry(server)
     if host.toml:
-        return _toml_table(host, entry)
-    return json.dumps({host.section: {NAME: entry}}, indent=2) + "\n"
+        return _toml_table(host, server.name, entry)
+    return json.dumps({host.section: {server.name: entry}}, indent=2) + "\n"
 
 
 def changed(host: Host, server: Server, text: str) -> str:
@@ -180,9 +181,9 @@ def _changed_json(host: Host, server: Server, text: str) -> str:
     if not isinstance(servers, dict):
         raise SetupError(f"{host.title}'s configuration has no object {host.section!r}.", hint="Correct it by hand.")
     entry = host.entry(server)
-    if servers.get(NAME) == entry:
+    if servers.get(server.name) == entry:
         return text
-    servers[NAME] = entry
+    servers[server.name] = entry
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -193,19 +194,20 @@ def _changed_toml(host: Host, server: Server, text: str) -> str:
         raise SetupError(f"{host.title}'s configuration isn't TOML: {error}.", hint="Correct it by hand.") from error
     entry = host.entry(server)
     others = dict(content.get(host.section, {}))
-    if others.pop(NAME, None) == entry:
+    if others.pop(server.name, None) == entry:
         return text
+    table = rf"{host.section}\.{server.name}"
     ours = re.compile(
-        rf"^[ \t]*\[{host.section}\.{NAME}(?:\.[^\]]*)?\][^\n]*\n?(?:(?![ \t]*\[)[^\n]*(?:\n|\Z))*?(?=^[ \t]*\[|\Z)",
+        rf"^[ \t]*\[{table}(?:\.[^\]]*)?\][^\n]*\n?(?:(?![ \t]*\[)[^\n]*(?:\n|\Z))*?(?=^[ \t]*\[|\Z)",
         re.M,
     )
     kept = ours.sub("", text).rstrip("\n")
-    after = (f"{kept}\n\n" if kept else "") + _toml_table(host, entry)
-    wanted = content | {host.section: others | {NAME: dict(entry)}}
+    after = (f"{kept}\n\n" if kept else "") + _toml_table(host, server.name, entry)
+    wanted = content | {host.section: others | {server.name: dict(entry)}}
     if _toml_or_none(after) != wanted:
         raise SetupError(
-            f"{host.title}'s configuration names {NAME!r} in a way that can't be replaced safely.",
-            hint=f"Replace the table [{host.section}.{NAME}] by hand with what `librarian connect` prints.",
+            f"{host.title}'s configuration names {server.name!r} in a way that can't be replaced safely.",
+            hint=f"Replace the table [{host.section}.{server.name}] by hand with what `librarian connect` prints.",
         )
     return after
 
@@ -217,7 +219,7 @@ def _toml_or_none(text: str) -> dict[str, Any] | None:
         return None
 
 
-def _toml_table(host: Host, entry: Mapping[str, Any]) -> str:
+def _toml_table(host: Host, name: str, entry: Mapping[str, Any]) -> str:
     # A JSON string, or a list of them, is also a TOML one.
     lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in entry.items()]
-    return "\n".join([f"[{host.section}.{NAME}]", *lines]) + "\n"
+    return "\n".join([f"[{host.section}.{name}]", *lines]) + "\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping
 from importlib import import_module
@@ -299,6 +300,7 @@ def connect(
     ],
     write: Annotated[bool, typer.Option("--write", help="Write it there, with a backup of what was there.")] = False,
     http: Annotated[bool, typer.Option("--http", help="By the address of a running server, not by a command.")] = False,
+    name: Annotated[str, typer.Option(help="The entry's name, where several libraries are connected.")] = "librarian",
     as_json: Json = False,
     root: Root = None,
     index: Index = None,
@@ -313,11 +315,13 @@ def connect(
         near = get_close_matches(host, hosts.HOSTS, 1)
         hint = f"Nearest: {near[0]!r}." if near else f"Known: {', '.join(hosts.HOSTS)}."
         raise CallerError(f"No host {host!r}.", hint=hint)
+    if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
+        raise CallerError(f"--name is {name!r}.", hint="Hosts take letters, digits, - and _.")
     chosen = hosts.HOSTS[host]
     settings = Place(root, index, config).settings()
     url = f"http://{settings.mcp.host}:{settings.mcp.port}{settings.mcp.endpoint}" if http else None
     command = hosts.relay_command(settings.config_file, root, index)
-    server = hosts.Server(command, url, token=settings.security.token is not None)
+    server = hosts.Server(command, url, token=settings.security.token is not None, name=name)
     path = chosen.path(Path.home(), Path.cwd())
     text = hosts.snippet(chosen, server)
     backup = hosts.write(chosen, server, path) if write else None
@@ -326,7 +330,9 @@ def connect(
         write_json(answer | {"backup": str(backup) if backup else None})
     elif write:
         kept = f" (what was there: {backup})" if backup else ""
-        sys.stdout.write(f"{path} names Librarian now{kept}. {chosen.after}\n")
+        sys.stdout.write(
+            f"{path} names Librarian now{'' if name == hosts.NAME else f' as {name}'}{kept}. {chosen.after}\n"
+        )
     else:
         sys.stdout.write(text)
         sys.stderr.write(f"\nThis belongs into {path}; --write puts it there. {chosen.after}\n")

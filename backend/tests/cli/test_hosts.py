@@ -68,6 +68,18 @@ def test_the_relay_command_has_absolute_paths(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("name", sorted(hosts.HOSTS))
+def test_several_libraries_stand_side_by_side(name: str, tmp_path: Path) -> None:
+    host, path = hosts.HOSTS[name], tmp_path / "configuration"
+    for own in ("librarian", "work", "work", "home-2"):
+        hosts.write(host, hosts.Server([f"/opt/{own}"], name=own), path)
+    text = path.read_text()
+    entries = (tomllib.loads(text) if host.toml else json.loads(text))[host.section]
+    assert {own: entry["command"] for own, entry in entries.items()} == {
+        own: f"/opt/{own}" for own in ("librarian", "work", "home-2")
+    }
+
+
+@pytest.mark.parametrize("name", sorted(hosts.HOSTS))
 def test_writing_twice_changes_nothing_the_second_time(name: str, tmp_path: Path) -> None:
     host = hosts.HOSTS[name]
     path = host.path(tmp_path, tmp_path)

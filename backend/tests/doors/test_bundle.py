@@ -38,7 +38,7 @@ bundle: Any = load()
 
 
 def unpacked(folder: Path, program: Path) -> tuple[Path, dict[str, Any]]:
-    packed, _ = bundle.build(folder / "dist", program, "io.github.someone/librarian", "")
+    [packed] = bundle.build(folder / "dist", program)
     with zipfile.ZipFile(packed) as archive:
         archive.extractall(folder / "extension")
     return folder / "extension", json.loads((folder / "extension" / "manifest.json").read_text("utf-8"))
@@ -85,12 +85,20 @@ def test_a_bundle_without_its_program_says_where_it_looked(tmp_path: Path) -> No
 
 
 def test_the_same_source_gives_the_same_bytes(tmp_path: Path) -> None:
-    builds = [bundle.build(tmp_path / name, Path("/opt/librarian"), "io.github.a/b", "") for name in "ab"]
+    entry = bundle.registry_entry("io.github.a/b", "b", "")
+    builds = [bundle.build(tmp_path / name, Path("/opt/librarian"), entry) for name in "ab"]
     assert [path.read_bytes() for path in builds[0]] == [path.read_bytes() for path in builds[1]]
 
 
+def test_without_a_publishers_name_there_is_no_entry_for_the_registry(tmp_path: Path) -> None:
+    assert [path.name for path in bundle.build(tmp_path, Path("/opt/librarian"))] == ["librarian.mcpb"]
+    assert not (tmp_path / "server.json").exists()
+
+
 def test_the_registry_takes_the_entry() -> None:
-    entry = bundle.registry_entry("io.github.someone/librarian", "https://github.com/someone/librarian")
+    entry = bundle.registry_entry(
+        "io.github.someone/librarian", "someones-librarian", "https://github.com/someone/librarian"
+    )
     assert bundle.mistakes(entry) == []
     assert "remotes" not in entry, "a server on this machine isn't public"
     assert entry["version"] == bundle.project()["version"] == entry["packages"][0]["version"]
@@ -112,5 +120,5 @@ def test_the_registry_takes_the_entry() -> None:
     ],
 )
 def test_what_the_registry_would_refuse_is_named(changes: dict[str, Any], words: str) -> None:
-    entry = {**bundle.registry_entry("io.github.a/b", ""), **changes}
+    entry = {**bundle.registry_entry("io.github.a/b", "b", ""), **changes}
     assert any(words in mistake for mistake in bundle.mistakes(entry))
