@@ -5,12 +5,14 @@
 
 A real server (HTTP, all doors) over a library of its own with the real model: clients search over REST and MCP and
 read documents, files are edited, moved, added and deleted, `/sse` streams are opened and dropped. Errors other than
-`busy` count as errors. Memory, handles, threads and disk are taken ten times; growth counts from the fourth minute on.
+`busy` count as errors. Memory (of the server, and of the children that read and embed for it), handles, threads and
+disk are taken thirty times; growth counts from the fourth minute on and fails beyond five in a hundred.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import random
 import shutil
 import socket
@@ -27,6 +29,7 @@ from urllib.parse import urlsplit
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend"))
 
 import httpx
+import psutil
 
 from tests.reliability.killable import WORDS, change, page
 from tests.reliability.running import Running, until
@@ -34,6 +37,8 @@ from tests.reliability.running import Running, until
 FILES = 300
 WARM_UP_MIN = 4  #: by then the caches of answers and questions are as large as they get; of a short run half
 PAUSE_S = 0.02  #: between two questions of a client
+SAMPLES = 30
+FLAT = 0.05  #: how much of the memory after warm-up may come on top of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +47,15 @@ class Sample:
 
     minute: float
     memory_mb: float
+    children_mb: float
     handles: int
     threads: int
     disk_mb: float
 
     def __str__(self) -> str:
         return (
-            f"{self.minute:6.1f} min  memory {self.memory_mb:7.1f} MB  handles {self.handles:4d}  "
+            f"{self.minute:6.1f} min  memory {self.memory_mb:7.1f} MB  "
+            f"children {self.children_mb:6.1f} MB  handles {self.handles:4d}  "
             f"threads {self.threads:3d}  disk {self.disk_mb:6.1f} MB"
         )
 
@@ -95,7 +102,7 @@ def soak(running: Running, url: str, seconds: float, streams: int, clients: int)
         pool.submit(editor, running.folder / "docs", done, count)
         opened = pool.submit(opener, url, streams, seconds, done, count)
         while time.monotonic() < end:
-            done.wait(seconds / 10)
+            done.wait(seconds / SAMPLES)
             samples.append(sample(running, (time.monotonic() - began) / 60))
             print(samples[-1], flush=True)
         done.set()
@@ -108,9 +115,12 @@ def soak(running: Running, url: str, seconds: float, streams: int, clients: int)
     warm = next(taken for taken in samples if taken.minute >= min(WARM_UP_MIN, seconds / 120))
     last = samples[-1]
     growth = last.memory_mb / warm.memory_mb - 1
-    print(f"memory {growth:+.1%} after warm-up; handles {last.handles - warm.handles:+d}; errors {outcomes['error']}; ")
+    largest = max(taken.disk_mb for taken in samples)
+    print(f"memory {growth:+.1%} after warm-up; handles {last.handles - warm.handles:+d}; errors {outcomes['error']}")
+    print(f"disk {warm.disk_mb:.1f} MB after warm-up, {largest:.1f} MB at most, {last.disk_mb:.1f} MB at the end")
     print(f"documents {answered}, files {on_disk}")
-    return int(bool(outcomes["error"]) or answered != on_disk or abs(last.handles - warm.handles) > 8)
+    grown = growth > FLAT or abs(last.handles - warm.handles) > 8 or largest > 2 * warm.disk_mb
+    return int(bool(outcomes["error"]) or answered != on_disk or grown)
 
 
 def sample(running: Running, minute: float) -> Sample:
@@ -121,7 +131,11 @@ def sample(running: Running, minute: float) -> Sample:
         except OSError:
             continue
     watched = running.watched
-    return Sample(minute, running.memory_mb(), running.handles(), watched.num_threads(), disk / 1e6)
+    children = 0
+    for child in watched.children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            children += child.memory_info().rss
+    return Sample(minute, running.memory_mb(), children / 1e6, running.handles(), watched.num_threads(), disk / 1e6)
 
 
 def client(url: str, number: int, done: threading.Event, count: object) -> None:

@@ -61,7 +61,12 @@ def run(arguments: Sequence[str]) -> int:
 
 def main() -> None:
     """The entry point of the `librarian` command."""
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if sys.argv[1:2] == ["serve"]:  # who stops a server waits for it
+        from librarian.serve import leave
+
+        leave(code)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -11,13 +11,15 @@ import asyncio
 import contextlib
 import gc
 import logging
+import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, NoReturn, TextIO, cast
 
 from . import __version__
 from .command_door import Verbs
@@ -36,7 +38,8 @@ from .vocabulary.errors import LibrarianError, SetupError, Unavailable
 
 logger = logging.getLogger(__name__)
 
-GRACE_S = 3  #: what open streams get at shutdown before they are cut
+GRACE_S = 2  #: what requests under way get at shutdown before they are cut
+STOP_S = 4.0  #: what everything gets; then the process ends where it is, which loses no more than a kill
 HANDSHAKE_S = 0.05  #: a host that has caused the start shakes hands before the library takes the processor
 FAILED_S = 1.0  #: what those who wait for a library that can't be opened get to hear why
 
@@ -74,9 +77,11 @@ def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None) -
         lock = _lock(index, take=http)
         if lock is None:
             return 0  # another keeper was quicker; whoever started this one will find it
+        process = _Process(settings, listening, out)
         try:
-            asyncio.run(_Process(settings, listening, out).run())
+            asyncio.run(process.run())
         finally:
+            process.ended()
             lock.release()
     finally:
         if listening is not None:
@@ -154,12 +159,13 @@ class _Process:
         self._visitors = Visitors(settings.index.path)
         self._failure: Exception | None = None
         self._app: Any = None
+        self._last: threading.Timer | None = None
 
     async def run(self) -> None:
         """Serve until SIGTERM, SIGINT, a successor, or nobody has come for a while. Raises what kept it from that."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._stop.set)
+            loop.add_signal_handler(number, self._end)
         loop.add_signal_handler(signal.SIGHUP, self._reload)
         doors: asyncio.Future[Any] = loop.create_future()
         try:
@@ -208,6 +214,19 @@ class _Process:
         self._opening.opened(library)
         library.start()
 
+    def _end(self) -> None:
+        """Stop; who has told us may be waiting, so that it ends in time whatever hangs."""
+        if self._last is None:
+            self._last = threading.Timer(STOP_S, _cut_short, (self._settings.index.path,))
+            self._last.daemon = True
+            self._last.start()
+        self._stop.set()
+
+    def ended(self) -> None:
+        """All has been closed."""
+        if self._last is not None:
+            self._last.cancel()
+
     def _reload(self) -> None:
         self._settings = reload(self._settings, self._app)
         logger.info("Looking at everything again (SIGHUP)")
@@ -229,9 +248,10 @@ class _Process:
             version=__version__,
             handle=Verbs(self._opening),
             serve_mcp=serve_mcp,
-            on_retire=self._stop.set,
+            on_retire=self._end,
             on_idle=None if serves else self._stop.set,
             idle_timeout_s=0 if serves else settings.serve.idle_timeout_s,
+            failed=lambda: self._failure is not None,
             busy=self._busy,
             role="serve" if serves else "background",
             url=self._url if serves else "",
@@ -305,6 +325,24 @@ class _Process:
         )
 
 
+def leave(code: int) -> NoReturn:
+    """End the process after `serve` with what it returned. All is closed; taking modules apart would only take time."""
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
+
+
+def _cut_short(index: Path) -> None:
+    """End here and now. Nothing is half written: what is on disk is whole after every single write."""
+    waiting = [thread.name for thread in threading.enumerate() if not thread.daemon]
+    logger.warning("Stopping takes more than %g s, so it ends here (threads: %s)", STOP_S, ", ".join(waiting))
+    if (address := addresses.read(index)) is not None and address.pid == os.getpid():
+        addresses.withdraw(index, address)
+    leave(0)
+
+
 @contextlib.contextmanager
 def _uncollected() -> Iterator[None]:
     """While modules are imported nothing is garbage, and looking for it costs a tenth of the start."""
@@ -334,4 +372,4 @@ def _Server(config: Any) -> Any:  # noqa: N802 (made late: uvicorn is imported o
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

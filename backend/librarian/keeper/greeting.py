@@ -7,6 +7,7 @@
     keeper  {"librarian": {"error": {"code": "setup", "message": "…", "hint": "…"}}}      (instead)
 
     keeper  {"librarian": {"farewell": true}}                    (last, on `mcp`, where it ends of its own accord)
+    keeper  {"librarian": {"farewell": true, "again": false}}    (instead, where the library can't be opened)
 
 Kinds: `mcp` (MCP's JSON lines follow), `verb` (requests of the command line follow), `ping` (nothing follows) and
 `retire` (the keeper closes its doors and ends).
@@ -31,6 +32,7 @@ Role = Literal["background", "serve"]
 GREETING_S: Final = 10.0  #: a keeper that takes longer to say a word hangs; a busy one takes milliseconds
 LONGEST_GREETING: Final = 65536  #: bytes
 FAREWELL: Final = b'{"librarian":{"farewell":true}}\n'
+FAILED: Final = b'{"librarian":{"farewell":true,"again":false}}\n'  #: the next keeper would fare no better by itself
 
 
 class Welcome(NamedTuple):
@@ -104,7 +106,8 @@ def greet(address: Address, kind: Kind, version: str, *, timeout_s: float = GREE
     except TimeoutError as error:
         raise hangs from error
     try:
-        lines.socket.sendall(hello(kind, version, address.secret))
+        with suppress(BrokenPipeError):  # it has hung up; what it said before that says more
+            lines.socket.sendall(hello(kind, version, address.secret))
         lines.socket.settimeout(max(end - time.monotonic(), 0.01))
         line = lines.read()
         if not line:

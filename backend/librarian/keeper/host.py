@@ -21,7 +21,7 @@ from typing import Any, Final
 from librarian.vocabulary.errors import CallerError, LibrarianError
 
 from . import address as addresses
-from .greeting import FAREWELL, GREETING_S, LONGEST_GREETING, Role, encode, understood
+from .greeting import FAILED, FAREWELL, GREETING_S, LONGEST_GREETING, Role, encode, understood
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ Handle = Callable[[str, Mapping[str, Any], ReportProgress, Event], Mapping[str, 
 ServeMcp = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 LONGEST_REQUEST: Final = 4 * 1024 * 1024  #: bytes of one verb's request
-DRAIN_S: Final = 5.0  #: how long connections may take to end when the host closes
+DRAIN_S: Final = 2.0  #: how long connections may take to end when the host closes
 _PROGRESS_BACKLOG: Final = 65536  #: bytes that wait for a slow caller; beyond them progress is dropped, answers never
 
 
@@ -45,6 +45,7 @@ class Host:
         serve_mcp: serves MCP's JSON lines over the streams until the client leaves.
         on_retire: called once, in the event loop, when another process wants the folder.
         on_idle: called, in the event loop, each time nobody has been connected for `idle_timeout_s` (0: never).
+        failed: whether it ends because the library can't be opened, so that no relay starts another keeper in vain.
         busy: whether something else keeps the process from being idle, for example a running index.
         role, url: `serve` and its address where a person started the process to serve HTTP.
         threads: verbs that are answered at the same time.
@@ -60,6 +61,7 @@ class Host:
         on_retire: Callable[[], None],
         on_idle: Callable[[], None] | None = None,
         idle_timeout_s: float = 0.0,
+        failed: Callable[[], bool] = lambda: False,
         busy: Callable[[], bool] = lambda: False,
         role: Role = "background",
         url: str = "",
@@ -73,6 +75,7 @@ class Host:
         self._on_retire = on_retire
         self._on_idle = on_idle
         self._idle_s = idle_timeout_s
+        self._failed = failed
         self._busy = busy
         self._role: Role = role
         self._url = url
@@ -120,7 +123,7 @@ class Host:
         server.close()
         for writer in self._relays:
             if not writer.is_closing():
-                writer.write(FAREWELL)
+                writer.write(FAILED if self._failed() else FAREWELL)
         for task in list(self._connections):
             task.cancel()
         if self._connections:

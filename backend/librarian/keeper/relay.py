@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, Final
 
 from librarian.vocabulary.errors import LibrarianError, SetupError, Unavailable
 
-from .greeting import FAREWELL, GREETING_S, Lines, encode
+from .greeting import FAILED, FAREWELL, GREETING_S, Lines, encode
 from .starting import Library, connect
 from .where import find
 
@@ -140,11 +140,11 @@ class Relay:
 
     def _pump(self, lines: Lines) -> None:
         """Copy the keeper's lines to the host until it hangs up; then fail what is open and find the next keeper."""
-        farewell = False
+        farewell = failed = False
         with suppress(OSError):  # a killed keeper resets the connection; the same as its end
             while line := lines.read():
-                if line == FAREWELL:
-                    farewell = True
+                if line in (FAREWELL, FAILED):
+                    farewell, failed = True, line == FAILED
                 elif line.endswith(b"\n"):
                     self._deliver(line)
         with self._lock:
@@ -162,7 +162,7 @@ class Relay:
                         "The keeper of the index ended before it had answered. Send the request again: another keeper "
                         "is started by itself.",
                     )
-            if self._open or time.monotonic() - self._since > BRIEF_S:
+            if self._open or (not failed and time.monotonic() - self._since > BRIEF_S):
                 self._connect(again=[line for ident, line in self._open.items() if not self._is_handshake(ident)])
 
     def _deliver(self, line: bytes) -> None:

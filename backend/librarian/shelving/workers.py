@@ -29,7 +29,7 @@ R = TypeVar("R")
 
 logger = logging.getLogger(__name__)
 
-_GOODBYE_S = 5.0  # how long a child may take to end by itself once told to
+_GOODBYE_S = 1.0  # how long a child may take to end once told to
 
 
 class WorkerDied(Exception):
@@ -45,7 +45,8 @@ class WorkerPool(Generic[T, R]):
 
     `processes=0` runs everything in the calling process, without limits: for tests and for jobs not worth a child.
     `timeout_s` (one, or by item) is counted from an item's start; `memory_mb` is what a child may allocate beyond
-    what it needed to get ready; `nice` is added to the children's niceness.
+    what it needed to get ready; `nice` is added to the children's niceness. `farewell`: whether the callable has
+    something to close, so that an idle child is let end by itself for a moment.
     """
 
     def __init__(
@@ -58,9 +59,11 @@ class WorkerPool(Generic[T, R]):
         nice: int = 10,
         prefetch: int = 4,
         start_timeout_s: float = 120.0,
+        farewell: bool = False,
     ) -> None:
         self._factory = factory
         self._processes = processes
+        self._farewell = farewell
         self._timeout_s: Callable[[T], float] = timeout_s if callable(timeout_s) else lambda _: timeout_s
         self._start_timeout_s = start_timeout_s
         self._settings = ChildSettings(memory_mb=memory_mb, nice=nice)
@@ -128,7 +131,7 @@ class WorkerPool(Generic[T, R]):
         dispatcher = self._dispatcher
         if dispatcher is None:
             dispatcher = self._dispatcher = _Dispatcher(
-                self._factory, self._processes, self._timeout_s, self._start_timeout_s, self._settings
+                self._factory, self._processes, self._timeout_s, self._start_timeout_s, self._settings, self._farewell
             )
         source = iter(items)
         outstanding = 0
@@ -175,7 +178,9 @@ class _Dispatcher(Generic[T, R]):
         timeout_s: Callable[[T], float],
         start_timeout_s: float,
         settings: ChildSettings,
+        farewell: bool,
     ) -> None:
+        self._farewell = farewell
         self._factory = factory
         self._processes = processes
         self._timeout_s = timeout_s
@@ -370,11 +375,13 @@ class _Dispatcher(Generic[T, R]):
         return child
 
     def _say_goodbye(self) -> None:
-        """Idle children end by themselves when their pipe closes; busy ones are ended."""
+        """Busy children are ended, and idle ones too unless they have something to close when their pipe does."""
         for child in self._children:
             child.connection.close()
             if child.task or not child.ready:
                 child.process.kill()
+            elif not self._farewell:
+                child.process.terminate()
         until = time.monotonic() + _GOODBYE_S
         for child in self._children:
             child.process.join(max(0.0, until - time.monotonic()))

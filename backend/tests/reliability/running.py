@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +31,17 @@ def until(condition: Callable[[], bool], what: str, patience_s: float = PATIENCE
 
 
 class Running:
-    """A server over `folder`/docs with its index in `folder`/index; `settings` go into its config.json."""
+    """A server over `folder`/docs with its index in `folder`/index; `settings` go into its config.json, and
+    `program` is what Python runs in place of the server's module."""
 
     def __init__(
-        self, folder: Path, settings: Mapping[str, Any], *, environ: Mapping[str, str] = {}, http: bool = True
+        self,
+        folder: Path,
+        settings: Mapping[str, Any],
+        *,
+        environ: Mapping[str, str] = {},
+        http: bool = True,
+        program: Sequence[str] = ("-m", "librarian.serve"),
     ) -> None:
         self.folder = folder
         self.config = folder / "config.json"
@@ -45,7 +52,7 @@ class Running:
         with self.said.open("wb") as said:
             self.process = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "librarian.serve", "--config", str(self.config)),
+                    *(sys.executable, *program, "--config", str(self.config)),
                     *([] if http else ["--socket-only"]),
                 ],
                 env={**os.environ, "PYTHONPATH": str(BACKEND), **environ},

@@ -342,3 +342,25 @@ def test_a_server_told_to_stop_ends_streams_and_a_running_index_in_time(tmp_path
     with Librarian.open(running.config) as library:
         assert library.check().problems == []
         assert library.status().documents == 800 + 6  # two are mails, one lies in no product
+
+
+HANGING = """
+import threading
+from librarian.desk import Librarian
+from librarian.serve import leave, main
+Librarian.close = lambda self: threading.Event().wait(120)
+leave(main())
+"""
+
+
+def test_a_server_in_which_something_hangs_ends_in_time_too(tmp_path: Path) -> None:
+    write_library(tmp_path / "docs")
+    running = Running(tmp_path, {"embeddings": {"enabled": False}}, program=("-c", HANGING))
+    url = running.url()
+    until(lambda: get(url, "/health").json()["status"] == "ok", "the index")
+    assert running.stop() < 5
+    assert running.process.returncode == 0
+    assert "so it ends here" in running.said.read_text()
+    assert not (running.index / "keeper.sock").exists()
+    with Librarian.open(running.config) as library:
+        assert library.check().problems == []
