@@ -14,12 +14,12 @@ from librarian.vocabulary.errors import SourceError
 from librarian.vocabulary.protocols import Analyzer, Archive, Chunker, Parser
 from librarian.vocabulary.types import QUOTED_PATH, Chunk, Document, LexicalEntry, ReadResult, SourceFile
 
-from .mail.quoted import quoted_part
+from .mail.quoted import quoted_blocks
 from .parsers import ARCHIVES, PARSERS, READABLE, SOURCES
 
 _log = logging.getLogger(__name__)
 
-_VERSION = "2"
+_VERSION = "3"
 #: Characters of prose that the language is found by.
 _LANGUAGE_SAMPLE = 4_000
 
@@ -74,12 +74,13 @@ class FileReader:
         document = self._completed(document, data)
         chunks = self._chunker.chunk(document)
         entries = self.entries(document, chunks)
-        if document.email is not None and (history := quoted_part(document)) is not None:
+        if document.email is not None:
+            found = (chunk for block in quoted_blocks(document) for chunk in self._chunker.chunk(block))
             quotes = tuple(
                 replace(chunk, ordinal=ordinal, heading_path=QUOTED_PATH)
-                for ordinal, chunk in enumerate(self._chunker.chunk(history), start=len(chunks))
+                for ordinal, chunk in enumerate(found, start=len(chunks))
             )
-            chunks, entries = chunks + quotes, entries + self.entries(history, quotes)
+            chunks, entries = chunks + quotes, entries + self.entries(replace(document, excluded=()), quotes)
         return ReadResult(document, chunks, entries, (time.perf_counter() - begun) * 1000)
 
     def _archive(self, archive: Archive, source: SourceFile, begun: float) -> ReadResult:

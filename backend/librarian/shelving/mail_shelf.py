@@ -8,8 +8,8 @@ arrives or goes is named, to be read again.
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from librarian.vocabulary.protocols import Catalog, CatalogReader
@@ -17,15 +17,26 @@ from librarian.vocabulary.types import QUOTED_PATH, Chunk, Email, ReadResult, St
 
 from .mail_threads import Linked, parents_of, threads_of
 
-_WORD = re.compile(r"\w+")
-_ATTRIBUTION = re.compile(r"^[>\s]*\S.*(?:@|\d{4}|\d{1,2}:\d\d).*[:：]\s*$", re.M)  # said by whoever quotes
+_WORD = re.compile(r"[\u2e80-\u9fff]|[^\W\u2e80-\u9fff]+")  # ideographs are written without spaces
 _SHINGLE = 5  #: words that are compared at once, so that another line width changes nothing
 _COVERED = 0.5  #: of a quote's shingles that must be found for it to count as said elsewhere
 _TOUCHED = 0.2  #: of a stored quote that must arrive for it to be looked at again
-_MATES = 60  #: mails of a conversation that a quote is looked for in: ancestors, siblings, then the latest
-_KEPT_SHINGLES = 4_000
+_KEPT_MAILS = 4_000  #: whose shingles are held, about 30 MB
 
 Shingles = frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """What a stored mail says itself, and each quote that it is indexed for."""
+
+    file_path: str
+    own: Shingles
+    quotes: tuple[Shingles, ...]
+
+    def quotes_any_of(self, words: Set[int]) -> bool:
+        """Whether enough of a quote is among these words for it to be looked at again."""
+        return any(len(quote & words) >= max(1, len(quote) * _TOUCHED) for quote in self.quotes)
 
 
 @dataclass(slots=True)
@@ -42,7 +53,7 @@ class MailShelf:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._shingles: OrderedDict[int, tuple[Shingles, tuple[Shingles, ...]]] = OrderedDict()
+        self._heard: dict[int, _Heard] = {}
 
     def settle(self, put: Sequence[ReadResult], removed: Sequence[str]) -> Settled:
         """`removed` and the paths of `put` are what the batch takes away."""
@@ -156,71 +167,52 @@ class MailShelf:
             fresh.setdefault(names[path], []).append(path)
         kept: dict[str, ReadResult] = {}
         for thread, paths in fresh.items():
-            mates = stored.get(thread, [])
+            mates = [self._stored_shingles(reader, mail) for mail in stored.get(thread, ())]
             own = {path: _shingles_of(ready[path].chunks, quoted=False) for path in paths}
-            quotes: list[Shingles] = []  # of the mails that come, as far as they are kept
-            arrived = [own[path] for path in paths if path not in known and own[path]]
-            settled.outdated |= self._touched(reader, mates, arrived)
+            arrived: set[int] = set().union(*(own[path] for path in paths if path not in known))
+            settled.outdated |= {mate.file_path for mate in mates if mate.quotes_any_of(arrived)}
+            said = Counter(one for words in own.values() for one in words)
+            if any(_is_quote(chunk) for path in paths for chunk in ready[path].chunks):
+                for mate in mates:
+                    said.update(mate.own)
+                    for quote in mate.quotes:
+                        said.update(quote)
             for path in paths:
-                result = ready[path]
-                if not any(_is_quote(chunk) for chunk in result.chunks):
-                    kept[path] = result
-                    continue
-                near = self._near(_email(result), mates)
-                said = [own[other] for other in paths if other != path] + quotes
-                for mail in near:
-                    words, quoted = self._stored_shingles(reader, mail.doc_id)
-                    said += [words, *quoted]
-                chosen = [
-                    place
-                    for place, chunk in enumerate(result.chunks)
-                    if not _is_quote(chunk) or not _is_said(_shingles(chunk.text), said)
-                ]
-                quotes += [_shingles(result.chunks[place].text) for place in chosen if _is_quote(result.chunks[place])]
-                kept[path] = replace(
-                    result,
-                    chunks=tuple(result.chunks[place] for place in chosen),
-                    entries=tuple(result.entries[place] for place in chosen) if result.entries else (),
-                )
+                kept[path] = _without_said_quotes(ready[path], own[path], said)
         return kept
 
-    def _touched(self, reader: CatalogReader, mates: Sequence[StoredMail], arrived: Sequence[Shingles]) -> set[str]:
-        """Files of stored mails that quote what arrives only now: they are read again, to leave the quote out."""
-        if not arrived:
-            return set()
-        found: set[str] = set()
-        for mail in mates:
-            _, quotes = self._stored_shingles(reader, mail.doc_id)
-            if any(_is_said(quote, arrived, _TOUCHED) for quote in quotes):
-                found.add(mail.file_path)
-        return found
-
-    def _near(self, email: Email, mates: Sequence[StoredMail]) -> list[StoredMail]:
-        """The mails that a quote most likely comes from."""
-        parents = set(_ids(email)[1:])
-        ranked = sorted(
-            mates,
-            key=lambda mail: (
-                mail.email.message_id not in parents,
-                parents.isdisjoint(_ids(mail.email)[1:]),
-                mail.email.date is None,
-                _reversed(mail.email.date),
-            ),
-        )
-        return ranked[:_MATES]
-
-    def _stored_shingles(self, reader: CatalogReader, doc_id: int) -> tuple[Shingles, tuple[Shingles, ...]]:
-        """(what the mail says itself, what it quotes and is indexed for). Ids are never reused: safe to keep."""
-        held = self._shingles.get(doc_id)
+    def _stored_shingles(self, reader: CatalogReader, mail: StoredMail) -> _Heard:
+        """Ids are never reused: safe to keep."""
+        held = self._heard.pop(mail.doc_id, None)
         if held is None:
-            chunks = [stored.chunk for stored in reader.chunks_of(doc_id)]
+            chunks = [stored.chunk for stored in reader.chunks_of(mail.doc_id)] if mail.chunk_count else []
             quotes = tuple(_shingles(chunk.text) for chunk in chunks if _is_quote(chunk))
-            held = self._shingles[doc_id] = (_shingles_of(chunks, quoted=False), quotes)
-            if len(self._shingles) > _KEPT_SHINGLES:
-                self._shingles.popitem(last=False)
-        else:
-            self._shingles.move_to_end(doc_id)
+            held = _Heard(mail.file_path, _shingles_of(chunks, quoted=False), quotes)
+            if len(self._heard) >= _KEPT_MAILS:
+                self._heard.pop(next(iter(self._heard)))
+        self._heard[mail.doc_id] = held  # the one used last stands last
         return held
+
+
+def _without_said_quotes(result: ReadResult, own: Shingles, said: Counter[int]) -> ReadResult:
+    """The mail without quotes of what others say. What it keeps is added to `said`."""
+    chosen: list[int] = []
+    for place, chunk in enumerate(result.chunks):
+        if not _is_quote(chunk):
+            chosen.append(place)
+            continue
+        quote = _shingles(chunk.text)
+        missing = sum(1 for one in quote if said[one] <= (one in own))  # its own words count once: not elsewhere
+        if missing > len(quote) * (1 - _COVERED):
+            chosen.append(place)
+            said.update(quote)
+    if len(chosen) == len(result.chunks):
+        return result
+    return replace(
+        result,
+        chunks=tuple(result.chunks[place] for place in chosen),
+        entries=tuple(result.entries[place] for place in chosen) if result.entries else (),
+    )
 
 
 # -- mails -------------------------------------------------------------------------------------------------------------
@@ -258,11 +250,6 @@ def _linked(key: str, email: Email, product: str) -> Linked:
     return Linked(key, email.message_id, parents, email.topic, email.is_answer, email.date, product, given)
 
 
-def _reversed(date: str | None) -> tuple[int, ...]:
-    """Sorts later dates first."""
-    return tuple(-ord(char) for char in date or "")
-
-
 # -- words -------------------------------------------------------------------------------------------------------------
 
 
@@ -276,23 +263,5 @@ def _shingles_of(chunks: Iterable[Chunk], *, quoted: bool) -> Shingles:
 
 def _shingles(text: str) -> Shingles:
     """Runs of words, hashed; a text of fewer words is one."""
-    words = [word.casefold() for word in _WORD.findall(_ATTRIBUTION.sub("", text))]
-    return frozenset(_runs(words))
-
-
-def _runs(words: Sequence[str]) -> Iterator[int]:
-    if words:
-        for start in range(max(1, len(words) - _SHINGLE + 1)):
-            yield hash(tuple(words[start : start + _SHINGLE]))
-
-
-def _is_said(quote: Shingles, said: Sequence[Shingles], share: float = _COVERED) -> bool:
-    """Whether at least that share of a quote is found in what is said elsewhere."""
-    if not quote:
-        return True
-    missing = set(quote)
-    for words in said:
-        missing -= words
-        if len(missing) <= len(quote) * (1 - share):
-            return True
-    return False
+    words = _WORD.findall(text.casefold())
+    return frozenset(map(hash, zip(*(words[start:] for start in range(min(_SHINGLE, len(words)))), strict=False)))

@@ -44,6 +44,10 @@ _HEADER = re.compile(
     rf"^[>\s*_]*(?P<name>{_any([name for names in phrases.HEADER_NAMES.values() for name in names])})\s*\*?\s*[:：]",
     re.I,
 )
+_AROUND = "> \t\xa0\u3000\u202a*_=-"  #: what stands around the words of a border
+_DIVIDERS_BEGIN = frozenset(words[:4].lower() for words in (*phrases.ORIGINAL_MESSAGE, *phrases.FORWARDED_MESSAGE))
+_HEADERS_BEGIN = frozenset(name.lower()[:2] for names in phrases.HEADER_NAMES.values() for name in names)
+_ATTRIBUTION_ENDS = (":", "：", *(verb.lower() for verb in (*phrases.VERBS, *phrases.VERBS_CJK)))
 _BLOCK_LINES = 40  #: that copied headers take at most
 _WRAPPED = 2  #: lines that a header's value may take besides its first
 
@@ -64,15 +68,28 @@ def margin_of(line: str) -> bool:
 
 
 def find(lines: Sequence[str]) -> list[Border]:
-    """All borders in order; they don't overlap."""
+    """All borders in order; they don't overlap. Linear in the text.
+
+    Hardly any line is near a border, so each is first held against what a border can't do without: its first letters
+    or its end. Only what is left meets the expressions, which are costly.
+    """
     found: dict[int, Border] = {}
+    suspects: set[int] = set()  # lines that may hold the verb of an attribution, or begin with its date
     for place, line in enumerate(lines):
-        if len(line) > _LONGEST_LINE or not line.strip():
+        if len(line) > _LONGEST_LINE or not line:
             continue
-        border = _divider(lines, place) or _headers(lines, place)
+        bare = line.strip(_AROUND).lower()
+        border = _divider(lines, place) if bare[:4] in _DIVIDERS_BEGIN else None
+        if border is None and (not bare or _may_be_header(bare)):
+            border = _headers(lines, place)
         if border is not None:
             found.setdefault(border.start, border)
-    for place, line in enumerate(lines):
+        if bare.endswith(_ATTRIBUTION_ENDS) or "wrote" in bare:
+            suspects.update(range(max(0, place - _LINES_AFTER), place + 1))
+        elif bare[:4].isdigit():
+            suspects.add(place)
+    for place in sorted(suspects):
+        line = lines[place]
         if len(line) > _LONGEST_LINE:
             continue
         border = _attribution(lines, place) if _VERB.search(line) else _date_first(lines, place)
@@ -85,6 +102,10 @@ def find(lines: Sequence[str]) -> list[Border]:
     return kept
 
 
+def _may_be_header(bare: str) -> bool:
+    return (":" in bare or "：" in bare) and (bare[:2] in _HEADERS_BEGIN or bare[0] in _HEADERS_BEGIN)
+
+
 # -- attributions ------------------------------------------------------------------------------------------------------
 
 
@@ -92,6 +113,8 @@ def _attribution(lines: Sequence[str], verb: int) -> Border | None:
     """The run of lines around the one with the verb that reads as "On … wrote:"."""
     if border := _late(lines, verb) or _apart(lines, verb):
         return border
+    if _OPENED.match(lines[verb].lstrip(_TRIM)) and _reads_as_attribution(_joined(lines[verb : verb + 1]), True):
+        return Border("attribution", verb, verb + 1)
     above = verb
     while above > 0 and verb - above < _LINES_BEFORE and lines[above - 1].strip():
         above -= 1

@@ -33,6 +33,8 @@ _PROSE = re.compile(r"\b(?:is|are|was|were|will|would|have|had|because)\b", re.I
 _SENT_FROM_LONGEST = 120
 _RULE = re.compile(r"^\s*(?:[-_=*#~+—–ᐧ]\s*)+$")
 _FOOTER_RULE = re.compile(r"^\s*(?:_{5,}|-{5,}|={5,}|-- ?|\*{5,})\s*$")
+_RULES = frozenset("-_=*—–")
+_SIGNATURE_RULES = frozenset({"--", "---", "—", "–"})
 _FOOTER_WORDS = re.compile(
     r"mailing list|listinfo|unsubscri|lists?\.|/mailman|groups?\.google|google groups|list-?serv|abmelden|abbestellen"
     r"|désinscri|desuscri|отписат|退订",
@@ -220,7 +222,7 @@ def _trimmings(lines: Sequence[str], end: int, taken: Sequence[_Span]) -> list[_
     found: list[_Span] = []
     place = 0
     while place < end:
-        if not covered[place]:
+        if not covered[place] and _may_open_trimming(lines[place]):
             stop = _stop(place, end, covered)
             reason = _opens_trimming(lines, place, stop)
             if reason:
@@ -251,11 +253,14 @@ def _stop(place: int, end: int, covered: Sequence[bool]) -> int:
     return place
 
 
+def _may_open_trimming(line: str) -> bool:
+    bare = line.strip()
+    return bare[:1] in _RULES and (bare in _SIGNATURE_RULES or bool(_FOOTER_RULE.match(line)))
+
+
 def _opens_trimming(lines: Sequence[str], place: int, stop: int) -> str:
-    """Why everything from here to `stop` is a signature or footer; empty where it isn't."""
+    """Why everything from a rule to `stop` is a signature or footer; empty where it isn't."""
     line = lines[place]
-    if not _FOOTER_RULE.match(line) and line.strip() not in ("--", "---", "—", "–"):
-        return ""
     below = [text for text in lines[place + 1 : stop] if text.strip()]
     if len(below) <= _FOOTER_LINES and any(_FOOTER_WORDS.search(text) for text in below):
         return FOOTER
@@ -305,7 +310,7 @@ def _is_list(lines: Sequence[str], places: Sequence[int]) -> bool:
 def _pgp(lines: Sequence[str]) -> Iterable[_Span]:
     place = 0
     while place < len(lines):
-        match = _PGP_BEGIN.match(lines[place])
+        match = _PGP_BEGIN.match(lines[place]) if lines[place].startswith("-----") else None
         if match is None:
             place += 1
             continue

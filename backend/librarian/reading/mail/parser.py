@@ -28,8 +28,7 @@ _SPACED_NAME = re.compile(rb"^([!-9;-~]{2,60})[ \t]+:", re.M)
 _FROM_LINE = re.compile(rb"^>?From [^\n]*\n")
 _ATTACHMENT_CHARACTERS = 1_000_000  #: of text that a mail's attachments may add
 _DEPTH = 3  #: how deep mails inside mails are read
-_TABLE_ROW = re.compile(r"^\|.*\|$")
-_LIST_ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+\S")
+_LIST_ITEM = re.compile(r"(?:[-*•]|\d{1,3}[.)])\s+\S")
 
 
 class EmailParser:
@@ -186,8 +185,7 @@ def _kind_of(line: str) -> tuple[str, int]:
     if not bare:
         return "", 0
     if bare.startswith(">"):
-        marks = re.match(r"[>\s]*", bare)
-        return "quote", marks.group().count(">") if marks else 1
-    if _TABLE_ROW.match(bare):
+        return "quote", bare.count(">", 0, len(bare) - len(bare.lstrip("> \t\xa0")))
+    if bare.startswith("|") and bare.endswith("|") and len(bare) > 1:
         return "table", 0
-    return ("list", 0) if _LIST_ITEM.match(line) else ("paragraph", 0)
+    return ("list", 0) if _LIST_ITEM.match(bare) else ("paragraph", 0)

@@ -1,37 +1,57 @@
-"""The other side of a mail: what it quotes, as a document of its own to be cut into passages."""
+"""The other side of a mail: what it quotes, block by block, to be cut into passages."""
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
 
 from librarian.vocabulary.types import Document, Excluded
 
+from .borders import find, margin_of
 from .cleaning import QUOTED
 
-_SHORTEST = 4  #: words of a quote that are worth finding
+_SHORTEST = 5  #: words of a quoted block that are worth finding; of fewer nobody can tell where they come from
+_WORD = re.compile(r"[\u2e80-\u9fff]|[^\W\u2e80-\u9fff]+")  # ideographs are written without spaces
 
 
-def quoted_part(document: Document) -> Document | None:
-    """The mail with everything but its quotes excluded; None where it quotes nothing to speak of.
+def quoted_blocks(document: Document) -> Iterator[Document]:
+    """The mail once for each block that it quotes, with everything else excluded.
 
-    The text is the same, so that passages of the quotes have their place in the mail.
+    A block is what one person said in one go: quoted lines of one depth, without the lines that introduce them. The
+    text is the same, so that passages of a block have their place in the mail.
     """
-    quotes = [
-        span
-        for span in document.excluded
-        if span.reason in QUOTED and len(document.text[span.start : span.end].replace(">", " ").split()) >= _SHORTEST
-    ]
-    if not quotes:
-        return None
-    return replace(document, excluded=tuple(_between(quotes, len(document.text))), headings=())
+    text, blocks = document.text, document.blocks
+    starts = [block.start for block in blocks]
+    ends = [block.end for block in blocks]
+    for span in document.excluded:
+        if span.reason not in QUOTED:
+            continue
+        for start, end in _runs(text, span):
+            if sum(1 for _ in _WORD.finditer(text, start, end)) < _SHORTEST:
+                continue
+            # Whole lines without the breaks beside the block: what is shorter than a line would stay in a passage.
+            rest = (Excluded(0, start - 1, "elsewhere"), Excluded(end + 1, len(text), "elsewhere"))
+            inside = blocks[bisect_right(ends, start) : bisect_left(starts, end)]
+            yield replace(document, blocks=inside, headings=(), excluded=tuple(x for x in rest if x.end > x.start))
 
 
-def _between(spans: list[Excluded], length: int) -> Iterator[Excluded]:
-    reached = 0
-    for span in spans:
-        if span.start > reached:
-            yield Excluded(reached, span.start, "own words")
-        reached = span.end
-    if reached < length:
-        yield Excluded(reached, length, "own words")
+def _runs(text: str, span: Excluded) -> Iterator[tuple[int, int]]:
+    """Runs of lines of one depth between borders, as (start, end) in the text; blank lines belong to any depth."""
+    lines = text[span.start : span.end].split("\n")
+    introducing = {place for border in find(lines) for place in range(border.start, border.end)}
+    offset, start, end, depth = span.start, -1, 0, 0
+    for place, line in enumerate(lines):
+        bare = line.lstrip("> \t\xa0")
+        here = line.count(">", 0, len(line) - len(bare)) if margin_of(line) else 0
+        if start >= 0 and (place in introducing or (bare and here != depth)):
+            yield start, end
+            start = -1
+        if bare and place not in introducing:
+            if start < 0:
+                start, depth = offset, here
+            end = offset + len(line)
+        offset += len(line) + 1
+    if start >= 0:
+        yield start, end
