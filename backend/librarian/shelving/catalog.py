@@ -33,8 +33,7 @@ from .catalog_check import inconsistencies
 from .catalog_reader import SqliteCatalogReader
 from .catalog_rows import (
     CHUNK_COLUMNS,
-    DOCUMENT_COLUMNS,
-    EMAIL_COLUMNS,
+    Inserts,
     chunk_row,
     document_row,
     email_row,
@@ -52,15 +51,7 @@ _CHUNK_COLUMNS_OF_C = ", ".join(f"c.{name.strip()}" for name in CHUNK_COLUMNS.sp
 _LONGEST_LOG = 1000
 
 
-def _insert(table: str, columns: str) -> str:
-    return f"INSERT INTO {table} ({columns}) VALUES ({', '.join('?' * len(columns.split(',')))})"
-
-
-_INSERT_DOCUMENT = _insert("documents", f"id, {DOCUMENT_COLUMNS}")
-_INSERT_TEXT = _insert("texts", "doc_id, text, structure")
-_INSERT_EMAIL = _insert("emails", f"doc_id, {EMAIL_COLUMNS}")
-_INSERT_CHUNK = _insert("chunks", f"id, {CHUNK_COLUMNS}")
-_INSERT_FAILURE = f"INSERT OR REPLACE{_insert('failures', 'file_path, kind, reason, detail, size, mtime_ns')[6:]}"
+_INSERT = Inserts("?")
 
 
 class SqliteCatalog:
@@ -182,6 +173,11 @@ class SqliteCatalog:
         with self._writing() as connection:
             catalog_mails.touch(connection, file_path, size, mtime_ns)
 
+    def withdraw(self, chunk_ids: Sequence[int]) -> None:
+        """Drop passages of documents that stay. Unknown ids are no error."""
+        with self._writing() as connection:
+            self._note(connection, catalog_mails.withdraw(connection, chunk_ids))
+
     def outdate(self, file_paths: Sequence[str]) -> None:
         """Forget the size and time of documents, and of archives that hold them, so that they are read again."""
         with self._writing() as connection:
@@ -209,7 +205,7 @@ class SqliteCatalog:
         with self._writing() as connection:
             if replace:
                 connection.execute("DELETE FROM failures")
-            connection.executemany(_INSERT_FAILURE, rows)
+            connection.executemany(_INSERT.failure, rows)
 
     def set_meta(self, key: str, value: str) -> None:
         """Remember a fingerprint or another small fact."""
@@ -361,13 +357,13 @@ class SqliteCatalog:
                 dropped_docs, dropped_chunks = catalog_mails.drop(connection, document.file_path)
                 doc_id += 1
                 first, chunk_id = chunk_id + 1, chunk_id + len(result.chunks)
-                connection.execute(_INSERT_DOCUMENT, (doc_id, *document_row(document, len(result.chunks), now)))
-                connection.execute(_INSERT_TEXT, text_row(doc_id, document))
+                connection.execute(_INSERT.document, (doc_id, *document_row(document, len(result.chunks), now)))
+                connection.execute(_INSERT.text, text_row(doc_id, document))
                 if document.email is not None:
-                    connection.execute(_INSERT_EMAIL, email_row(doc_id, document.email))
+                    connection.execute(_INSERT.email, email_row(doc_id, document.email))
                     catalog_mails.put_ids(connection, doc_id, document.email)
                 connection.executemany(
-                    _INSERT_CHUNK, (chunk_row(n, doc_id, chunk) for n, chunk in enumerate(result.chunks, start=first))
+                    _INSERT.chunk, (chunk_row(n, doc_id, chunk) for n, chunk in enumerate(result.chunks, start=first))
                 )
                 connection.execute("DELETE FROM failures WHERE file_path = ?", (document.file_path,))
                 stored.append(

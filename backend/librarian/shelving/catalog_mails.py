@@ -46,6 +46,17 @@ def touch(connection: sqlite3.Connection, file_path: str, size: int, mtime_ns: i
     connection.execute("UPDATE archives SET size = ?, mtime_ns = ? WHERE file_path = ?", (size, mtime_ns, file_path))
 
 
+def withdraw(connection: sqlite3.Connection, chunk_ids: Iterable[int]) -> list[int]:
+    """Drop passages, not their documents; the ids of those."""
+    given = (json.dumps(list(chunk_ids)),)
+    counts = connection.execute(
+        f"SELECT count(*), doc_id FROM chunks WHERE id {_AMONG} GROUP BY doc_id", given
+    ).fetchall()
+    connection.execute(f"DELETE FROM chunks WHERE id {_AMONG}", given)
+    connection.executemany("UPDATE documents SET chunk_count = chunk_count - ? WHERE id = ?", counts)
+    return [doc_id for _, doc_id in counts]
+
+
 def outdate(connection: sqlite3.Connection, file_paths: Iterable[str]) -> None:
     """Forget the size and time of documents, and of the archives that hold them."""
     for path in file_paths:

@@ -44,6 +44,22 @@ EMAIL_COLUMNS = (
     "thread_id, subject, sender, date, message_id, has_attachments, headers, topic, is_answer, fingerprint, recipients"
 )
 CHUNK_COLUMNS = 'doc_id, ordinal, start, "end", text, heading_path, heading_level, page, line_start, line_end, hash'
+_FAILURE_COLUMNS = "file_path, kind, reason, detail, size, mtime_ns"
+
+
+class Inserts:
+    """The statements that store rows; `mark` is how the database's driver writes a parameter."""
+
+    def __init__(self, mark: str) -> None:
+        def insert(table: str, columns: str) -> str:
+            return f"INSERT INTO {table} ({columns}) VALUES ({', '.join([mark] * len(columns.split(',')))})"
+
+        self.document = insert("documents", f"id, {DOCUMENT_COLUMNS}")
+        self.text = insert("texts", "doc_id, text, structure")
+        self.email = insert("emails", f"doc_id, {EMAIL_COLUMNS}")
+        self.chunk = insert("chunks", f"id, {CHUNK_COLUMNS}")
+        changed = ", ".join(f"{name} = excluded.{name}" for name in _FAILURE_COLUMNS.split(", ")[1:])
+        self.failure = f"{insert('failures', _FAILURE_COLUMNS)} ON CONFLICT (file_path) DO UPDATE SET {changed}"
 
 
 def document_row(document: Document, chunk_count: int, indexed_at: str) -> Row:

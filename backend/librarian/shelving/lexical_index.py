@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -115,6 +116,12 @@ class TantivyIndex:
         with self._lock:
             for doc_id in doc_ids:
                 self._writing().delete_documents_by_term("doc", int(doc_id))
+
+    def delete_chunks(self, chunk_ids: Iterable[int]) -> None:
+        """Drop single entries; visible after `commit`."""
+        with self._lock:
+            for chunk_id in chunk_ids:
+                self._writing().delete_documents_by_term("chunk", int(chunk_id))
 
     def commit(self, generation: int) -> None:
         """Make what was put and deleted visible, and remember the catalog's generation.
@@ -232,14 +239,14 @@ class TantivyIndex:
         """How many chunks have an entry."""
         return int(self._open_searcher().num_docs)
 
-    def doc_ids(self) -> set[int]:
-        """Every document that has an entry, for reconciling."""
+    def tally(self) -> dict[int, int]:
+        """Document id → how many entries it has, for reconciling."""
         searcher = self._open_searcher()
         number = int(searcher.num_docs)
         if number == 0:
-            return set()
+            return {}
         hits = searcher.search(tantivy.Query.all_query(), number, count=False).hits
-        return set(searcher.fast_field_values("doc", [address for _, address in hits]))
+        return Counter(searcher.fast_field_values("doc", [address for _, address in hits]))
 
     # -- inside ----------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from librarian.vocabulary.protocols import Catalog, CatalogReader
@@ -20,7 +20,6 @@ from .mail_threads import Linked, parents_of, threads_of
 _WORD = re.compile(r"[\u2e80-\u9fff]|[^\W\u2e80-\u9fff]+")  # ideographs are written without spaces
 _SHINGLE = 5  #: words that are compared at once, so that another line width changes nothing
 _COVERED = 0.5  #: of a quote's shingles that must be found for it to count as said elsewhere
-_TOUCHED = 0.2  #: of a stored quote that must arrive for it to be looked at again
 _KEPT_MAILS = 4_000  #: whose shingles are held, about 30 MB
 
 Shingles = frozenset[int]
@@ -30,21 +29,18 @@ Shingles = frozenset[int]
 class _Heard:
     """What a stored mail says itself, and each quote that it is indexed for."""
 
-    file_path: str
     own: Shingles
-    quotes: tuple[Shingles, ...]
-
-    def quotes_any_of(self, words: Set[int]) -> bool:
-        """Whether enough of a quote is among these words for it to be looked at again."""
-        return any(len(quote & words) >= max(1, len(quote) * _TOUCHED) for quote in self.quotes)
+    quotes: tuple[tuple[int, Shingles], ...]  #: chunk id, its shingles
 
 
 @dataclass(slots=True)
 class Settled:
-    """What to put, the new threads of mails that are stored (doc id → thread), and file paths to be read again."""
+    """What to put, and what becomes wrong by it: threads of stored mails (doc id → thread), passages that quote what
+    is there now (chunk ids), and files to be read again."""
 
     put: list[ReadResult]
     threads: dict[int, str] = field(default_factory=dict)
+    withdrawn: list[int] = field(default_factory=list)
     outdated: set[str] = field(default_factory=set)
 
 
@@ -53,7 +49,7 @@ class MailShelf:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._heard: dict[int, _Heard] = {}
+        self._heard: dict[tuple[int, int], _Heard] = {}
 
     def settle(self, put: Sequence[ReadResult], removed: Sequence[str]) -> Settled:
         """`removed` and the paths of `put` are what the batch takes away."""
@@ -167,31 +163,45 @@ class MailShelf:
             fresh.setdefault(names[path], []).append(path)
         kept: dict[str, ReadResult] = {}
         for thread, paths in fresh.items():
-            mates = [self._stored_shingles(reader, mail) for mail in stored.get(thread, ())]
+            mates = {mail.doc_id: self._stored_shingles(reader, mail) for mail in stored.get(thread, ())}
             own = {path: _shingles_of(ready[path].chunks, quoted=False) for path in paths}
-            arrived: set[int] = set().union(*(own[path] for path in paths if path not in known))
-            settled.outdated |= {mate.file_path for mate in mates if mate.quotes_any_of(arrived)}
+            arrives = any(own[path] for path in paths if path not in known)
+            quoting = [mate for mate in mates.values() if mate.quotes] if arrives else []
+            if not quoting and not any(_is_quote(chunk) for path in paths for chunk in ready[path].chunks):
+                kept.update((path, ready[path]) for path in paths)
+                continue
             said = Counter(one for words in own.values() for one in words)
-            if any(_is_quote(chunk) for path in paths for chunk in ready[path].chunks):
-                for mate in mates:
-                    said.update(mate.own)
-                    for quote in mate.quotes:
-                        said.update(quote)
+            for mate in mates.values():
+                said.update(mate.own)
+                for _, quote in mate.quotes:
+                    said.update(quote)
+            for mate in quoting:
+                settled.withdrawn += _to_withdraw(mate, said)
             for path in paths:
                 kept[path] = _without_said_quotes(ready[path], own[path], said)
         return kept
 
     def _stored_shingles(self, reader: CatalogReader, mail: StoredMail) -> _Heard:
-        """Ids are never reused: safe to keep."""
-        held = self._heard.pop(mail.doc_id, None)
+        """Ids are never used again, so it is safe to keep; a mail that has lost a quote is read anew."""
+        key = mail.doc_id, mail.chunk_count
+        held = self._heard.pop(key, None)
         if held is None:
-            chunks = [stored.chunk for stored in reader.chunks_of(mail.doc_id)] if mail.chunk_count else []
-            quotes = tuple(_shingles(chunk.text) for chunk in chunks if _is_quote(chunk))
-            held = _Heard(mail.file_path, _shingles_of(chunks, quoted=False), quotes)
+            stored = reader.chunks_of(mail.doc_id) if mail.chunk_count else []
+            quotes = tuple((one.chunk_id, _shingles(one.chunk.text)) for one in stored if _is_quote(one.chunk))
+            held = _Heard(_shingles_of((one.chunk for one in stored), quoted=False), quotes)
             if len(self._heard) >= _KEPT_MAILS:
                 self._heard.pop(next(iter(self._heard)))
-        self._heard[mail.doc_id] = held  # the one used last stands last
+        self._heard[key] = held  # the one used last stands last
         return held
+
+
+def _to_withdraw(mate: _Heard, said: Counter[int]) -> Iterator[int]:
+    """Chunk ids of quotes that others say too by now; they count in `said` no longer."""
+    for chunk_id, quote in mate.quotes:
+        missing = sum(1 for one in quote if said[one] <= 1 + (one in mate.own))
+        if missing <= len(quote) * (1 - _COVERED):
+            said.subtract(quote)
+            yield chunk_id
 
 
 def _without_said_quotes(result: ReadResult, own: Shingles, said: Counter[int]) -> ReadResult:

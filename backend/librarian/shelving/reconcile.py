@@ -13,11 +13,11 @@ from librarian.vocabulary.protocols import Catalog, LexicalIndex
 
 @dataclass(frozen=True, slots=True)
 class LexicalFindings:
-    """`missing` are file paths of documents without entries, `orphans` ids of documents that are no more."""
+    """`missing` are file paths of documents that lack entries, `orphans` ids of documents that are to have none."""
 
     missing: tuple[str, ...] = ()
     orphans: tuple[int, ...] = ()
-    foreign: bool = False  #: made for another catalog, or damaged: none of its ids can be trusted
+    foreign: bool = False  #: made for another catalog: none of its ids can be trusted
 
     def sentences(self) -> list[str]:
         """What was found, for people."""
@@ -27,7 +27,7 @@ class LexicalFindings:
         if self.orphans:
             found.append(f"The keyword index holds {len(self.orphans):,} documents that are no more.")
         if self.missing and not self.foreign:
-            found.append(f"The keyword index lacks {len(self.missing):,} documents.")
+            found.append(f"The keyword index lacks {len(self.missing):,} documents or holds other passages of them.")
         return found
 
 
@@ -36,14 +36,13 @@ def examine_lexical(catalog: Catalog, lexical: LexicalIndex) -> LexicalFindings:
     with catalog.read() as reader:
         generation = reader.generation
         passages = {stored.doc_id: (stored.document.source, stored.chunk_count) for stored in reader.iter_documents()}
-    held = lexical.doc_ids()
-    orphans = held - passages.keys()
+    held = lexical.tally()
     with_entries = {doc_id for doc_id, (_, chunks) in passages.items() if chunks}
-    missing = with_entries - held
+    orphans = held.keys() - with_entries
+    # A document with a wrong number of entries is read again like one without any: its old ones go then.
+    missing = {doc_id for doc_id in with_entries if held.get(doc_id, 0) != passages[doc_id][1]}
     # A commit carries the generation that the catalog reaches right after it, so at most one ahead is a mere kill.
     foreign = lexical.generation > generation + 1
-    if not foreign and not orphans and not missing:
-        foreign = lexical.count() != sum(chunks for _, chunks in passages.values())
     if foreign:
         missing = with_entries
     return LexicalFindings(tuple(sorted({passages[doc_id][0] for doc_id in missing})), tuple(sorted(orphans)), foreign)

@@ -107,6 +107,9 @@ class TextWriter:
             dropped_chunks += one.dropped_chunk_ids
         for archive in archives:
             self._catalog.put_archive(archive.document)
+        if settled.withdrawn:
+            self._catalog.withdraw(settled.withdrawn)
+            dropped_chunks += settled.withdrawn
         if settled.outdated:
             self._catalog.outdate(sorted(settled.outdated))
         self._fault("catalog put")
@@ -115,6 +118,7 @@ class TextWriter:
             self._index(one.doc_id, one.chunk_ids, result)
         for document, chunk_ids, result in same:
             self._index(document.doc_id, chunk_ids, result)
+        self._lexical.delete_chunks(settled.withdrawn)
         with self._catalog.read() as reader:
             generation = reader.generation + 1
         self._lexical.commit(generation)

@@ -282,6 +282,9 @@ class Catalog(Protocol):
     def touch(self, file_path: str, size: int, mtime_ns: int) -> None:
         """Remember a new mtime of unchanged content; of an archive, for all that it holds."""
 
+    def withdraw(self, chunk_ids: Sequence[int]) -> None:
+        """Drop passages of documents that stay: quotes whose originals have come. Unknown ids are no error."""
+
     def outdate(self, file_paths: Sequence[str]) -> None:
         """Forget the size and time of documents (`OUTDATED`), and of archives that hold them: read them again."""
 
@@ -331,6 +334,9 @@ class LexicalIndex(Protocol):
 
     def delete(self, doc_ids: Iterable[int]) -> None: ...
 
+    def delete_chunks(self, chunk_ids: Iterable[int]) -> None:
+        """Drop single entries of documents that stay; visible after `commit`."""
+
     def commit(self, generation: int) -> None: ...
 
     @property
@@ -353,8 +359,8 @@ class LexicalIndex(Protocol):
 
     def count(self) -> int: ...
 
-    def doc_ids(self) -> set[int]:
-        """Every document that has an entry, for reconciling."""
+    def tally(self) -> dict[int, int]:
+        """Document id → how many entries it has, for reconciling."""
 
     def clear(self) -> None: ...
 

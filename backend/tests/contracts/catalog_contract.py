@@ -350,6 +350,20 @@ class CatalogContract:
         assert chunks
         assert catalog.known() == {}
 
+    def test_passages_of_a_document_that_stays_can_go(self, catalog: Catalog) -> None:
+        put = result(FULL_MAIL, 3)
+        (stored,) = catalog.put([put])
+        catalog.withdraw([stored.chunk_ids[0], 10_000])
+        with catalog.read() as reader:
+            assert [one.chunk_id for one in reader.chunks_of(stored.doc_id)] == list(stored.chunk_ids[1:])
+            held = reader.document_by_path(FULL_MAIL.file_path)
+            assert held is not None
+            assert held.chunk_count == len(put.chunks) - 1
+            assert reader.count().chunks == len(put.chunks) - 1
+        found = catalog.columns().doc_of(np.array(stored.chunk_ids[:2], dtype=np.int64))
+        assert found.tolist() == [0, stored.doc_id]
+        assert catalog.verify() == []
+
     def test_what_is_unknown_is_missing(self, catalog: Catalog) -> None:
         with catalog.read() as reader:
             assert reader.documents([1]) == {}

@@ -74,7 +74,7 @@ class LexicalContract:
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def test_a_new_index_is_empty_and_answers(self, index: LexicalIndex) -> None:
-        assert (index.count(), index.doc_ids(), index.generation) == (0, set(), 0)
+        assert (index.count(), index.tally(), index.generation) == (0, {}, 0)
         assert index.search(asked("apple"), EVERYTHING, 5).ids == ()
         assert index.vocabulary("a", 5) == []
         features = index.features(asked("apple", identifiers=("a.b",)), np.array([1], dtype=np.int64))
@@ -86,7 +86,7 @@ class LexicalContract:
         index.commit(4)
         ranking = index.search(asked("apple"), EVERYTHING, 5)
         assert (ranking.source, ranking.ids, ranking.status) == ("keyword", (7,), "ok")
-        assert (index.count(), index.doc_ids(), index.generation) == (1, {3}, 4)
+        assert (index.count(), index.tally(), index.generation) == (1, {3: 1}, 4)
 
     def test_a_document_can_be_replaced_within_one_commit(self, index: LexicalIndex) -> None:
         index.put([(7, 3, SOME, entry("apple")), (8, 3, SOME, entry("apple"))])
@@ -98,11 +98,21 @@ class LexicalContract:
         assert index.search(asked("berry"), EVERYTHING, 5).ids == (7,)
         assert index.count() == 1
 
+    def test_single_entries_of_a_document_that_stays_can_go(self, index: LexicalIndex) -> None:
+        index.put([(7, 3, SOME, entry("apple")), (8, 3, SOME, entry("apple"))])
+        index.commit(1)
+        index.put([(9, 4, SOME, entry("apple"))])
+        index.delete_chunks([8, 9, 99])
+        assert set(index.search(asked("apple"), EVERYTHING, 5).ids) == {7, 8}, "not before the commit"
+        index.commit(2)
+        assert index.search(asked("apple"), EVERYTHING, 5).ids == (7,)
+        assert index.tally() == {3: 1}
+
     def test_clearing_leaves_nothing(self, index: LexicalIndex) -> None:
         index.put([(1, 1, SOME, entry("apple"))])
         index.commit(9)
         index.clear()
-        assert (index.count(), index.doc_ids(), index.generation) == (0, set(), 0)
+        assert (index.count(), index.tally(), index.generation) == (0, {}, 0)
 
     def test_a_reopened_index_knows_what_was_committed(self, tmp_path: Path) -> None:
         index = self.open(tmp_path)
@@ -112,7 +122,7 @@ class LexicalContract:
         index.close()
         index.close()
         index = self.open(tmp_path)
-        assert (index.count(), index.doc_ids(), index.generation) == (1, {1}, 5)
+        assert (index.count(), index.tally(), index.generation) == (1, {1: 1}, 5)
         assert index.search(asked("apple"), EVERYTHING, 5).ids == (1,)
         index.close()
 
@@ -139,7 +149,7 @@ class LexicalContract:
         left = {n for n in range(len(made)) if n not in doomed}
         holding = {100 + n for n in left if set(made[n].split()) & set(wanted)}
         assert set(index.search(asked(*wanted), EVERYTHING, 50).ids) == holding
-        assert index.doc_ids() == left
+        assert index.tally() == dict.fromkeys(left, 1)
         assert index.count() == len(left)
         index.close()
 
@@ -342,4 +352,4 @@ class LexicalContract:
         for reader in readers:
             reader.join(30)
         assert wrong == []
-        assert index.doc_ids() == {11}
+        assert index.tally() == {11: 5}

@@ -146,9 +146,9 @@ class Library:
                 assert document is not None
                 assert document.document.text == text
                 assert document.document.product == file_path.split("/")[0]
-            ids = {item.doc_id for item in stored.values() if item.chunk_count}
+            entries = {item.doc_id: item.chunk_count for item in stored.values() if item.chunk_count}
             count = reader.count(self.embedder.fingerprint)
-        assert self.lexical.doc_ids() == ids
+        assert self.lexical.tally() == entries
         assert self.lexical.count() == count.chunks
         assert count.embedded_chunks == count.chunks
         windows = dict(self.catalog.windows(self.embedder.fingerprint))

@@ -168,7 +168,7 @@ def test_a_keyword_index_with_entries_of_deleted_or_missing_passages_is_put_righ
     library.assert_whole()
     library.lexical.put([(1, stored[0].doc_id, document, entry)])  # one too many of a known document
     library.lexical.commit(generation)
-    assert "made again" in " ".join(library.indexer.check())
+    assert "lacks 1 documents" in " ".join(library.indexer.check())
     library.reopen()
     library.complete()
     library.assert_whole()

@@ -177,6 +177,41 @@ def test_a_quote_is_found_until_its_original_is_there(library: Library) -> None:
     assert len(library.find("walrus")) == 1, "the original is gone, what was said is not"
 
 
+OKAPI = "The okapi enclosure gets a heater that somebody has to switch on before it freezes."
+
+
+def test_of_a_nested_quote_each_block_is_judged_by_itself(library: Library) -> None:
+    history = f"{OKAPI}\n\nOn 1 Jan 2026, Bob Bobson\n<bob@x> wrote:\n" + "> " + WALRUS
+    library.write("p/m/1.eml", source("a", WALRUS))
+    library.write("p/m/3.eml", reply("c", "Agreed.", history, "<a@x> <b@x>"))
+    refreshed(library)
+    assert library.find("walrus") == {"p/m/1.eml"}
+    assert library.find("okapi") == {"p/m/3.eml"}, "its original is missing"
+    assert library.find("bobson") == set(), "who wrote it is no quote"
+    before = library.documents()
+    with library.catalog.read() as reader:
+        quoting = reader.document_by_path("p/m/3.eml")
+    library.write("p/m/2.eml", reply("b", OKAPI, WALRUS, "<a@x>"))
+    refreshed(library)
+    assert library.find("okapi") == {"p/m/2.eml"}
+    with library.catalog.read() as reader:
+        now = reader.document_by_path("p/m/3.eml")
+    assert quoting is not None
+    assert now is not None
+    assert (now.doc_id, now.chunk_count) == (quoting.doc_id, quoting.chunk_count - 1), "it isn't read again"
+    assert library.documents() == {*before, "p/m/2.eml"}
+
+
+def test_scripts_without_spaces_are_quoted_like_others(library: Library) -> None:
+    chinese = "水泵必须在冬季开始之前更换因为河流会结冰"
+    library.write("p/m/2.eml", reply("b", "同意。", chinese, "<a@x>"))
+    refreshed(library)
+    assert library.find("冬季") == {"p/m/2.eml"}
+    library.write("p/m/1.eml", source("a", f"大家好，{chinese}。"))
+    refreshed(library)
+    assert library.find("冬季") == {"p/m/1.eml"}
+
+
 def test_a_quote_in_another_conversation_is_another_matter(library: Library) -> None:
     library.write("p/m/1.eml", source("a", WALRUS))
     library.write("p/m/2.eml", reply("z", "Elsewhere.", WALRUS, "<y@x>", subject="Other"))
@@ -245,6 +280,21 @@ def test_a_kill_between_an_archives_mails_and_itself_loses_nothing(library: Libr
     (library.root / "p/m/list.mbox").unlink()
     library.reopen().refresh()
     assert library.documents() == set()
+
+
+def test_a_kill_before_a_quotes_entry_went_is_noticed_and_that_mail_alone_read_again(library: Library) -> None:
+    library.write("p/m/1.eml", source("a", OKAPI))
+    library.write("p/m/2.eml", reply("b", "Agreed.", WALRUS, "<y@x>"))
+    refreshed(library)
+    with library.catalog.read() as reader:
+        (quote,) = [one for one in reader.iter_documents() if one.document.file_path == "p/m/2.eml"]
+        doomed = reader.chunks_of(quote.doc_id)[-1].chunk_id
+    library.catalog.withdraw([doomed])  # and killed before the keyword index heard of it
+    found = library.reopen().check()
+    assert "The keyword index lacks 1 documents or holds other passages of them." in found
+    library.indexer.check(repair=True)
+    assert library.lexical.tally()[quote.doc_id] == 1
+    assert library.find("okapi") == {"p/m/1.eml"}
 
 
 def test_a_lost_keyword_index_is_filled_again_from_archives(library: Library) -> None:

@@ -29,8 +29,7 @@ from librarian.vocabulary.types import (
 
 from ..catalog_rows import (
     CHUNK_COLUMNS,
-    DOCUMENT_COLUMNS,
-    EMAIL_COLUMNS,
+    Inserts,
     chunk_row,
     document_row,
     email_row,
@@ -54,19 +53,7 @@ _CHUNK_COLUMNS_OF_C = ", ".join(f"c.{name.strip()}" for name in CHUNK_COLUMNS.sp
 _LONGEST_LOG = 1000
 
 
-def _insert(table: str, columns: str) -> str:
-    return f"INSERT INTO {table} ({columns}) VALUES ({', '.join(['%s'] * len(columns.split(',')))})"
-
-
-_INSERT_DOCUMENT = _insert("documents", f"id, {DOCUMENT_COLUMNS}")
-_INSERT_TEXT = _insert("texts", "doc_id, text, structure")
-_INSERT_EMAIL = _insert("emails", f"doc_id, {EMAIL_COLUMNS}")
-_INSERT_CHUNK = _insert("chunks", f"id, {CHUNK_COLUMNS}")
-_INSERT_FAILURE = (
-    _insert("failures", "file_path, kind, reason, detail, size, mtime_ns")
-    + """ ON CONFLICT (file_path) DO UPDATE SET kind = excluded.kind, reason = excluded.reason,
-          detail = excluded.detail, size = excluded.size, mtime_ns = excluded.mtime_ns"""
-)
+_INSERT = Inserts("%s")
 
 #: Chunks of %(model)s without windows. Used by `pending`, and to fill the queue that workers share.
 PENDING = """FROM chunks c WHERE c.id >= %(from)s AND NOT EXISTS (
@@ -170,6 +157,11 @@ class PostgresCatalog:
         with self._database.transaction() as connection:
             catalog_mails.touch(connection, file_path, size, mtime_ns)
 
+    def withdraw(self, chunk_ids: Sequence[int]) -> None:
+        """Drop passages of documents that stay. Unknown ids are no error."""
+        with self._database.transaction() as connection:
+            _note(connection, catalog_mails.withdraw(connection, chunk_ids))
+
     def outdate(self, file_paths: Sequence[str]) -> None:
         """Forget the size and time of documents, and of archives that hold them, so that they are read again."""
         with self._database.transaction() as connection:
@@ -198,7 +190,7 @@ class PostgresCatalog:
         with self._database.transaction() as connection:
             if replace:
                 connection.execute("DELETE FROM failures")
-            connection.cursor().executemany(_INSERT_FAILURE, rows)
+            connection.cursor().executemany(_INSERT.failure, rows)
 
     def set_meta(self, key: str, value: str) -> None:
         """Remember a fingerprint or another small fact."""
@@ -300,13 +292,13 @@ def _put(connection: Connection[Any], result: ReadResult, now: str) -> Stored:
     dropped_docs, dropped_chunks = _drop(connection, document.file_path)
     (doc_id,) = _new_ids(connection, "documents", 1)
     chunk_ids = _new_ids(connection, "chunks", len(result.chunks))
-    connection.execute(_INSERT_DOCUMENT, (doc_id, *document_row(document, len(result.chunks), now)))
-    connection.execute(_INSERT_TEXT, text_row(doc_id, document))
+    connection.execute(_INSERT.document, (doc_id, *document_row(document, len(result.chunks), now)))
+    connection.execute(_INSERT.text, text_row(doc_id, document))
     if document.email is not None:
-        connection.execute(_INSERT_EMAIL, email_row(doc_id, document.email))
+        connection.execute(_INSERT.email, email_row(doc_id, document.email))
         catalog_mails.put_ids(connection, doc_id, document.email)
     rows = [chunk_row(number, doc_id, chunk) for number, chunk in zip(chunk_ids, result.chunks, strict=True)]
-    connection.cursor().executemany(_INSERT_CHUNK, rows)
+    connection.cursor().executemany(_INSERT.chunk, rows)
     connection.execute("DELETE FROM failures WHERE file_path = %s", (document.file_path,))
     return Stored(doc_id, tuple(chunk_ids), tuple(dropped_docs), tuple(dropped_chunks))
 

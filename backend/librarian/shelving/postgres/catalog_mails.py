@@ -51,6 +51,17 @@ def touch(connection: Connection[Any], file_path: str, size: int, mtime_ns: int)
     connection.execute("UPDATE archives SET size = %s, mtime_ns = %s WHERE file_path = %s", (size, mtime_ns, file_path))
 
 
+def withdraw(connection: Connection[Any], chunk_ids: Iterable[int]) -> list[int]:
+    """Drop passages, not their documents; the ids of those."""
+    given = (list(chunk_ids),)
+    counts = connection.execute(
+        "SELECT count(*), doc_id FROM chunks WHERE id = ANY(%s) GROUP BY doc_id", given
+    ).fetchall()
+    connection.execute("DELETE FROM chunks WHERE id = ANY(%s)", given)
+    connection.cursor().executemany("UPDATE documents SET chunk_count = chunk_count - %s WHERE id = %s", counts)
+    return [doc_id for _, doc_id in counts]
+
+
 def outdate(connection: Connection[Any], file_paths: Iterable[str]) -> None:
     """Forget the size and time of documents, and of the archives that hold them."""
     for path in file_paths:

@@ -88,6 +88,13 @@ class PostgresLexicalIndex:
             with self._writing() as connection:
                 connection.execute("DELETE FROM entries WHERE doc_id = ANY(%s)", (doomed,))
 
+    def delete_chunks(self, chunk_ids: Iterable[int]) -> None:
+        """Drop single entries; visible after `commit`."""
+        doomed = [int(number) for number in chunk_ids]
+        if doomed:
+            with self._writing() as connection:
+                connection.execute("DELETE FROM entries WHERE chunk_id = ANY(%s)", (doomed,))
+
     def commit(self, generation: int) -> None:
         """Make what was put and deleted visible, and remember the catalog's generation.
 
@@ -198,10 +205,10 @@ class PostgresLexicalIndex:
             row = connection.execute("SELECT count(*) FROM entries").fetchone()
             return 0 if row is None else int(row[0])
 
-    def doc_ids(self) -> set[int]:
-        """Every document that has an entry, for reconciling."""
+    def tally(self) -> dict[int, int]:
+        """Document id → how many entries it has, for reconciling."""
         with self._reading() as connection:
-            return {row[0] for row in connection.execute("SELECT DISTINCT doc_id FROM entries")}
+            return dict(connection.execute("SELECT doc_id, count(*) FROM entries GROUP BY doc_id").fetchall())
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
