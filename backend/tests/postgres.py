@@ -5,9 +5,11 @@ Each test process starts its own server once, on a socket in a temporary folder,
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
+import subprocess
 import tempfile
 import warnings
 from functools import cache
@@ -49,7 +51,11 @@ class Server:
         return str(self._server.get_uri())
 
     def start(self) -> None:
-        self._server.start()
+        for _ in range(6):
+            with contextlib.suppress(subprocess.TimeoutExpired):  # it gives a busy machine ten seconds
+                self._server.start()
+                return
+        raise TimeoutError("The tests' PostgreSQL server didn't start within a minute.")
 
     def stop(self) -> None:
         """End the server as an administrator would, cutting off whoever is connected."""

@@ -73,15 +73,14 @@ class FileReader:
     def _result(self, document: Document, data: bytes, begun: float) -> ReadResult:
         document = self._completed(document, data)
         chunks = self._chunker.chunk(document)
-        entries = self.entries(document, chunks)
         if document.email is not None:
             found = (chunk for block in quoted_blocks(document) for chunk in self._chunker.chunk(block))
             quotes = tuple(
                 replace(chunk, ordinal=ordinal, heading_path=QUOTED_PATH)
                 for ordinal, chunk in enumerate(found, start=len(chunks))
             )
-            chunks, entries = chunks + quotes, entries + self.entries(replace(document, excluded=()), quotes)
-        return ReadResult(document, chunks, entries, (time.perf_counter() - begun) * 1000)
+            chunks += quotes
+        return ReadResult(document, chunks, self.entries(document, chunks), (time.perf_counter() - begun) * 1000)
 
     def _archive(self, archive: Archive, source: SourceFile, begun: float) -> ReadResult:
         """Its members, and a label for itself. A member without headers is read as a text."""
@@ -125,7 +124,14 @@ class FileReader:
         )
 
     def entries(self, document: Document, chunks: tuple[Chunk, ...]) -> tuple[LexicalEntry, ...]:
-        """What the keyword index stores of a document's chunks, in their order."""
+        """What the keyword index stores of a document's chunks, in their order; a mail's quotes come last."""
+        if document.email is None:
+            return self._entries(document, chunks)
+        own = tuple(chunk for chunk in chunks if chunk.heading_path != QUOTED_PATH)
+        quotes = chunks[len(own) :]
+        return self._entries(document, own) + self._entries(replace(document, excluded=()), quotes)
+
+    def _entries(self, document: Document, chunks: tuple[Chunk, ...]) -> tuple[LexicalEntry, ...]:
         language = document.language
         tokens = self._analyzer.tokens
         identifiers_of = self._analyzer.identifiers

@@ -13,6 +13,7 @@ from .catalog_rows import EMAIL_COLUMNS, stored_email
 _EMAIL_OF_E = ", ".join(f"e.{name.strip()}" for name in EMAIL_COLUMNS.split(","))
 _SELECT = f"""SELECT d.id, d.file_path, d.product, d.chunk_count, {_EMAIL_OF_E}
     FROM emails e JOIN documents d ON d.id = e.doc_id"""
+UNFINISHED = "?"  #: what `known` gives as the hash of an archive whose members are stored, but not yet itself
 _AMONG = "IN (SELECT value FROM json_each(?))"
 
 
@@ -135,8 +136,8 @@ def drop(connection: sqlite3.Connection, file_path: str) -> tuple[list[int], lis
 def known(connection: sqlite3.Connection) -> dict[str, tuple[int, int, str]]:
     """file_path → (size, mtime_ns, content_hash) of every file; the hash of a failed one is empty."""
     rows = connection.execute(
-        """SELECT file_path, size, mtime_ns, '' FROM failures WHERE kind = 'failed'
-           UNION ALL SELECT DISTINCT archive, -1, -1, '?' FROM documents WHERE archive <> ''
+        f"""SELECT file_path, size, mtime_ns, '' FROM failures WHERE kind = 'failed'
+           UNION ALL SELECT DISTINCT archive, -1, -1, '{UNFINISHED}' FROM documents WHERE archive <> ''
            UNION ALL SELECT file_path, size, mtime_ns, content_hash FROM archives
            UNION ALL SELECT file_path, size, mtime_ns, content_hash FROM documents WHERE archive = ''"""
     )

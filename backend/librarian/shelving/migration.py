@@ -11,6 +11,7 @@ from librarian.vocabulary.errors import SetupError
 from librarian.vocabulary.protocols import Catalog, LexicalIndex, VectorArchive, VectorStore
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Chunk, Document, LexicalEntry, ReadResult
 
+from .catalog_mails import UNFINISHED
 from .vector_shelf import VectorShelf
 
 T = TypeVar("T")
@@ -50,10 +51,12 @@ def copy_library(
     """
     with source.catalog.read() as reader:
         count = reader.count()
-        ids = [stored.doc_id for stored in reader.iter_documents()]
+        stored = list(reader.iter_documents())
         models = [model for key in ("model", "model_previous") if (model := reader.meta(key))]
         facts = {key: reader.meta(key) for key in _FACTS}
         failures = reader.failures()
+    ids, paths = [one.doc_id for one in stored], {one.document.file_path for one in stored}
+    archives = [(path, known) for path, known in source.catalog.known().items() if path not in paths and known[2]]
     with target.catalog.read() as reader:
         held = reader.count()
     if not ids:
@@ -71,6 +74,10 @@ def copy_library(
             target.catalog.mark_embedded(model, {renamed[old]: of[old] for old in renamed if old in of})
         done += len(batch)
         progress("documents", done, len(ids))
+    for path, (size, mtime_ns, digest) in archives:
+        if digest != UNFINISHED:
+            whole = Document(path, "", "", "document", "", "", "", size=size, mtime_ns=mtime_ns, content_hash=digest)
+            target.catalog.put_archive(whole)
     target.catalog.set_failures(failures, replace=True)
     target.lexical.commit(1)
     vectors = sum(_copy_vectors(source, target, model, progress) for model in models)

@@ -1,7 +1,7 @@
 """A library that moves to PostgreSQL, as the commands do it, with the default model.
 
 * `migrate` copies everything; afterwards the same questions find the same passages, nothing is embedded again, and the
-  answer says how it was ranked.
+  answer says how it was ranked. Back again, the answers are the ones from before, those about mails included.
 * A worker embeds what a server without its own time would; another model than the library's is refused.
 * A keeper at work, a wrong storage and missing addresses are refused with the way out.
 """
@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,40 @@ from librarian.terminal.sharing import move_to
 from librarian.vocabulary.errors import SetupError
 from tests import postgres
 from tests.desk.conftest import write_library
+from tests.shelving.test_mails import WALRUS, mbox, reply, source
 
 QUESTION = "Which card does a refund go to?"
+QUOTED = "The compressor in hall four loses pressure whenever the second valve is opened by hand"
+
+
+@dataclass
+class Told:
+    """What a library answers: what is found where, how it is shown, and the scores, which float16 moves a little."""
+
+    found: dict[str, list[tuple[object, ...]]]
+    scores: dict[str, float]
+
+    def agrees(self, other: Told, *, start: str = "") -> bool:
+        """Whether both say the same, of what begins so."""
+        mine, theirs = ({k: v for k, v in told.found.items() if k.startswith(start)} for told in (self, other))
+        scores = {k: v for k, v in other.scores.items() if k.startswith(start)}
+        return mine == theirs and {k: self.scores[k] for k in scores} == pytest.approx(scores, abs=2e-3)
+
+
+def answers(library: Librarian, modes: tuple[str, ...] = ("keyword", "semantic", "hybrid")) -> Told:
+    """To some questions, about mails too, and what their conversations hold."""
+    told = Told({}, {})
+    for mode in modes:
+        for question in (QUESTION, "rotate a token", "E4021", "compressor pressure valve", "walrus"):
+            for search in (library.search, library.search_emails):
+                name = f"{mode} {search.__name__} {question}"
+                hits = search(question, mode=mode).results  # type: ignore[operator]
+                told.found[name] = [(hit.file_path, hit.line_start, hit.snippet) for hit in hits]
+                told.scores |= {f"{name} {hit.rank}": hit.relevance_score for hit in hits}
+        for thread in sorted({hit.thread_id for hit in library.search_emails("refund walrus", mode=mode).results}):
+            emails = library.get_thread(thread).emails
+            told.found[f"{mode} {thread}"] = [(mail.file_path, mail.body, mail.quoted) for mail in emails]
+    return told
 
 
 @pytest.fixture
@@ -44,9 +77,14 @@ def config(tmp_path: Path) -> Path:
 
 def test_a_library_moves_to_postgres_and_a_worker_embeds_for_it(config: Path, tmp_path: Path) -> None:
     place = Place(config=config)
+    first = source("a", WALRUS)
+    (tmp_path / "docs/mail/support/list.mbox").write_text(mbox(first, reply("b", "Okapi.", WALRUS, "<a@x>")))
+    (tmp_path / "docs/mail/support/quoting.eml").write_text(reply("c", "Tapir.", f"{QUOTED}\n{QUOTED}", "<z@x>"))
     with Librarian.open(config) as library:
         before = library.search(QUESTION, mode="hybrid")
+        told = answers(library)
         status = library.status()
+    assert "quoting.eml" in str(told.found["keyword search_emails compressor pressure valve"])
     answer = move_to(place, "postgres", None)
     assert (answer["documents"], answer["chunks"]) == (status.documents + status.emails, status.chunks)
     assert answer["vectors"] == status.embedded_chunks
@@ -59,6 +97,12 @@ def test_a_library_moves_to_postgres_and_a_worker_embeds_for_it(config: Path, tm
         assert library.refresh().added == 0
         assert library.status().embedded_chunks == status.embedded_chunks
         assert library.status().storage.vectors == "pgvector"
+        assert answers(library, modes=("semantic",)).agrees(told, start="semantic")
+    answer = move_to(Place(config=config, index=tmp_path / "back"), "embedded", None)
+    assert answer["vectors"] == status.embedded_chunks
+    with Librarian.open(config, index=tmp_path / "back") as library:
+        assert library.refresh().added == 0
+        assert answers(library).agrees(told)
     assert "ts_rank" in after.legs.keyword.reason
     assert "reciprocal rank fusion" in after.legs.keyword.reason
     assert {r.file_path for r in after.results[:2]} & {r.file_path for r in before.results[:2]}
