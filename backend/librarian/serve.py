@@ -69,7 +69,7 @@ def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None) -
     listening = None
     if http:
         settings.check_listening()
-        if url := served_at(index):
+        if url := served_at(index, settings.docs.root_path):
             _say(out, f"Librarian is already serving at {url}")
             return 0
         listening = _bind(settings.mcp.host, settings.mcp.port)
@@ -89,8 +89,11 @@ def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None) -
     return 0
 
 
-def served_at(index: Path) -> str:
-    """Where a running `librarian serve` serves this index; empty where none does."""
+def served_at(index: Path, root: Path) -> str:
+    """Where a running `librarian serve` serves this index; empty where none does.
+
+    Raises `SetupError` where it serves it for another root.
+    """
     address = addresses.read(index)
     if address is None or not address.url:
         return ""
@@ -99,6 +102,7 @@ def served_at(index: Path) -> str:
     except (OSError, LibrarianError):
         return ""
     lines.close()
+    addresses.require_root(address, root)
     return welcome.url
 
 
@@ -211,8 +215,12 @@ class _Process:
         with _uncollected():
             from .assembly import Librarian, build
         library = Librarian(build(self._settings))
+        try:
+            library.start()  # first of all: an index of another root must not answer for this one
+        except LibrarianError:
+            library.close()
+            raise
         self._opening.opened(library)
-        library.start()
 
     def _end(self) -> None:
         """Stop; who has told us may be waiting, so that it ends in time whatever hangs."""
@@ -255,6 +263,7 @@ class _Process:
             busy=self._busy,
             role="serve" if serves else "background",
             url=self._url if serves else "",
+            root=settings.docs.root_path,
         )
 
     @property

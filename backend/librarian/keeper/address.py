@@ -14,6 +14,8 @@ import socket
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from librarian.vocabulary.errors import SetupError
+
 ADDRESS: Final = "keeper.json"
 SOCKET: Final = "keeper.sock"
 LONGEST_PATH: Final = 100  #: bytes of a unix socket's path; systems take 104 to 108
@@ -28,6 +30,7 @@ class Address(NamedTuple):
     port: int = 0
     secret: str = ""
     url: str = ""  #: where it also serves HTTP
+    root: str = ""  #: the folder of documents; empty where it isn't told
 
     def connect(self, timeout_s: float) -> socket.socket:
         """A connected socket. Raises `OSError` where nobody listens any more."""
@@ -41,6 +44,15 @@ class Address(NamedTuple):
             connection.close()
             raise
         return connection
+
+
+def require_root(address: Address, root: Path) -> None:
+    """Raises `SetupError` where the keeper at this address keeps the documents of another folder."""
+    if address.root and Path(address.root).resolve() != root.resolve():
+        raise SetupError(
+            f"This index belongs to the library in {address.root}, not to {root}.",
+            hint="Choose another index folder with --index or `index.path`, or leave --root out.",
+        )
 
 
 def read(index: Path) -> Address | None:

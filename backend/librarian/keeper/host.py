@@ -65,6 +65,7 @@ class Host:
         busy: Callable[[], bool] = lambda: False,
         role: Role = "background",
         url: str = "",
+        root: Path | None = None,
         threads: int = 8,
         unix: bool | None = None,
     ) -> None:
@@ -79,6 +80,7 @@ class Host:
         self._busy = busy
         self._role: Role = role
         self._url = url
+        self._root = root
         self._unix = unix
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="verb")
         self._server: asyncio.Server | None = None
@@ -102,7 +104,8 @@ class Host:
         return self._clients
 
     async def __aenter__(self) -> Host:
-        listening, self._address = addresses.listen(self._index, version=self._version, url=self._url, unix=self._unix)
+        listening, address = addresses.listen(self._index, version=self._version, url=self._url, unix=self._unix)
+        self._address = address._replace(root=str(self._root or ""))
         # asyncio removes a unix socket itself from Python 3.13 on; `withdraw` does everywhere
         self._server = await asyncio.start_server(self._accept, sock=listening, limit=LONGEST_REQUEST)
         addresses.publish(self._index, self._address)

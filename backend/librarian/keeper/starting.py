@@ -131,9 +131,16 @@ def _reach(library: Library, kind: Kind, timeout_s: float) -> Greeted | None:
     if address is None:
         return None
     try:
-        return Greeted(*greet(address, kind, library.version, timeout_s=timeout_s))
+        greeted = Greeted(*greet(address, kind, library.version, timeout_s=timeout_s))
     except OSError:
         return None
+    if library.root is not None:
+        try:
+            addresses.require_root(address, library.root)
+        except SetupError:
+            greeted.lines.close()
+            raise
+    return greeted
 
 
 def _start(library: Library, kind: Kind, timeout_s: float, end: float) -> Greeted:

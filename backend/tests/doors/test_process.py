@@ -32,6 +32,7 @@ from librarian.keeper import address as addresses
 from librarian.keeper import client, visitors
 from librarian.keeper.lock import KEEPER, FolderLock
 from librarian.keeper.starting import LOG
+from librarian.vocabulary.errors import SetupError
 from tests.doors.fake_desk import FakeDesk
 from tests.doors.keeping import kept as keeping
 from tests.doors.raw_host import BACKEND, RawHost, relay
@@ -238,6 +239,16 @@ def test_a_server_takes_over_and_relays_follow_it(library: Library) -> None:
                 0,
                 f"Librarian is already serving at http://127.0.0.1:{port}",
             )
+            elsewhere = [
+                *command[: command.index("--root")],
+                "--root",
+                str(config.parent),
+                "--index",
+                str(library.index),
+            ]
+            other = subprocess.run(elsewhere, env=environment, capture_output=True, text=True, timeout=60, check=False)
+            assert other.returncode == 78
+            assert f"belongs to the library in {library.root}, not to {config.parent}" in other.stderr
         finally:
             server.terminate()
             assert server.stdout is not None
@@ -246,6 +257,21 @@ def test_a_server_takes_over_and_relays_follow_it(library: Library) -> None:
             assert server.wait(30) == 0
         assert found(host.call("search_documentation", query="storage"))
         assert library.starts == 2
+
+
+def test_an_index_does_not_answer_for_another_root(library: Library) -> None:
+    other = library.root.parent / "other"
+    other.mkdir()
+    config = library.root.parent / "config.json"
+    config.write_text(json.dumps({"embeddings": {"enabled": False}}), "utf-8")
+    with library.host("--config", str(config)) as host:
+        host.initialize()
+        assert found(host.call("search_documentation", query="storage"))
+        with pytest.raises(SetupError, match="belongs to the library in"):  # the keeper that runs
+            client.call(library.index, "search", {"query": "storage"}, root=other, config=config)
+    client.retire(library.index)
+    with pytest.raises(SetupError, match="belongs to the library in"):  # and one that is started for it
+        client.call(library.index, "search", {"query": "storage"}, root=other, config=config)
 
 
 def test_stdins_end_ends_the_relay_and_an_idle_keeper_ends_by_itself(tmp_path: Path) -> None:

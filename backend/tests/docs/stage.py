@@ -1,0 +1,99 @@
+"""A clone as a reader of the manual has it: this manual as documents, the scripts, a command `librarian`, a server.
+
+The folder is a copy, the home is empty but for the models, and the ports are free ones, so nothing of this machine's
+user is read or changed. What set-up does has tests of its own; here it is done.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+from librarian.models.store import ModelStore
+
+from .blocks import REPOSITORY
+
+COMMAND = """#!/bin/sh
+PYTHONPATH='{backend}' exec '{python}' -m librarian.cli "$@"
+"""
+START_S = 60.0
+
+
+class Stage:
+    """The clone, with a server running in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "clone"
+        self.folder.mkdir()
+        for name in ("docs", "scripts", "deploy"):
+            shutil.copytree(REPOSITORY / name, self.folder / name)
+        for name in ("config.json", "README.md"):
+            shutil.copy(REPOSITORY / name, self.folder / name)
+        (self.folder / "scripts" / "setup.sh").write_text("#!/bin/sh\n")
+        bin_folder = self.folder / ".venv" / "bin"
+        bin_folder.mkdir(parents=True)
+        command = bin_folder / "librarian"
+        command.write_text(COMMAND.format(backend=REPOSITORY / "backend", python=sys.executable))
+        command.chmod(0o755)
+        (bin_folder / "python3").symlink_to(sys.executable)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        home = folder / "home"
+        (home / ".cache" / "librarian").mkdir(parents=True)
+        (home / ".cache" / "librarian" / "models").symlink_to(ModelStore().folder)
+        self.environ = {
+            "HOME": str(home),
+            "PATH": f"{bin_folder}:{os.environ['PATH']}",
+            "LANG": "C.UTF-8",
+            "MCP_PORT": str(self.port),
+            "PYTHONPATH": str(REPOSITORY / "backend"),
+        }
+        self._server = subprocess.Popen(
+            [str(self.folder / "scripts" / "start.sh")],
+            cwd=self.folder,
+            env=self.environ,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        self._await_server()
+        self.run("librarian index")
+
+    def _await_server(self) -> None:
+        deadline = time.monotonic() + START_S
+        while True:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=5):
+                    return
+            except OSError:
+                assert self._server.poll() is None, "the server ended"
+                assert time.monotonic() < deadline, "the server doesn't answer"
+                time.sleep(0.1)
+
+    def run(self, script: str) -> str:
+        """What a shell in the clone prints for `script`. Fails where one of its commands does."""
+        script = script.replace("127.0.0.1:3001", f"127.0.0.1:{self.port}")
+        done = subprocess.run(
+            ["bash", "-euc", script],
+            cwd=self.folder,
+            env=self.environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, f"exit code {done.returncode}\n{script}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def close(self) -> None:
+        """End the server, and the keepers that commands have started."""
+        self._server.terminate()
+        self._server.wait(30)
+        for lock in self.folder.rglob("keeper.json"):
+            self.end_keeper(lock)
