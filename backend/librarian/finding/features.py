@@ -35,6 +35,7 @@ class DocumentEvidence:
     doc_id: int
     values: Mapping[str, float]
     places: Mapping[str, int | None]
+    assumed: frozenset[str] = frozenset()  #: features that aren't known, with what is to be expected in their place
 
 
 def of(pool: Pool) -> dict[int, DocumentEvidence]:

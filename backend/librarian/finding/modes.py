@@ -18,6 +18,7 @@ from .fusion import Fused, rrf, score
 from .options import SearchOptions
 from .pool import Passage, Pool
 from .ranker import LinearRanker
+from .unembedded import expected
 
 #: How far a passage with the identifier is lifted above the best one without, in points of the mode's scale.
 STEP = {"learned": 0.2, "rrf": 0.002, "weighted": 0.01, "rerank": 0.01, "cross-encoder": 0.01}
@@ -62,7 +63,7 @@ def by_weight(pool: Pool, weight: float) -> list[Candidate]:
 
 def learned(pool: Pool, ranker: LinearRanker) -> list[Candidate]:
     """Documents by the learned sum of their features, passages by their distance to the document's best."""
-    documents = {doc: ranker.why(found) for doc, found in features.of(pool).items()}
+    documents = {doc: ranker.why(found) for doc, found in expected(features.of(pool), pool).items()}
     own = {
         p.chunk_id: ranker.weights.get("keyword", 0.0) * (p.bm25 or 0.0)
         + (ranker.weights.get("semantic", 0.0) + ranker.weights.get("hyde", 0.0)) * (p.semantic or 0.0)

@@ -22,6 +22,9 @@ from .features import NAMES, DocumentEvidence
 #: and 0.628 without.
 READ = ("keyword", "semantic", "semantic_further", "keyword_place", "semantic_place", "body")
 
+#: What follows a feature's name in the reasons where its value is an expectation.
+EXPECTED = "_expected"
+
 
 @dataclass(frozen=True, slots=True)
 class LinearRanker:
@@ -37,7 +40,12 @@ class LinearRanker:
         [1.0, 1.0]
         """
         return tuple(
-            Contribution(name, document.places.get(name), value, self.weights[name] * value)
+            Contribution(
+                f"{name}{EXPECTED}" if name in document.assumed else name,
+                document.places.get(name),
+                value,
+                self.weights[name] * value,
+            )
             for name in NAMES
             if (value := document.values.get(name, 0.0)) and self.weights.get(name, 0.0)
         )

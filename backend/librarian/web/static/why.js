@@ -10,8 +10,11 @@ const SOURCES = {
   hyde: ["imagined answer", 6], date: ["date", 7], agreement: ["words and meaning agree", 7],
   passage: ["behind its document’s best passage", 7], evidence: ["strength of the best matches", 7],
 };
-const label = (source) => SOURCES[source]?.[0] ?? source;
-const hue = (source) => SOURCES[source]?.[1] ?? 7;
+// A file whose vectors aren't made yet is given the points that files with its words have.
+const EXPECTED = "_expected";
+const bare = (source) => source.endsWith(EXPECTED) ? source.slice(0, -EXPECTED.length) : source;
+const label = (source) => (SOURCES[bare(source)]?.[0] ?? source) + (bare(source) === source ? "" : " (expected: not embedded yet)");
+const hue = (source) => SOURCES[bare(source)]?.[1] ?? 7;
 const points = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
 
 export function why(result) {

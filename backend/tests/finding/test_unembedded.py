@@ -1,0 +1,77 @@
+"""Documents that aren't embedded yet, beside those that are.
+
+* a question's best document by words keeps its place over weaker ones that have their vectors already
+* its semantic score stays unknown, and the reasons say that those points are expected ones
+* with every vector there nothing is assumed
+* expectations lie between nothing and the best of the known ones, whatever the features
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from librarian.finding.features import DocumentEvidence
+from librarian.finding.pool import Passage, Pool
+from librarian.finding.unembedded import expected
+from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Query, Ranking
+
+from .library import Library
+
+QUESTION = "rotate the signing token of the gateway"
+FILES = {
+    "p/best.md": "# Rotate the signing token\n\nRotate the signing token of the gateway every month.",
+    **{
+        f"p/other{n}.md": f"# Note {n}\n\nA token of kind {n} is shown here with its owner, the gateway and a date."
+        for n in range(12)
+    },
+}
+
+
+def test_the_best_by_words_isnt_lost_among_those_that_are_embedded(shelve: Callable[..., Library]) -> None:
+    library = shelve(FILES)
+    engine = library.engine()
+    before = engine.search(Query(QUESTION, mode="hybrid")).hits[0]
+    assert not any(why.source.endswith("_expected") for why in before.candidate.why)
+
+    best = before.candidate.doc_id
+    assert before.document.document.file_path == "p/best.md"
+    windows = np.array(sorted(library.vectors.ids()), dtype=np.int64)
+    docs = library.catalog.columns().doc_of(windows // WINDOWS_PER_CHUNK)
+    library.vectors.delete(windows[docs == best])
+    after = engine.search(Query(QUESTION, mode="hybrid")).hits[0]
+    assert after.candidate.doc_id == best
+    assert after.candidate.semantic_score is None
+    sources = {why.source for why in after.candidate.why}
+    assert "semantic_expected" in sources
+    assert "semantic" not in sources
+
+
+rows = st.lists(st.tuples(st.booleans(), *[st.floats(0, 1) for _ in range(6)]), min_size=2, max_size=30)
+
+
+@settings(max_examples=50, deadline=None)
+@given(rows)
+def test_expectations_stay_within_what_is_known(drawn: list[tuple[bool, ...]]) -> None:
+    names = ("keyword", "keyword_place", "body", "semantic", "semantic_further", "semantic_place")
+    found, passages = {}, {}
+    for doc, (known, *values) in enumerate(drawn, start=1):
+        given_values = dict(zip(names, map(float, values), strict=True))
+        if not known:
+            given_values |= dict.fromkeys(names[3:], 0.0)
+        found[doc] = DocumentEvidence(doc, given_values, {})
+        passages[doc] = Passage(doc, doc, given_values["keyword"], given_values["semantic"] if known else None)
+    legs = Ranking("keyword", (), (), ()), Ranking("semantic", (), (), ()), Ranking("hyde", (), (), ())
+    filled = expected(found, Pool(*legs, passages, False))
+    known_docs = [doc for doc in found if passages[doc].semantic is not None]
+    for doc, one in filled.items():
+        if passages[doc].semantic is not None or not known_docs:
+            assert one == found[doc]
+            continue
+        for name in names[3:]:
+            assert 0 <= one.values[name] <= max(found[other].values[name] for other in known_docs) + 1e-9
+            assert np.isfinite(one.values[name])
+        assert all(one.values[name] == found[doc].values[name] for name in names[:3])
