@@ -19,7 +19,10 @@ from packaging.requirements import Requirement
 from librarian import cli
 from librarian.config.layers import ALIASES, DERIVED_VARIABLES
 from librarian.config.settings import knobs
+from librarian.models.table import known, spec_of
+from librarian.reading.parsers import PARSERS
 from librarian.terminal import reference
+from librarian.vocabulary import wire
 from librarian.vocabulary.verbs import VERBS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -86,7 +89,42 @@ def test_every_tool_and_its_arguments_are_in_the_manual(verb: Any) -> None:
 def test_every_link_between_pages_leads_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8")):
         if not re.match(r"[a-z]+:|#", target):
-            assert (page.parent / target.partition("#")[0]).exists(), f"{target} leads nowhere"
+            path, _, anchor = target.partition("#")
+            assert (page.parent / path).exists(), f"{target} leads nowhere"
+            assert not anchor or anchor in anchors(page.parent / path), f"{target}: no such heading"
+
+
+def anchors(page: Path) -> set[str]:
+    """A page's headings as they are linked to: lower case, blanks as hyphens, other signs left out."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("answer", [wire.SearchAnswer, wire.Result, wire.EmailResult], ids=lambda each: each.__name__)
+def test_every_field_of_an_answer_is_on_the_page_of_fields(answer: type[wire.Wire]) -> None:
+    page = words((DOCS / "librarian" / "reference" / "result-fields.md").read_text("utf-8"))
+    assert set(answer.model_fields) <= page
+
+
+def test_every_route_is_on_the_page_of_rest() -> None:
+    page = (DOCS / "librarian" / "reference" / "rest.md").read_text("utf-8")
+    source = (REPOSITORY / "backend" / "librarian" / "web" / "api.py").read_text("utf-8")
+    routes = set(re.findall(r'"(/(?:api/\w+|health|metrics))"', source))
+    assert len(routes) > 8
+    assert {route for route in routes if route not in page} == set()
+
+
+def test_the_page_of_models_has_every_known_model_with_its_size() -> None:
+    page = (DOCS / "librarian" / "reference" / "models.md").read_text("utf-8")
+    for name in known():
+        row = next(line for line in page.splitlines() if line.startswith("|") and f"`{name}`" in line)
+        assert str(spec_of(name).dimension) in row
+        assert f"{spec_of(name).max_tokens} tokens" in row
+
+
+def test_every_extension_is_on_the_page_of_formats() -> None:
+    page = words((DOCS / "librarian" / "reference" / "formats.md").read_text("utf-8"))
+    assert set(PARSERS) <= page
 
 
 def test_every_command_line_in_the_manual_exists() -> None:

@@ -20,6 +20,7 @@ from .dates import micros_or_none
 logger = logging.getLogger(__name__)
 
 _BATCH = 2_000  # vectors moved at once: 3 MB at 384 dimensions
+IN_MEMORY = "exact"  #: name of the store that is filled anew at each start
 
 
 class VectorShelf:
@@ -156,7 +157,9 @@ class VectorShelf:
                 lost = lost or len(kept) < len(batch)
                 refilled += len(kept)
                 self._upsert(model, kept, vectors, self._payloads(kept), only=store)
-            if refilled:
+            # A store in memory begins empty: filling it is no repair, and nobody's to worry about.
+            begins = store.name == IN_MEMORY and missing.size == len(expected)
+            if refilled and not begins:
                 done.append(f"Refilled {refilled:,} vectors of the vector store {store.name} from the archive.")
         if lost:
             # The catalog can only forget a model as a whole; what the archive has is found there again.

@@ -1,28 +1,29 @@
 """A clone as a reader of the manual has it: this manual as documents, the scripts, a command `librarian`, a server.
 
-The folder is a copy, the home is empty but for the models, and the ports are free ones, so nothing of this machine's
+The folder is a copy, the home is empty but for the models, and the port is a free one, so nothing of this machine's
 user is read or changed. What set-up does has tests of its own; here it is done.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from pathlib import Path
+
+import psutil
 
 from librarian.models.store import ModelStore
 
 from .blocks import REPOSITORY
 
 COMMAND = """#!/bin/sh
-PYTHONPATH='{backend}' exec '{python}' -m librarian.cli "$@"
+exec '{python}' -m librarian.cli "$@"
 """
-START_S = 60.0
+PATIENCE_S = 120.0
 
 
 class Stage:
@@ -30,16 +31,15 @@ class Stage:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "clone"
-        self.folder.mkdir()
         for name in ("docs", "scripts", "deploy"):
             shutil.copytree(REPOSITORY / name, self.folder / name)
-        for name in ("config.json", "README.md"):
+        for name in ("config.json", "README.md", "requirements.txt"):
             shutil.copy(REPOSITORY / name, self.folder / name)
         (self.folder / "scripts" / "setup.sh").write_text("#!/bin/sh\n")
         bin_folder = self.folder / ".venv" / "bin"
         bin_folder.mkdir(parents=True)
         command = bin_folder / "librarian"
-        command.write_text(COMMAND.format(backend=REPOSITORY / "backend", python=sys.executable))
+        command.write_text(COMMAND.format(python=sys.executable))
         command.chmod(0o755)
         (bin_folder / "python3").symlink_to(sys.executable)
         with socket.socket() as free:
@@ -56,25 +56,16 @@ class Stage:
             "PYTHONPATH": str(REPOSITORY / "backend"),
         }
         self._server = subprocess.Popen(
-            [str(self.folder / "scripts" / "start.sh")],
+            [self.folder / "scripts" / "start.sh"],
             cwd=self.folder,
             env=self.environ,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            text=True,
         )
-        self._await_server()
+        assert self._server.stdout is not None
+        self.said = [next(self._server.stdout, "") for _ in range(5)]
         self.run("librarian index")
-
-    def _await_server(self) -> None:
-        deadline = time.monotonic() + START_S
-        while True:
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=5):
-                    return
-            except OSError:
-                assert self._server.poll() is None, "the server ended"
-                assert time.monotonic() < deadline, "the server doesn't answer"
-                time.sleep(0.1)
 
     def run(self, script: str) -> str:
         """What a shell in the clone prints for `script`. Fails where one of its commands does."""
@@ -86,7 +77,7 @@ class Stage:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE_S,
         )
         assert done.returncode == 0, f"exit code {done.returncode}\n{script}\n{done.stdout}\n{done.stderr}"
         return done.stdout
@@ -94,6 +85,10 @@ class Stage:
     def close(self) -> None:
         """End the server, and the keepers that commands have started."""
         self._server.terminate()
-        self._server.wait(30)
-        for lock in self.folder.rglob("keeper.json"):
-            self.end_keeper(lock)
+        assert self._server.stdout is not None
+        self._server.stdout.close()
+        self._server.wait(PATIENCE_S)
+        for address in self.folder.rglob("keeper.json"):
+            keeper = psutil.Process(json.loads(address.read_text("utf-8"))["pid"])
+            keeper.terminate()
+            keeper.wait(PATIENCE_S)

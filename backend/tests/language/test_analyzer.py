@@ -304,13 +304,13 @@ BOMBS = ['"', "“", "-a", "a.", "a_", "1.", "aA", "--", "://", "__", "a", "東"
 
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_hostile_questions_are_answered_at_once(bomb: str) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     bomb *= 2000 // len(bomb)
     for text in (bomb, "x " + bomb, bomb * 20):
         ANALYZER.query(text, ["en", "de", "fr"])
         ANALYZER.tokens(text)
         ANALYZER.identifiers(text)
-    assert time.perf_counter() - started < 3
+    assert time.thread_time() - started < 3
 
 
 # -- the object ----------------------------------------------------------------------------------------------------
