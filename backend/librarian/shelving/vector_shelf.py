@@ -7,18 +7,19 @@ here.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from librarian.vocabulary.protocols import Catalog, VectorArchive, VectorStore
-from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Document, Ids, Vector
+from librarian.vocabulary.protocols import BulkStore, Catalog, VectorArchive, VectorStore
+from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Document, Ids, Vector, Vectors
 
 from .company import Company, Nobody
 from .dates import micros_or_none
 
 logger = logging.getLogger(__name__)
 
+_BULK = 5_000  # vectors from which on an empty store is filled at once
 _BATCH = 2_000  # vectors moved at once: 3 MB at 384 dimensions
 IN_MEMORY = "exact"  #: name of the store that is filled anew at each start
 
@@ -149,14 +150,8 @@ class VectorShelf:
             if orphans.size:
                 store.delete(orphans)
                 done.append(f"Deleted {orphans.size:,} vectors of deleted passages from the vector store {store.name}.")
-            refilled = 0
-            for start in range(0, missing.size, _BATCH):
-                batch = [(int(number), expected[int(number)]) for number in missing[start : start + _BATCH]]
-                vectors = self._archive.get(model, [digest for _, digest in batch])
-                kept = [row for row in batch if row[1] in vectors]
-                lost = lost or len(kept) < len(batch)
-                refilled += len(kept)
-                self._upsert(model, kept, vectors, self._payloads(kept), only=store)
+            refilled = self._refill(model, store, expected, missing)
+            lost = lost or refilled < missing.size
             # A store in memory begins empty: filling it is no repair, and nobody's to worry about.
             begins = store.name == IN_MEMORY and missing.size == len(expected)
             if refilled and not begins:
@@ -167,6 +162,28 @@ class VectorShelf:
             self._window_count[model] = {}
             done.append("Some vectors are lost; their passages are embedded again.")
         return done
+
+    def _refill(self, model: str, store: VectorStore, expected: Mapping[int, str], missing: Ids) -> int:
+        """Give a store what the archive has of `missing`; returns how many vectors that were."""
+        if missing.size >= _BULK and isinstance(store, BulkStore) and not store.ids().size:
+            return store.load(self._kept(model, expected, missing))
+        refilled = 0
+        for ids, vectors, payloads in self._kept(model, expected, missing):
+            store.upsert(ids, vectors, payloads)
+            refilled += ids.size
+        return refilled
+
+    def _kept(
+        self, model: str, expected: Mapping[int, str], ids: Ids
+    ) -> Iterator[tuple[Ids, Vectors, list[Mapping[str, object]]]]:
+        """What the archive has of these windows, batch by batch, with what stores filter by."""
+        for start in range(0, ids.size, _BATCH):
+            batch = [(int(number), expected[int(number)]) for number in ids[start : start + _BATCH]]
+            vectors = self._archive.get(model, [digest for _, digest in batch])
+            kept = [row for row in batch if row[1] in vectors]
+            if kept:
+                matrix = np.stack([np.asarray(vectors[digest], dtype=np.float32) for _, digest in kept])
+                yield np.array([number for number, _ in kept], dtype=np.int64), matrix, self._payloads(kept)
 
     def clear(self, model: str) -> None:
         """Empty the stores of a model and forget what was embedded with it."""
@@ -210,14 +227,12 @@ class VectorShelf:
         rows: Sequence[tuple[int, str]],
         vectors: Mapping[str, Vector],
         payloads: Sequence[Mapping[str, object]],
-        *,
-        only: VectorStore | None = None,
     ) -> None:
         if not rows:
             return
         ids = np.array([number for number, _ in rows], dtype=np.int64)
         matrix = np.stack([np.asarray(vectors[digest], dtype=np.float32) for _, digest in rows])
-        for store in [only] if only is not None else self._stores_for(model):
+        for store in self._stores_for(model):
             store.upsert(ids, matrix, payloads)
 
 

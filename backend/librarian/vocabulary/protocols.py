@@ -389,6 +389,14 @@ class VectorStore(Protocol):
     def close(self) -> None: ...
 
 
+@runtime_checkable
+class BulkStore(VectorStore, Protocol):
+    """A store that can be filled at once while it is empty, much faster than by `upsert`."""
+
+    def load(self, batches: Iterable[tuple[Ids, Vectors, Sequence[Mapping[str, object]]]]) -> int:
+        """(ids, vectors, payloads), no id twice; returns the rows. Raises `ValueError` where the store isn't empty."""
+
+
 class VectorArchive(Protocol):
     """The truth about vectors: (window hash, model) → vector, kept apart from the catalog."""
 

@@ -110,6 +110,51 @@ def test_filters_by_value_find_what_filters_by_chunk_find(database: Database, mo
         store.count()
 
 
+def test_what_is_loaded_at_once_is_found_like_what_was_put_row_by_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "ONE_BY_ONE", 0)
+    rows, ids = clustered(300, 8), np.arange(300, dtype=np.int64)[::-1] * 64
+    names = ["ray", "'; DROP TABLE documents; --", "a\0b", '\u00fc{},"\\\\']
+    payloads: list[dict[str, object]] = [
+        {"product": names[n % 4], "tags": names[: n % 3], "modified": n or None} for n in range(299)
+    ]
+    payloads.append({})
+    one, other = (PgVectorStore(postgres.database(tmp_path / name), "m", 8) for name in ("one", "other"))
+    one.upsert(ids, rows, payloads)
+    parts = [slice(start, start + 70) for start in range(0, 300, 70)]
+    assert other.load((ids[part], rows[part], payloads[part]) for part in parts) == other.count() == 300
+    assert other.ids().tolist() == one.ids().tolist()
+    for allowed in ({}, {"product": (names[1],)}, {"tags": (names[1],)}, {"product": ("a\ufffdb", names[3])}):
+        chosen = Selection(Filters(product="x"), None, 0, (3, 250), allowed, complete=True)
+        for selection in (EVERYTHING, chosen):
+            found = [store.search(rows[7], 300, selection) for store in (one, other)]
+            assert found[0][0].tolist() == found[1][0].tolist() != []
+            assert found[0][1].tolist() == found[1][1].tolist()
+    with pytest.raises(ValueError, match="isn't empty"):
+        other.load([])
+    other.upsert(ids[:1], rows[:1])
+    other.clear()
+    assert other.load([]) == other.count() == 0
+    with other._database.connection() as connection:
+        statement = "SELECT indexname FROM pg_indexes WHERE tablename = %s AND schemaname = current_schema()"
+        indexes = {name for (name,) in connection.execute(statement, (other._table,))}
+    assert {other._names["by_vector"], other._names["by_product"]} < indexes
+    one.close()
+    other.close()
+
+
+def test_a_load_that_fails_leaves_the_store_as_it_was(database: Database) -> None:
+    store = PgVectorStore(database, "m", 8)
+    ids, rows = np.array([64, 128]), clustered(2, 8)
+    with pytest.raises(ValueError, match="NaN"):
+        store.load([(ids, rows, [{}, {}]), (ids, rows * np.nan, [{}, {}])])
+    assert store.count() == 0
+    store.upsert(ids, rows)
+    assert store.ids().tolist() == ids.tolist()
+    store.close()
+
+
 def test_the_sql_function_finds_by_both_legs(database: Database) -> None:
     catalog = PostgresCatalog(database)
     lexical = PostgresLexicalIndex(database)

@@ -12,7 +12,7 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +24,7 @@ from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Ids, Selection, Vector
 from ..vectors.batch import best_first, checked_batch, checked_question, passes
 from .database import Database
 from .selecting import by_chunk, by_value
+from .vector_loading import VALUES, load, plain
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -37,8 +38,6 @@ ONE_BY_ONE: Final = 10_000  #: chunks that are compared without the graph
 _BATCH: Final = 1000
 _COUNT_KEPT_S: Final = 5.0
 _TIE: Final = 6  # decimals in which cosines must differ
-
-_VALUES = ("product", "component", "file_type", "doc_type", "language", "kind")
 
 
 class PgVectorStore:
@@ -70,21 +69,14 @@ class PgVectorStore:
         self._counted = (float("-inf"), 0)
         self._writes = self._writers = 0
         self._table = f"vectors_{hashlib.sha256(model.encode()).hexdigest()[:12]}"
+        self._names = {kind: f"{self._table}{end}" for kind, end in _ENDS.items()}
+        self._numbers = {"dimension": dimension, "m": M, "ef": max(construction_ef, 2 * M)}
         self._sql = sql
         try:
             with database.transaction() as connection:
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", (database.lock_key(f"vectors/{model}"),))
-                for statement in _TABLE:
-                    connection.execute(
-                        sql.SQL(statement).format(
-                            table=sql.Identifier(self._table),
-                            by_vector=sql.Identifier(f"{self._table}_near"),
-                            by_product=sql.Identifier(f"{self._table}_product"),
-                            dimension=sql.Literal(dimension),
-                            m=sql.Literal(M),
-                            ef=sql.Literal(max(construction_ef, 2 * M)),
-                        )
-                    )
+                for statement in self._create().values():
+                    connection.execute(statement)
                 connection.execute(
                     "INSERT INTO vector_tables VALUES (%s, %s) ON CONFLICT DO NOTHING", (model, self._table)
                 )
@@ -113,9 +105,26 @@ class PgVectorStore:
                         "vectors": [json.dumps(row) for row in vectors[start : start + _BATCH].tolist()],
                         "tags": [json.dumps(row.get("tags", [])).replace("\\u0000", "") for row in rows],
                         "modified": [row.get("modified") for row in rows],
-                        **{name: [_plain(row.get(name)) for row in rows] for name in _VALUES},
+                        **{name: [_plain(row.get(name)) for row in rows] for name in VALUES},
                     },
                 )
+
+    def load(self, batches: Iterable[tuple[Ids, Vectors, Sequence[Mapping[str, object]]]]) -> int:
+        """Fill the store at once, much faster than by `upsert`; returns the rows. An id may come once.
+
+        Raises `ValueError` where the store isn't empty.
+        """
+        with self._writing() as connection:
+            if self._count_in(connection):
+                raise ValueError(f"The table {self._table} isn't empty; use `upsert`.")
+            return load(
+                connection,
+                batches,
+                dimension=self.dimension,
+                M=self._numbers["m"],
+                create=self._create("_new"),
+                names=self._names,
+            )
 
     def delete(self, ids: Ids) -> None:
         """Forget rows; unknown ids are fine."""
@@ -199,6 +208,12 @@ class PgVectorStore:
         # fewer than asked for: either no more pass, or the graph gave up on meeting them
         return connection.execute(self._of(_ALL, condition), given).fetchall()
 
+    def _create(self, end: str = "") -> dict[str, Composed]:
+        """The statements that make the table and its indexes, under their names with `end` behind."""
+        names = {kind: self._sql.Identifier(name + end) for kind, name in self._names.items()}
+        numbers = {name: self._sql.Literal(number) for name, number in self._numbers.items()}
+        return {kind: self._sql.SQL(text).format(**names, **numbers) for kind, text in _CREATE.items()}
+
     def _of(self, statement: str, condition: str = "true") -> Composed:
         return self._sql.SQL(statement).format(
             table=self._sql.Identifier(self._table), condition=self._sql.SQL(condition)
@@ -231,17 +246,18 @@ class PgVectorStore:
 
 _CHUNK = f"(id / {WINDOWS_PER_CHUNK})"
 
-_TABLE = (
-    """CREATE TABLE IF NOT EXISTS {table} (
-        id bigint PRIMARY KEY, vector halfvec({dimension}) NOT NULL,
+_ENDS = {"table": "", "by_vector": "_near", "by_product": "_product"}
+
+_CREATE = {
+    # vectors don't compress: reading them inline saves a look into another table
+    "table": """CREATE TABLE IF NOT EXISTS {table} (
+        id bigint PRIMARY KEY, vector halfvec({dimension}) STORAGE PLAIN NOT NULL,
         product text, component text, file_type text, doc_type text, language text, kind text,
         tags text[] NOT NULL, modified bigint)""",
-    # vectors don't compress: reading them inline saves a look into another table
-    "ALTER TABLE {table} ALTER COLUMN vector SET STORAGE PLAIN",
-    """CREATE INDEX IF NOT EXISTS {by_vector} ON {table}
+    "by_vector": """CREATE INDEX IF NOT EXISTS {by_vector} ON {table}
         USING hnsw (vector halfvec_cosine_ops) WITH (m = {m}, ef_construction = {ef})""",
-    "CREATE INDEX IF NOT EXISTS {by_product} ON {table} (product, component)",
-)
+    "by_product": "CREATE INDEX IF NOT EXISTS {by_product} ON {table} (product, component)",
+}
 
 _UPSERT = """
     INSERT INTO {table} (id, vector, product, component, file_type, doc_type, language, kind, tags, modified)
@@ -277,4 +293,4 @@ def _cosine(distance: float) -> float:
 
 
 def _plain(value: object) -> str | None:
-    return None if value is None else str(value).replace("\0", "\ufffd")
+    return None if value is None else plain(value)
