@@ -29,9 +29,9 @@ shared_buffers = 64MB
 
 
 class Server:
-    """A server of one's own that can be stopped and started again."""
+    """A server of one's own that can be stopped and started again. `more` are further lines of its configuration."""
 
-    def __init__(self) -> None:
+    def __init__(self, more: str = "") -> None:
         os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -43,7 +43,7 @@ class Server:
         (self.folder / "data").mkdir()
         self._server.ensure_pgdata_inited()
         with (self.folder / "data" / "postgresql.conf").open("a") as file:
-            file.write(SETTINGS)
+            file.write(SETTINGS + more)
         self.start()
 
     @property
