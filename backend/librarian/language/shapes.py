@@ -218,11 +218,12 @@ def _single(raw: str, start: int, out: list[Part], seen: set[str]) -> None:
     """One run of letters and digits: camelCase, k8s, sha256."""
     plain = is_letters(raw)
     identifier = looks_like_identifier(raw)
+    before = len(out)
     _add(out, seen, raw, start, plain=False, identifier=identifier)
-    if plain and raw.isascii():
+    if plain and raw.isascii() and len(raw) <= LONGEST:
         out.append(Part(raw.lower(), start, start + len(raw), True, identifier))  # its stem: StatefulSets
     if not raw.isascii():
-        if plain:
+        if plain and len(out) > before:
             out[-1] = Part(normal(raw), start, start + len(raw), True, identifier)
         return
     humps = list(_HUMP.finditer(raw))

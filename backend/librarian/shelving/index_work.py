@@ -33,6 +33,7 @@ from .company import Company
 from .embedding import Filling, Rate
 from .folder_diff import examine_folder
 from .indexer_options import IndexerOptions
+from .migration import COPY_OF
 from .missing_files import MissingFiles
 from .models_in_use import ModelsInUse
 from .reconcile import examine_lexical, repair_lexical
@@ -213,6 +214,8 @@ class IndexWork:
             )
         if not held:
             self._catalog.set_meta("root", self._root)
+        if self._meta(COPY_OF):  # a copy that was broken off: what it lacks is read from the files from now on
+            self._catalog.set_meta(COPY_OF, "")
 
     def _reconcile(self) -> list[str]:
         """Repair what can be repaired without reading files, and note which files the next full look must read."""

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 BACKEND = Path(__file__).resolve().parents[2]
 RELAY = (sys.executable, str(BACKEND / "stdio_server.py"))
+PATIENCE_S = 120.0  #: matters only where something is wrong
 OPENING = {
     "protocolVersion": "2025-11-25",
     "capabilities": {},
@@ -86,11 +87,13 @@ class RawHost:
         self.process.stdin.flush()
         return message.get("id", 0)
 
-    def answer(self, ident: int, timeout_s: float = 30.0) -> dict[str, Any]:
+    def answer(self, ident: int, timeout_s: float = PATIENCE_S) -> dict[str, Any]:
         """The whole answer to the request `ident`, result or error."""
         return self._answers[ident].get(timeout=timeout_s)
 
-    def ask(self, method: str, params: Mapping[str, Any] | None = None, timeout_s: float = 30.0) -> dict[str, Any]:
+    def ask(
+        self, method: str, params: Mapping[str, Any] | None = None, timeout_s: float = PATIENCE_S
+    ) -> dict[str, Any]:
         """A request and its answer."""
         return self.answer(self.send(method, params), timeout_s)
 
@@ -101,7 +104,7 @@ class RawHost:
         self.send("notifications/initialized", answered=False)
         return answer
 
-    def call(self, tool: str, timeout_s: float = 30.0, **arguments: Any) -> dict[str, Any]:
+    def call(self, tool: str, timeout_s: float = PATIENCE_S, **arguments: Any) -> dict[str, Any]:
         """A tool's answer; an error counts as one, too."""
         return self.ask("tools/call", {"name": tool, "arguments": arguments}, timeout_s)
 

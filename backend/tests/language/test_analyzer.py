@@ -118,6 +118,20 @@ def test_a_question_asks_for_every_token_of_a_page_that_says_the_same(text: str,
         assert set(ANALYZER.tokens(plain, language)) <= set(ANALYZER.query(plain, [language]).terms)
 
 
+COMPOUNDS = st.lists(
+    st.sampled_from(("éA", "é", "xT", "x", "9", "aéB", ".", "_", "-", "/", "::", "ß", "+")), max_size=8
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(COMPOUNDS, st.integers(1, 150))
+def test_a_compound_of_any_length_comes_apart_into_short_parts_at_their_places(pieces: list[str], times: int) -> None:
+    raw = "".join(piece * times if piece.isalpha() else piece for piece in pieces)
+    for part in shapes.dissect(raw, 7):
+        assert 0 < len(part.text) <= shapes.LONGEST
+        assert 7 <= part.start < part.end <= len(raw) + 7
+
+
 @settings(max_examples=30, deadline=None)
 @given(TEXTS)
 def test_a_remembered_piece_gives_what_a_fresh_analyzer_gives(text: str) -> None:

@@ -16,8 +16,19 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import cast
 
-from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Filters, Vectors, embedding_prefix
+import numpy as np
+
+from librarian.vocabulary.types import (
+    WINDOWS_PER_CHUNK,
+    Filters,
+    StoredChunk,
+    StoredDocument,
+    Vector,
+    Vectors,
+    embedding_prefix,
+)
 from tests.models.fakes import FakeEmbedder
 from tests.shelving.library import Library
 
@@ -26,7 +37,11 @@ WORDS = ("wombat", "ocelot", "capybara", "axolotl", "quokka", "numbat", "kakapo"
 
 
 class LoggedEmbedder(FakeEmbedder):
-    """Writes down what it embeds, so that work done twice is seen across processes."""
+    """Writes down what it embeds, so that work done twice is seen across processes.
+
+    Its vectors are drawn by the text's hash: only the same text has the same one. Those of hashed words, as
+    `FakeEmbedder` makes them, are now and then the same for two pages that differ in their number alone.
+    """
 
     def __init__(self, log: Path, name: str = "fake") -> None:
         super().__init__(name=name)
@@ -36,6 +51,10 @@ class LoggedEmbedder(FakeEmbedder):
         with self.log.open("a") as lines:
             lines.writelines(f"{self.fingerprint} {hash_of(text)}\n" for text in texts)
         return super().embed_passages(texts)
+
+    def _vector(self, text: str) -> Vector:
+        drawn = np.random.default_rng(int(hash_of(text)[:16], 16)).standard_normal(self.spec.dimension)
+        return cast(Vector, (drawn / np.linalg.norm(drawn)).astype(np.float32))
 
 
 def hash_of(text: str) -> str:
@@ -86,6 +105,14 @@ def work(folder: str, model: str, started: object) -> None:
     library.close()
 
 
+def bring_up_to_date(folder: str, started: object) -> None:
+    """What the child does with an index of an older format."""
+    started.set()  # type: ignore[attr-defined]
+    library = Library(Path(folder))
+    library.complete()
+    library.close()
+
+
 class Victims:
     """Starts children that work, and kills them."""
 
@@ -99,25 +126,24 @@ class Victims:
         started = self.context.Event()
         child: BaseProcess = self.context.Process(target=self.target, args=(*arguments, started))
         child.start()
-        assert started.wait(30), "the child hasn't begun"
+        assert started.wait(120), "the child hasn't begun"
         threading.Event().wait(seconds)
         child.kill()
-        child.join(30)
+        child.join(120)
         code, _ = child.exitcode, child.close()
         assert code in (0, -signal.SIGKILL), f"the child ended by itself with {code}"
         return code != 0
 
 
-def nearest(library: Library, text: str) -> set[str]:
-    """File paths of the passages that have this very text's vector."""
-    vector = library.embedder.embed_query(text)
-    ids, cosines = library.store(library.embedder.fingerprint).search(
-        vector, 5, library.catalog.columns().select(Filters())
-    )
-    same = [int(number) // WINDOWS_PER_CHUNK for number, cosine in zip(ids, cosines, strict=True) if cosine > 0.999]
-    with library.catalog.read() as reader:
-        documents = reader.documents([chunk.doc_id for chunk in reader.chunks(same).values()])
-        return {stored.document.file_path for stored in documents.values()}
+def assert_found_by_vector(library: Library, stored: StoredDocument, chunks: Sequence[StoredChunk]) -> None:
+    """Every window of these passages is the nearest to its own text, and no other is near."""
+    store, everything = library.store(library.embedder.fingerprint), library.catalog.columns().select(Filters())
+    for chunk in chunks:
+        prefix = embedding_prefix(stored.document, chunk.chunk.heading_path)
+        for ordinal, window in enumerate(library.embedder.windows(prefix, chunk.chunk.text)):
+            ids, cosines = store.search(library.embedder.embed_query(window.text), 2, everything)
+            assert int(ids[0]) == chunk.chunk_id * WINDOWS_PER_CHUNK + ordinal, stored.document.file_path
+            assert cosines[0] > 0.999 > 0.9 > cosines[1], (stored.document.file_path, cosines)
 
 
 def assert_nothing_lost(folder: Path, model: str, kills: int) -> dict[str, float]:
@@ -130,10 +156,7 @@ def assert_nothing_lost(folder: Path, model: str, kills: int) -> dict[str, float
         for stored in reader.iter_documents():
             number = stored.document.title.split()[-1]
             assert library.find(f'"Page {number}"') == {stored.document.file_path}
-            chunk = reader.chunks_of(stored.doc_id)[0].chunk
-            prefix = embedding_prefix(stored.document, chunk.heading_path)
-            asked = library.embedder.windows(prefix, chunk.text)[0].text
-            assert stored.document.file_path in nearest(library, asked)
+            assert_found_by_vector(library, stored, reader.chunks_of(stored.doc_id))
     assert library.indexer.check() == []
     library.close()
     counted = Counter((folder / "embedded.log").read_text().splitlines())

@@ -2,7 +2,10 @@
 
 * the next start makes the index whole by itself: every file is found once, by its words and by its vector;
 * what was embedded is not embedded again, but for the batch that was under way;
-* that holds for a first index, for updates, and while another model's vectors are being made.
+* that holds for a first index, for updates, and while another model's vectors are being made;
+* a move to PostgreSQL or back goes on where it was killed, and nothing is embedded for it;
+* an index of an older format that is killed while it is brought up to date opens the next time;
+* a library that a server takes over from a keeper is answered for, whichever of the two is killed meanwhile.
 
 `benchmarks/faults.py` does the same two hundred times, and with the whole program.
 """
@@ -10,11 +13,19 @@
 from __future__ import annotations
 
 import random
+import sqlite3
+import tarfile
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
-from tests.reliability.killable import Victims, assert_nothing_lost, change, opened, page
+from tests import postgres
+from tests.reliability.handover import hand_over
+from tests.reliability.killable import Victims, assert_nothing_lost, bring_up_to_date, change, opened, page
+from tests.reliability.make_format import FORMATS, PAGES
+from tests.reliability.moving import assert_arrived, documents_of, move
+from tests.shelving.library import Library
 
 KILLS = 20
 FILES = 60
@@ -52,3 +63,55 @@ def test_kills_at_random_moments_lose_nothing(tmp_path: Path, victims: Victims, 
     assert_nothing_lost(folder, "fake", kills)
     kills += victims.kill_after(dice.uniform(0, 0.2), str(folder), "other")  # another model
     assert_nothing_lost(folder, "other", kills)
+
+
+def test_a_move_to_postgres_and_back_goes_on_where_it_was_killed(tmp_path: Path) -> None:
+    folder, url, schema = tmp_path / "place", postgres.url(), postgres.schema_of(tmp_path)
+    folder.mkdir()
+    filled(folder / "one", 11)
+    first = opened(folder / "one", "fake")
+    first.complete()
+    first.close()
+    (folder / "two").mkdir()
+    movers, dice, kills = Victims(move), random.Random(11), 0
+    for back in (False, True):
+        for _ in range(2):
+            kills += movers.kill_after(dice.uniform(0, 0.5), str(folder), url, schema, back)
+        before = documents_of(url, schema)
+        move(str(folder), url, schema, back)
+        assert before <= documents_of(url, schema)  # what had arrived was kept
+    assert kills
+    assert_arrived(folder, url, schema)
+
+
+@pytest.mark.parametrize("number", sorted(path.name.removesuffix(".tar.gz") for path in FORMATS.glob("*.tar.gz")))
+def test_an_older_format_opens_although_bringing_it_up_to_date_was_killed(tmp_path: Path, number: str) -> None:
+    with tarfile.open(FORMATS / f"{number}.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    connection = sqlite3.connect(tmp_path / "index" / "catalog.sqlite")
+    connection.execute("UPDATE meta SET value = ? WHERE key = 'root'", (str(tmp_path / "library"),))
+    connection.commit()
+    connection.close()
+    upgraders, dice = Victims(bring_up_to_date), random.Random(int(number))
+    for _ in range(3):
+        upgraders.kill_after(dice.uniform(0, 0.06), str(tmp_path))
+    library = Library(tmp_path)
+    library.complete()
+    assert library.documents() == set(PAGES)
+    assert library.find("wombat") == {"ray/core/tasks.md"}
+    assert library.catalog.verify() == []
+    assert library.indexer.check() == []
+    assert library.embedder.calls == 0
+    library.close()
+
+
+@pytest.mark.parametrize(("killed", "after_s"), [("keeper", 0.6), ("server", 1.2), ("both", 0.9)])
+def test_a_kill_while_a_server_takes_over_leaves_nobody_unanswered(
+    tmp_path: Path, killed: Literal["keeper", "server", "both"], after_s: float
+) -> None:
+    dice = random.Random(5)
+    for number in range(30):
+        path = tmp_path / "docs" / f"p{number % 3}" / "c" / f"{number}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page(dice))
+    hand_over(tmp_path, killed, after_s)
