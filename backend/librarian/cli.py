@@ -13,6 +13,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 
 from librarian.vocabulary.errors import CallerError, LibrarianError, NotFound, SourceError
 
@@ -63,9 +64,7 @@ def main() -> None:
     """The entry point of the `librarian` command."""
     code = run(sys.argv[1:])
     if sys.argv[1:2] == ["serve"]:  # who stops a server waits for it
-        from librarian.serve import leave
-
-        leave(code)
+        import_module("librarian.serve").leave(code)
     sys.exit(code)
 
 
