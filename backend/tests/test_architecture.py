@@ -65,7 +65,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "opening",
         "command_door",
     },
-    "cli": {"vocabulary", "keeper", "terminal"},
+    "cli": {"vocabulary", "keeper", "terminal", "serve"},
     "terminal": {"vocabulary", "desk", "config", "keeper", "gathering", "models", "serve", "assembly", "fittings"}
     | {"assembly_sharing", "assembly_storage"},
     "__init__": {"vocabulary", "config", "desk", "assembly", "shelving", "finding"},

@@ -100,14 +100,14 @@ def _arrived(target: Side, every: Mapping[str, StoredDocument]) -> dict[str, tup
     """file_path → chunk ids of what an earlier try brought whole; whatever else it left is dropped."""
     with target.catalog.read() as reader:
         held = {stored.document.file_path: stored for stored in reader.iter_documents()}
-        whole = target.lexical.doc_ids()
+        words = target.lexical.tally()
         there = {
             path: tuple(chunk.chunk_id for chunk in reader.chunks_of(stored.doc_id))
             for path, stored in held.items()
-            if _same(stored, every.get(path)) and (stored.doc_id in whole or not stored.chunk_count)
+            if _same(stored, every.get(path)) and words.get(stored.doc_id, 0) == stored.chunk_count
         }
     dropped, _ = target.catalog.remove([path for path in held if path not in there])
-    target.lexical.delete([*dropped, *(whole - {stored.doc_id for stored in held.values()})])
+    target.lexical.delete([*dropped, *(words.keys() - {stored.doc_id for stored in held.values()})])
     return there
 
 

@@ -54,7 +54,7 @@ def move(folder: str, url: str, schema: str, back: bool, started: object = None)
 def documents_of(url: str, schema: str) -> set[int]:
     """Ids of the documents that have arrived in PostgreSQL."""
     with shared(url, schema, "none", 1) as there:
-        return there.lexical.doc_ids()
+        return set(there.lexical.tally())
 
 
 def assert_arrived(folder: Path, url: str, schema: str) -> None:
@@ -72,7 +72,7 @@ def assert_arrived(folder: Path, url: str, schema: str) -> None:
             with there.catalog.read() as reader:
                 arrived = {stored.document.file_path: stored for stored in reader.iter_documents()}
             assert set(arrived) == first.documents() == second.documents()
-            assert there.lexical.doc_ids() == {stored.doc_id for stored in arrived.values()}
+            assert set(there.lexical.tally()) == {stored.doc_id for stored in arrived.values()}
             (store,) = there.stores_for(model)
             expected = dict(there.catalog.windows(model))
             assert [int(number) for number in store.ids()] == sorted(expected)
