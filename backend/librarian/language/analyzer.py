@@ -14,6 +14,9 @@ import hashlib
 import re
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain
+from typing import TypeVar
 
 import Stemmer
 
@@ -22,15 +25,18 @@ from librarian.vocabulary.types import AnalyzedQuery
 
 from . import detection, questions
 from .scripts import bigrams, fold_accents, has_spaceless, split_scripts
-from .shapes import COMPOUND, Part, dissect, has_inner_capital, is_version
+from .shapes import ASCII_COMPOUND, COMPOUND, Part, dissect, has_inner_capital, is_version
 from .stopwords import LANGUAGES, stop_words
 
 _FORMAT = 1  #: raised when the rules change so that the same text gives other tokens
 _PIECE = re.compile(r"\S+")
 #: One word of ASCII letters between punctuation that means nothing: the quick way.
-_PLAIN = re.compile(r"[(\[{*`\"'<>|!?,;:$%&=~^]*([A-Za-z]{1,200})[)\]}*`\"'<>|!?,;:$%&=~^./]*")
+_PLAIN = re.compile(r"[(\[{*`\"'<>|!?,;:$%&=~^]*+([A-Za-z]{1,200}+)[)\]}*`\"'<>|!?,;:$%&=~^./]*+")
 _LONGEST_REMEMBERED = 64  #: characters; longer pieces rarely come twice
-_REMEMBERED = 120_000  #: pieces per language, about 30 MB: all of the Kubernetes and Ray manuals together
+#: Pieces remembered per language: enough for questions and what is shown of their answers, about 10 MB.
+REMEMBERED = 40_000
+#: The same where whole libraries are read: all of the Kubernetes and Ray manuals together hold 142,000.
+REMEMBERED_IN_READING = 250_000
 
 #: Snowball algorithms by ISO 639-1 code. Other languages are indexed unstemmed.
 STEMMERS = {
@@ -40,23 +46,26 @@ STEMMERS = {
     "hi": "hindi", "ca": "catalan", "lt": "lithuanian", "ga": "irish", "id": "indonesian",
 }  # fmt: skip
 
+V = TypeVar("V")
+
 #: (token, start, end, is a whole identifier)
 _Found = tuple[str, int, int, bool]
 
 
-class _Memory(dict[str, tuple[str, ...]]):
-    """Piece → what `work` says of it, worked out when first asked for."""
+class _Memory(dict[str, V]):
+    """Piece or word → what `work` says of it, worked out when first asked for."""
 
-    def __init__(self, work: Callable[[str], tuple[str, ...]]) -> None:
+    def __init__(self, work: Callable[[str], V], most: int) -> None:
         super().__init__()
         self._work = work
+        self._most = most
 
-    def __missing__(self, piece: str) -> tuple[str, ...]:
+    def __missing__(self, piece: str) -> V:
         return self.remember(piece, self._work(piece))
 
-    def remember(self, piece: str, value: tuple[str, ...]) -> tuple[str, ...]:
+    def remember(self, piece: str, value: V) -> V:
         if len(piece) <= _LONGEST_REMEMBERED:
-            if len(self) >= _REMEMBERED:
+            if len(self) >= self._most:
                 self.clear()
             self[piece] = value
         return value
@@ -72,16 +81,18 @@ class StandardAnalyzer:
     ['call', 'ray.data.read_parquet', 'ray', 'data', 'read_parquet', 'read', 'parquet', 'pod']
     """
 
-    def __init__(self, min_length: int = 2) -> None:
+    def __init__(self, min_length: int = 2, *, remembered: int = REMEMBERED) -> None:
         self.min_length = min_length
-        self._pieces: dict[str, _Memory] = {}
-        self._names = _Memory(self._names_of)
-        self._stems: dict[str, dict[str, str]] = {}
+        self._remembered = remembered
+        self._pieces: dict[str, _Memory[tuple[str, ...]]] = {}
+        # Twice as many, so that it never forgets a piece before the memory of its language does.
+        self._names = _Memory(self._names_of, 2 * remembered)
+        self._words: dict[tuple[str, bool], _Memory[str]] = {}
         self._stemmers: dict[str, Stemmer.Stemmer | None] = {}
         self._lock = threading.Lock()
 
-    def __reduce__(self) -> tuple[type[StandardAnalyzer], tuple[int]]:
-        return (StandardAnalyzer, (self.min_length,))
+    def __reduce__(self) -> tuple[Callable[..., StandardAnalyzer], tuple[()]]:
+        return partial(StandardAnalyzer, self.min_length, remembered=self._remembered), ()
 
     @property
     def fingerprint(self) -> str:
@@ -94,12 +105,7 @@ class StandardAnalyzer:
 
     def tokens(self, text: str, language: str = "") -> list[str]:
         """Tokens as indexed, in order of appearance; a compound's whole comes before its parts."""
-        pieces = self._pieces_of(language or "en")
-        out: list[str] = []
-        extend = out.extend
-        for piece in text.split():
-            extend(pieces[piece])
-        return out
+        return list(chain.from_iterable(map(self._pieces_of(language or "en").__getitem__, text.split())))
 
     def spans(self, text: str, language: str = "") -> list[TokenSpan]:
         """The tokens of `tokens`, each with its place in `text`."""
@@ -115,12 +121,7 @@ class StandardAnalyzer:
 
         A document that says `ray.data.read_parquet` also answers for `data.read_parquet` and `read_parquet`.
         """
-        names = self._names
-        found: dict[str, None] = {}
-        for piece in text.split():
-            if not (piece.isalpha() and (piece.islower() or piece.istitle())):
-                found.update(dict.fromkeys(names[piece]))
-        return list(found)
+        return list(dict.fromkeys(chain.from_iterable(map(self._names.__getitem__, text.split()))))
 
     def query(self, text: str, languages: Sequence[str] = ()) -> AnalyzedQuery:
         """A question for a library written in `languages` (most frequent first); never raises."""
@@ -134,50 +135,42 @@ class StandardAnalyzer:
 
     def stem(self, word: str, language: str) -> str:
         """The index form of a normalised plain word: its stem, accents folded."""
-        stems = self._stems.get(language)
-        if stems is None:
-            stems = self._stems.setdefault(language, {})
-        key = word
-        found = stems.get(key)
-        if found is None:
-            with self._lock:  # Snowball's objects hold a buffer that threads may not share
-                stemmer = self._stemmer(language)
-                if language == "en":  # its accents are foreign words' (résumé): "resume" must find them
-                    word = fold_accents(word)
-                found = fold_accents(stemmer.stemWord(word) if stemmer else word) or word
-            if len(stems) >= _REMEMBERED:
-                stems.clear()
-            stems[key] = found
-        return found
+        if language == "en":  # its accents are foreign words' (résumé): "resume" must find them
+            word = fold_accents(word)
+        with self._lock:  # Snowball's objects hold a buffer that threads may not share
+            stemmer = self._stemmer(language)
+            return fold_accents(stemmer.stemWord(word) if stemmer else word) or word
 
     def dissect(self, piece: str, language: str, *, keep_stop_words: bool = False) -> list[_Found]:
         """The tokens of one piece with their places in it."""
         out: list[_Found] = []
-        stops = frozenset[str]() if keep_stop_words else stop_words(language)
+        words = self._words.get((language, keep_stop_words)) or self._words_of(language, keep_stop_words)
         plain = _PLAIN.fullmatch(piece)
         if plain and not has_inner_capital(plain.group(1)):
-            self._word(plain.group(1).lower(), plain.start(1), plain.end(1), language, stops, out)
-            return out
-        for match in COMPOUND.finditer(piece):
-            raw = match.group()
-            for part in dissect(raw, match.start()):
-                if not raw.isascii() and has_spaceless(piece[part.start : part.end]):
-                    if part.plain or part.text.isalnum():
-                        self._mixed(piece, part, language, stops, out)
-                    elif part.identifier:
-                        out.append((part.text, part.start, part.end, True))
-                elif not part.plain:
-                    out.append((part.text, part.start, part.end, part.identifier))
-                else:
-                    self._word(part.text, part.start, part.end, language, stops, out)
+            token = words[plain.group(1).lower()]
+            return [(token, plain.start(1), plain.end(1), False)] if token else out
+        in_ascii = piece.isascii()
+        for match in (ASCII_COMPOUND if in_ascii else COMPOUND).finditer(piece):
+            for part in dissect(match.group(), match.start()):
+                text, start, end, is_plain, identifier = part
+                if not in_ascii and has_spaceless(piece[start:end]):
+                    if is_plain or text.isalnum():
+                        _mixed(piece, part, words, out)
+                    elif identifier:
+                        out.append((text, start, end, True))
+                elif not is_plain:
+                    out.append((text, start, end, identifier))
+                elif (token := words[text]) and not (out and out[-1][:2] == (token, start)):
+                    out.append((token, start, end, False))
         return out
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _pieces_of(self, language: str) -> _Memory:
+    def _pieces_of(self, language: str) -> _Memory[tuple[str, ...]]:
         pieces = self._pieces.get(language)
         if pieces is None:
-            pieces = self._pieces.setdefault(language, _Memory(lambda piece: self._tokens_of(piece, language)))
+            tokens = _Memory(lambda piece: self._tokens_of(piece, language), self._remembered)
+            pieces = self._pieces.setdefault(language, tokens)
         return pieces
 
     def _tokens_of(self, piece: str, language: str) -> tuple[str, ...]:
@@ -194,26 +187,29 @@ class StandardAnalyzer:
             self._stemmers[language] = Stemmer.Stemmer(name, 0) if name in Stemmer.algorithms() else None
         return self._stemmers[language]
 
-    def _word(self, word: str, start: int, end: int, language: str, stops: frozenset[str], out: list[_Found]) -> None:
-        if word in stops or len(word) < self.min_length:
-            return
-        token = self.stem(word, language)
-        if not (out and out[-1][0] == token and out[-1][1] == start):
-            out.append((token, start, end, False))
+    def _words_of(self, language: str, keep_stop_words: bool) -> _Memory[str]:
+        """Plain word → its token, empty for one that isn't indexed."""
+        stops = frozenset[str]() if keep_stop_words else stop_words(language)
 
-    def _mixed(self, piece: str, part: Part, language: str, stops: frozenset[str], out: list[_Found]) -> None:
-        """A run that holds a script without spaces, possibly beside others ("Kubernetesの設定")."""
-        raw = piece[part.start : part.end]
-        for spaceless, start, end in split_scripts(raw):
-            place = part.start + start
-            if spaceless:
-                out.extend((gram, place + a, place + b, False) for gram, a, b in bigrams(raw[start:end]))
-            else:
-                for inner in dissect(raw[start:end], place):
-                    if inner.plain:
-                        self._word(inner.text, inner.start, inner.end, language, stops, out)
-                    else:
-                        out.append((inner.text, inner.start, inner.end, inner.identifier))
+        def token(word: str) -> str:
+            return "" if word in stops or len(word) < self.min_length else self.stem(word, language)
+
+        return self._words.setdefault((language, keep_stop_words), _Memory(token, self._remembered))
+
+
+def _mixed(piece: str, part: Part, words: _Memory[str], out: list[_Found]) -> None:
+    """A run that holds a script without spaces, possibly beside others ("Kubernetesの設定")."""
+    raw = piece[part.start : part.end]
+    for spaceless, start, end in split_scripts(raw):
+        place = part.start + start
+        if spaceless:
+            out.extend((gram, place + a, place + b, False) for gram, a, b in bigrams(raw[start:end]))
+            continue
+        for inner in dissect(raw[start:end], place):
+            if not inner.plain:
+                out.append((inner.text, inner.start, inner.end, inner.identifier))
+            elif (token := words[inner.text]) and not (out and out[-1][:2] == (token, inner.start)):
+                out.append((token, inner.start, inner.end, False))
 
 
 def _names(found: list[_Found]) -> tuple[str, ...]:

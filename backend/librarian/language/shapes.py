@@ -6,20 +6,28 @@ All patterns are linear: classes that follow each other don't overlap, nothing i
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .scripts import MARKS, fold_accents, normal
 from .stopwords import stop_words
 
 _ANY_MARK = re.compile(f"[{MARKS}]")
-_W = f"[\\w{MARKS}]"
+
+
+def _compound(letter: str) -> re.Pattern[str]:
+    return re.compile(
+        f"(?:(?<![\\w-])--(?=[^\\W\\d_])|(?<!\\w)@(?=[^\\W\\d_])|(?<![\\w./*?)\\]])\\.(?=[^\\W\\d_]))?"
+        f"{letter}+(?:(?:://|::|[-./:@\\\\]){letter}+)*"
+        f"(?:\\+\\+\\d*|(?<=(?<!\\w)[A-Za-z])#(?![\\w#]))?"
+    )
+
+
 #: Words held together by connectors, with what stands before (`--`, `@`, `.`) and behind (`++`, `#`).
-COMPOUND = re.compile(
-    f"(?:(?<![\\w-])--(?=[^\\W\\d_])|(?<!\\w)@(?=[^\\W\\d_])|(?<![\\w./*?)\\]])\\.(?=[^\\W\\d_]))?"
-    f"{_W}+(?:(?:://|::|[-./:@\\\\]){_W}+)*"
-    f"(?:\\+\\+\\d*|(?<=(?<!\\w)[A-Za-z])#(?![\\w#]))?"
-)
+COMPOUND = _compound(f"[\\w{MARKS}]")
+ASCII_COMPOUND = _compound("[A-Za-z0-9_]")  #: the same for a text in ASCII, twice as quick
 _LEVELS = (re.compile(r"://|[/\\@]"), re.compile("::?"), re.compile(r"\."), re.compile(r"[-_]+"))
+_WORD = re.compile(r"\w+")
+_LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile("[0-9]")
 _HUMP = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _INNER_CAPITAL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-rt-z]|[A-Z]{2}s[a-z]")
 _DUNDER = re.compile(r"__[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*__(?!\w)")
@@ -50,8 +58,7 @@ _PROSE = frozenset(_PROSE_WORDS.split())
 LONGEST = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A piece of a compound: `text` normalised; `plain` where it is a word to be stemmed, otherwise it stays whole."""
 
     text: str
@@ -72,7 +79,7 @@ def is_letters(raw: str) -> bool:
 
 
 def _is_prose(words: list[str]) -> bool:
-    return any(word in _PROSE or word in stop_words("en") for word in words)
+    return not (_PROSE.isdisjoint(words) and stop_words("en").isdisjoint(words))
 
 
 def looks_like_identifier(raw: str) -> bool:
@@ -86,22 +93,23 @@ def looks_like_identifier(raw: str) -> bool:
     if not raw.isascii():
         raw = _ANY_MARK.sub("", raw)
     lower = raw.lower()
-    if _QUANTITY.fullmatch(lower):
+    digit_first = lower[:1].isdigit()
+    if digit_first and _QUANTITY.fullmatch(lower):
         return False
     if "_" in raw or "::" in raw:
         return True
-    if _VERSION.fullmatch(lower):
+    if (digit_first or lower[:1] == "v") and _VERSION.fullmatch(lower):
         return True
-    words = [word for word in re.split(r"\W+", lower) if word]
+    words = _WORD.findall(lower)
     if len(words) == 1:
-        return has_inner_capital(raw) or (any(c.isdigit() for c in raw) and any(c.isalpha() for c in raw))
-    if all(word.isdigit() for word in words):  # dates, times, ranges
+        return has_inner_capital(raw) or _has_letters_and_digits(raw)
+    if digit_first and all(word.isdigit() for word in words):  # dates, times, ranges
         return False
-    if all(len(word) == 1 for word in words):  # e.g, i.e, A/B
+    if not words or (len(words[0]) == 1 and all(len(word) == 1 for word in words)):  # e.g, i.e, A/B
         return False
     if "." in raw or ":" in raw or "@" in raw or "\\" in raw:
         return True
-    if any(has_inner_capital(word) or _is_mixed(word) for word in re.split(r"\W+", raw)):
+    if has_inner_capital(raw) or any(_is_mixed(word) for word in _WORD.findall(raw)):
         return True
     return not _is_prose(words)
 
@@ -112,12 +120,13 @@ def is_version(name: str) -> bool:
 
 
 def _is_mixed(word: str) -> bool:
-    return (
-        not word.isdigit()
-        and any(c.isdigit() for c in word)
-        and any(c.isalpha() for c in word)
-        and not _QUANTITY.fullmatch(word.lower())
-    )
+    return not word.isalpha() and _has_letters_and_digits(word) and not _QUANTITY.fullmatch(word.lower())
+
+
+def _has_letters_and_digits(word: str) -> bool:
+    if word.isascii():
+        return _DIGIT.search(word) is not None and _LETTER.search(word) is not None
+    return any(c.isdigit() for c in word) and any(c.isalpha() for c in word)
 
 
 def has_inner_capital(word: str) -> bool:
@@ -131,18 +140,16 @@ def dissect(raw: str, start: int) -> list[Part]:
     `ray.data.readParquet` gives itself, `readparquet`, `ray`, `data`, `read`, `parquet`; a plain word gives itself.
     `start` is added to the places.
     """
-    scheme = _SCHEME.match(raw)
-    if scheme:
+    if "://" in raw and (scheme := _SCHEME.match(raw)):
         start += scheme.end()
         raw = raw[scheme.end() :]
     out: list[Part] = []
-    seen: set[str] = set()
-    _descend(raw, start, 0, out, seen)
+    _descend(raw, start, 0, out, set())
     return out
 
 
 def _add(out: list[Part], seen: set[str], raw: str, start: int, *, plain: bool, identifier: bool = False) -> None:
-    text = normal(raw) if plain or raw.isascii() else whole_form(raw)
+    text = raw.lower() if raw.isascii() else normal(raw) if plain else whole_form(raw)
     if text and text not in seen and len(text) <= LONGEST:
         seen.add(text)
         out.append(Part(text, start, start + len(raw), plain, identifier))
@@ -157,6 +164,11 @@ def _strip(raw: str, start: int) -> tuple[str, int]:
 
 
 def _descend(raw: str, start: int, level: int, out: list[Part], seen: set[str]) -> None:
+    if raw.islower() and raw.isalpha() and raw.isascii():  # most parts; what follows would say the same of them
+        if raw not in seen and len(raw) <= LONGEST:
+            seen.add(raw)
+            out.append(Part(raw, start, start + len(raw), True))
+        return
     if "_" in raw:
         raw, start = _strip(raw, start)
     if not raw:
@@ -189,7 +201,7 @@ def _descend(raw: str, start: int, level: int, out: list[Part], seen: set[str]) 
 
 def _split(raw: str, start: int, level: int, pattern: re.Pattern[str], out: list[Part], seen: set[str]) -> None:
     _add(out, seen, raw, start, plain=False, identifier=looks_like_identifier(raw))
-    version = _VERSION.fullmatch(raw.lower())
+    version = _VERSION.fullmatch(raw.lower()) if raw[0] in "vV" or raw[0].isdigit() else None
     if version:
         number = version.group(1)
         shift = start + version.start(1)
