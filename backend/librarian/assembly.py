@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -11,6 +13,7 @@ from typing import Any, Self
 from . import __version__, desk
 from .assembly_fitting import Calibrating
 from .assembly_sharing import keeping
+from .assembly_spaces import ProjectSpaces
 from .assembly_storage import storage
 from .assembly_study import Study, adopted
 from .config.settings import Settings
@@ -44,8 +47,9 @@ from .models.query_cache import QueryEmbeddings
 from .shelving.cache import LruCache
 from .shelving.indexer import FileIndexer
 from .shelving.upkeep import Listeners, Tally, Upkeep
-from .vocabulary.errors import SetupError
+from .vocabulary.errors import LibrarianError, SetupError
 from .vocabulary.protocols import Catalog, Embedder
+from .vocabulary.spaces import VectorSpace
 from .vocabulary.types import Query, SearchOutcome
 
 
@@ -90,7 +94,7 @@ def build(settings: Settings) -> desk.Parts:
     analyzer = StandardAnalyzer(settings.search.min_keyword_length)
     held = storage(settings)
     catalog, lexical, archive, stores = held.catalog, held.lexical, held.archive, held.stores
-    embedder = embedder_of(settings)
+    embedder, projects = embedder_of(settings), ProjectSpaces(settings)
     listeners, tally = Listeners(), Tally()
     indexer = FileIndexer(
         settings.docs.root_path,
@@ -102,11 +106,13 @@ def build(settings: Settings) -> desk.Parts:
         stores_for=stores,
         embedder=embedding_child(settings) if embedder else None,
         model_key=model_key(settings),
+        further=projects.wanted,
         company=held.shared.writers if held.shared else None,
         options=indexer_options(settings),
         observer=tally,
         on_generation=[lambda generation: tell(generation)],
     )
+    spaces = partial(projects.searched, indexer.spaces, stores.answering)
     rewriting = rewriting_of(settings)
     engine = HybridSearchEngine(
         catalog,
@@ -114,6 +120,7 @@ def build(settings: Settings) -> desk.Parts:
         analyzer,
         vectors=lambda: stores.answering(indexer.model()),
         embedder=embedder,
+        spaces=spaces,
         options=search_options(settings, bm25=held.shared is None),
         reranker=reranker_of(settings),
         rewriting=rewriting,
@@ -151,7 +158,7 @@ def build(settings: Settings) -> desk.Parts:
         catalog,
         complete=complete,
         forget=cached.clear,
-        basis=lambda: f"{indexer.model()}|{settings.search.fusion}|{engine.weights}|{__version__}",
+        basis=lambda: f"{'+'.join(indexer.answering())}|{settings.search.fusion}|{engine.weights}|{__version__}",
         scale=settings.search.fusion,
         by_meaning=embedder is not None,
     )
@@ -165,6 +172,7 @@ def build(settings: Settings) -> desk.Parts:
         context=parent_context,
         indexing=kept,
         embedder=embedder,
+        spaces=spaces,
         caches={
             "exact": cached,
             "query_embedding": QueryEmbeddings(embedder),
@@ -177,8 +185,8 @@ def build(settings: Settings) -> desk.Parts:
         questions=QuestionLog(index / "questions.jsonl", enabled=settings.analytics.enabled),
         language_model=rewriting,
         notes=fitting.notes,
-        start=partial(_start, kept, embedder, rewriting, fitting),
-        close=partial(_close, fitting, kept, engine, held, embedder),
+        start=partial(_start, kept, embedder, spaces, rewriting, fitting),
+        close=partial(_close, fitting, kept, engine, held, projects, embedder),
     )
 
 
@@ -201,22 +209,25 @@ def _complete(catalog: Catalog, settings: Settings) -> bool:
 # -- life ------------------------------------------------------------------------------------------------------------
 
 
-def _start(upkeep: Any, embedder: Retrying[Embedder] | None, rewriting: Rewriting | None, fitting: Calibrating) -> None:
+def _start(
+    upkeep: Any,
+    embedder: Retrying[Embedder] | None,
+    spaces: Callable[[], Sequence[VectorSpace]],
+    rewriting: Rewriting | None,
+    fitting: Calibrating,
+) -> None:
     upkeep.start()
     fitting.start()
     if rewriting is not None:
         threading.Thread(target=rewriting.look, name="look-for-llm", daemon=True).start()
     if embedder is not None:  # so that the first question needn't wait; a failure is remembered and shown
-        threading.Thread(target=_warm, args=(embedder,), name="load-model", daemon=True).start()
+        threading.Thread(target=_warm, args=(embedder, spaces), name="load-model", daemon=True).start()
 
 
-def _warm(embedder: Retrying[Embedder]) -> None:
-    from .vocabulary.errors import LibrarianError
-
-    try:
-        embedder.get()
-    except LibrarianError:
-        return  # `problem()` has it
+def _warm(embedder: Retrying[Embedder], spaces: Callable[[], Sequence[VectorSpace]]) -> None:
+    for each in (embedder, *(space.embedder for space in spaces())):
+        with suppress(LibrarianError):  # `problem()` has it
+            each.get()
 
 
 def _close(*parts: Any) -> None:

@@ -92,17 +92,19 @@ def indexer_options(settings: Settings) -> IndexerOptions:
 # -- models ----------------------------------------------------------------------------------------------------------
 
 
-def _load(settings: Settings, *, threads: int, max_batch: int) -> Embedder:
+def _load(settings: Settings, name: str = "", *, threads: int, max_batch: int) -> Embedder:
+    """The library's model, or the one of that name, which may stand anywhere: on this machine, or at the service."""
     embeddings = settings.embeddings
+    is_local = bool(name) and bool((spec := spec_of(name)).dimension) and spec.provider == "local"
     embedder = load_embedder(
-        embeddings.model,
-        provider=embeddings.provider,
+        name or embeddings.model,
+        provider="local" if is_local else embeddings.provider,
         base_url=embeddings.base_url,
         api_key=embeddings.api_key.get_secret_value() if embeddings.api_key else None,
         threads=threads,
         max_batch=max_batch,
     )
-    if embeddings.dimension is not None and embeddings.dimension != embedder.spec.dimension:
+    if not name and embeddings.dimension is not None and embeddings.dimension != embedder.spec.dimension:
         embedder.close()
         raise _wrong_dimension(settings, embedder.spec.dimension)
     return embedder
@@ -123,9 +125,15 @@ def embedder_of(settings: Settings) -> Retrying[Embedder] | None:
     if settings.embeddings.dimension not in (None, 0, known.dimension) and known.dimension:
         raise _wrong_dimension(settings, known.dimension)
 
+    return embedder_for_questions(settings)
+
+
+def embedder_for_questions(settings: Settings, name: str = "") -> Retrying[Embedder]:
+    """The library's model, or the one of that name, loaded at first use and remembering what it was asked."""
+
     def load() -> Embedder:
-        threads = settings.embeddings.threads
-        return CachedEmbedder(_load(settings, threads=threads, max_batch=QUERY_BATCH), QUERY_EMBEDDINGS_KEPT)
+        embedder = _load(settings, name, threads=settings.embeddings.threads, max_batch=QUERY_BATCH)
+        return CachedEmbedder(embedder, QUERY_EMBEDDINGS_KEPT)
 
     return Retrying(load)
 
@@ -164,15 +172,15 @@ def rewriting_of(settings: Settings) -> Rewriting | None:
     return Rewriting(rewriter, timeout_s=llm.timeout_s)
 
 
-def embedding_child(settings: Settings) -> Callable[[], Embedder]:
-    """What builds the model inside an embedding child."""
-    return partial(_load, settings, threads=settings.embeddings.threads, max_batch=settings.embeddings.batch_size)
+def embedding_child(settings: Settings, name: str = "") -> Callable[[], Embedder]:
+    """What builds the model, the library's or another one, inside an embedding child."""
+    return partial(_load, settings, name, threads=settings.embeddings.threads, max_batch=settings.embeddings.batch_size)
 
 
-def model_key(settings: Settings) -> str:
+def model_key(settings: Settings, name: str = "") -> str:
     """Names what would be loaded: while it stays the same, so does the model's fingerprint."""
     embeddings = settings.embeddings
-    return "|".join((embeddings.provider, embeddings.model, embeddings.base_url or "", __version__))
+    return "|".join((embeddings.provider, name or embeddings.model, embeddings.base_url or "", __version__))
 
 
 # -- finding ---------------------------------------------------------------------------------------------------------

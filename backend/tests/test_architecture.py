@@ -40,6 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "assembly_study",
         "assembly_storage",
         "assembly_sharing",
+        "assembly_spaces",
         "fittings",
         *INNER,
     },
@@ -47,6 +48,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "assembly_study": {"vocabulary", "desk", "evaluation", "finding"},
     "fittings": {"vocabulary", "config", "desk", *INNER},  # settings as the rooms' options
     "assembly_sharing": {"vocabulary", "config", "assembly_storage", "shelving"},
+    "assembly_spaces": {"vocabulary", "config", "fittings", "gathering", "models", "shelving"},
     "assembly_storage": {"vocabulary", "config", "models", "shelving"},
     "log": {"config", "vocabulary"},
     "reloading": {"config", "vocabulary", "log"},

@@ -32,7 +32,7 @@ DERIVED_VARIABLES = {
     "USE_RERANKING": "Without SEARCH_MODE: true means rerank.",
     "VECTOR_WEIGHT": "Share of meaning; chooses weighted fusion. With TEXT_WEIGHT it must sum to 1.",
     "TEXT_WEIGHT": "Share of words; chooses weighted fusion. With VECTOR_WEIGHT it must sum to 1.",
-    "JEDI_EMBEDDING_MODEL": "The embedding model where EMBEDDING_MODEL doesn't say.",
+    "JEDI_EMBEDDING_MODEL": "The model of projects crawled from now on; the library's where EMBEDDING_MODEL says none.",
     "OPENAI_API_KEY": "Key of llm and embeddings.",
     "OPENAI_BASE_URL": "Address of llm and embeddings, each where its provider is openai.",
     "OLLAMA_URL": "Address of llm where its provider is ollama.",
@@ -166,6 +166,7 @@ def from_variables(
     _add_mode(layer, variables)
     _add_weights(layer, variables)
     if "JEDI_EMBEDDING_MODEL" in variables:
+        layer["crawl.model"] = variables["JEDI_EMBEDDING_MODEL"]
         layer.setdefault("embeddings.model", variables["JEDI_EMBEDDING_MODEL"])
     if "OPENAI_API_KEY" in variables:
         layer["llm.api_key"] = layer["embeddings.api_key"] = variables["OPENAI_API_KEY"]

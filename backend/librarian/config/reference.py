@@ -32,6 +32,7 @@ SECTION_TITLES = {
     "serve": "The keeper",
     "security": "Security",
     "logging": "Logging",
+    "crawl": "Crawling",
     "analytics": "Analytics",
     "toolsets": "Tools",
 }

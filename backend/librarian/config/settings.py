@@ -72,6 +72,7 @@ class Settings(sections.Section):
     serve: sections.ServeSettings = sections.ServeSettings()
     security: sections.SecuritySettings = sections.SecuritySettings()
     logging: sections.LoggingSettings = sections.LoggingSettings()
+    crawl: sections.CrawlSettings = sections.CrawlSettings()
     analytics: sections.AnalyticsSettings = sections.AnalyticsSettings()
     toolsets: Annotated[tuple[sections.Toolset, ...], BeforeValidator(sections.split_words)] = sections.knob(
         (), "Further groups of tools: rag, sites, registry, or all.", env="MCP_TOOLSETS"

@@ -56,7 +56,8 @@ class Librarian(Gathered, Knowledge, Hosting):
     def reload(self) -> None:
         """Look at the whole folder again soon, and try again what failed to load."""
         if self._parts.embedder is not None:
-            self._parts.embedder.reset()
+            for embedder in (self._parts.embedder, *(space.embedder for space in self._parts.spaces())):
+                embedder.reset()
         if self._parts.language_model is not None:
             self._parts.language_model.reset()
         self._parts.indexing.look_again()

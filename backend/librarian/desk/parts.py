@@ -10,6 +10,7 @@ from typing import Protocol
 from ..vocabulary.protocols import Analyzer, Budget, Catalog, Embedder, Loadable
 from ..vocabulary.registry import RegistryAnswer
 from ..vocabulary.sites import GapsAnswer, SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
+from ..vocabulary.spaces import VectorSpace
 from ..vocabulary.types import IndexReport, Progress, Query, SearchOutcome, StoredChunk, StoredDocument
 from ..vocabulary.wire import AnalyzeAnswer, CheckAnswer, WhyNot
 
@@ -162,6 +163,7 @@ class Parts:
     context: ContextSource
     indexing: Indexing
     embedder: Loadable[Embedder] | None
+    spaces: Callable[[], Sequence[VectorSpace]]  #: of products with another model
     caches: Mapping[str, CacheControl]
     check: Callable[[bool], CheckAnswer]
     evaluate: Evaluate

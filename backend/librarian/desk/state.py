@@ -31,8 +31,14 @@ class StateReport:
         """Everything configured that doesn't work now."""
         found = list(self._parts.indexing.problems())
         embedder = self._parts.embedder
-        if embedder is not None and embedder.problem() and not any(item.startswith("embeddings") for item in found):
-            found.append(f"embeddings: {embedder.problem()}")
+        if embedder is None:
+            return found
+        parts = {"embeddings": embedder}
+        for space in self._parts.spaces():
+            parts[f"embeddings of {', '.join(sorted(space.products))}"] = space.embedder
+        for part, loadable in parts.items():
+            if loadable.problem() and not any(item.startswith(f"{part}: ") for item in found):
+                found.append(f"{part}: {loadable.problem()}")
         return found
 
     def word(self, reasons: Sequence[str], count: Count, progress: Progress) -> str:
@@ -114,6 +120,7 @@ class StateReport:
                     *options.notes,
                     *layout_notes(count, failures),
                     *self._language_notes(),
+                    *self._space_notes(),
                     *self._parts.notes(),
                 ],
             }
@@ -133,6 +140,13 @@ class StateReport:
             f"semantic search finds less in them. Set embeddings.model to '{_MULTILINGUAL_MODEL}'."
         ]
 
+    def _space_notes(self) -> list[str]:
+        """Which products have a model of their own."""
+        return [
+            f"Embedded with a model of their own, {space.name}: {', '.join(sorted(space.products))}."
+            for space in self._parts.spaces()
+        ]
+
     def _embeddings(self) -> dict[str, object]:
         options, source = self._parts.options, self._parts.embedder
         loaded = source.peek() if source is not None else None
@@ -142,7 +156,9 @@ class StateReport:
             "dimension": loaded.spec.dimension if loaded else 0,
             "backend": loaded.backend if loaded else "",
             "device": loaded.device if loaded else "",
-            "models": [options.model] if options.embeddings_enabled else [],
+            "models": [options.model, *(space.name for space in self._parts.spaces())]
+            if options.embeddings_enabled
+            else [],
         }
 
     @staticmethod

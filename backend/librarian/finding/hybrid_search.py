@@ -28,6 +28,7 @@ from librarian.vocabulary.protocols import (
     Rewrite,
     VectorStore,
 )
+from librarian.vocabulary.spaces import VectorSpace
 from librarian.vocabulary.types import (
     AnalyzedQuery,
     Candidate,
@@ -39,7 +40,6 @@ from librarian.vocabulary.types import (
     Ranking,
     SearchOutcome,
     Selection,
-    Vector,
 )
 
 from . import hyde, modes, paging, suggestions
@@ -47,6 +47,7 @@ from .calibration import Calibration
 from .exclusion import without_excluded
 from .fusion import score
 from .legs import SemanticLeg, keyword_leg, quotes_by_the_way
+from .meaning import Meaning, Meanings
 from .options import SearchOptions
 from .pool import Pool, gather
 from .query_router import QueryRouter
@@ -58,6 +59,8 @@ from .snippet import Snippets
 log = logging.getLogger(__name__)
 
 _OFF = Ranking("", (), (), (), "off", "not part of this mode")
+#: What comes of asking by meaning: semantic ranking, HyDE's, and the question's meaning.
+Meant = tuple[Ranking, Ranking, Meaning | None]
 #: Modes that read each leg. `auto` has become another mode before this is asked.
 _BY_WORDS = frozenset({"keyword", "hybrid", "rerank", "hyde"})
 _BY_MEANING = frozenset({"semantic", "hybrid", "rerank", "hyde"})
@@ -77,7 +80,7 @@ class _Run:
     routing: dict[str, object] | None = None
     rewritten: dict[str, object] | None = None
     rewrite: Rewrite | None = None
-    vector: Vector | None = None
+    meaning: Meaning | None = None
     legs: dict[str, LegReport] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
 
@@ -105,6 +108,7 @@ class HybridSearchEngine:
         *,
         vectors: Callable[[], VectorStore | None] = lambda: None,
         embedder: Loadable[Embedder] | None = None,
+        spaces: Callable[[], Sequence[VectorSpace]] = tuple,
         options: SearchOptions = SearchOptions(),
         reranker: Loadable[Reranker] | None = None,
         rewriting: Rewriting | None = None,
@@ -114,7 +118,8 @@ class HybridSearchEngine:
         self._catalog = catalog
         self._lexical = lexical
         self._analyzer = analyzer
-        self._semantic = SemanticLeg(embedder, vectors, threshold=options.similarity_threshold)
+        threshold = options.similarity_threshold
+        self._semantic = Meanings(SemanticLeg(embedder, vectors, threshold=threshold), spaces, threshold=threshold)
         self._options = options
         self._second_look = SecondLook(reranker, options)
         self._rewriting = rewriting
@@ -172,7 +177,7 @@ class HybridSearchEngine:
                     self._lexical,
                     reader,
                     run.columns,
-                    semantic_ran=run.vector is not None,
+                    semantic_ran=run.meaning is not None,
                 ),
             )
 
@@ -220,11 +225,10 @@ class HybridSearchEngine:
             run.analyzed,
             run.columns,
             self._lexical,
-            self._semantic,
             keyword=keyword,
             semantic=semantic,
             hyde=hypothetical,
-            vector=run.vector,
+            meaning=run.meaning,
         )
         if run.mode != "semantic":
             pool = without_excluded(pool, run.analyzed, self._analyzer, run.reader)
@@ -250,13 +254,14 @@ class HybridSearchEngine:
 
     def _ask(self, run: _Run) -> tuple[Ranking, Ranking, Ranking]:
         """Keyword, semantic and HyDE rankings. Without the meaning, the words answer alone and it is said so."""
-        future: Future[tuple[Ranking, Ranking, Vector | None]] | None = None
+        future: Future[Meant] | None = None
         self._rewrite(run)
         if run.mode in _BY_MEANING:
             future = self._threads.submit(self._by_meaning, run)
         keyword, semantic, hypothetical = self._by_words(run) if run.mode in _BY_WORDS else _OFF, _OFF, _OFF
         if future is not None:
-            semantic, hypothetical, run.vector = self._await(run, future)
+            semantic, hypothetical, run.meaning = self._await(run, future)
+            run.degraded += run.meaning.problems if run.meaning is not None else ()
             run.report("hyde", hypothetical)
             run.report("semantic", semantic)
             if semantic.status != "ok":
@@ -291,23 +296,23 @@ class HybridSearchEngine:
             run.degraded.append(f"keyword: {error}")
             return Ranking("keyword", (), (), (), "failed", str(error))
 
-    def _by_meaning(self, run: _Run) -> tuple[Ranking, Ranking, Vector | None]:
+    def _by_meaning(self, run: _Run) -> Meant:
         started = time.perf_counter()
         hypothetical = _OFF
         try:
-            vector = self._semantic.vector(run.query.text)
+            meaning = self._semantic.of(run.query.text, run.selection)
             if run.mode == "hyde" or (run.rewrite is not None and run.rewrite.hypothetical_answer):
-                hypothetical = self._by_hypothesis(run, vector)
-            found = self._semantic.rank("semantic", vector, run.selection, self._options.depth)
+                hypothetical = self._by_hypothesis(run, meaning)
+            found = meaning.rank("semantic", run.selection, self._options.depth)
         except LibrarianError as error:
             status: LegStatus = "failed" if self._semantic.configured else "off"
             return Ranking("semantic", (), (), (), status, str(error)), _OFF, None
         except Exception as error:
             log.exception("the semantic leg failed")
             return Ranking("semantic", (), (), (), "failed", str(error)), _OFF, None
-        return replace(found, ms=(time.perf_counter() - started) * 1000), hypothetical, vector
+        return replace(found, ms=(time.perf_counter() - started) * 1000), hypothetical, meaning
 
-    def _by_hypothesis(self, run: _Run, vector: Vector) -> Ranking:
+    def _by_hypothesis(self, run: _Run, meaning: Meaning) -> Ranking:
         started = time.perf_counter()
         answer, source = run.query.hypothetical_answer or "", "caller"
         if run.rewrite is not None and run.rewrite.hypothetical_answer:
@@ -319,8 +324,8 @@ class HybridSearchEngine:
                 query_type = self._router.judge(run.analyzed).query_type
                 answer, source = hyde.from_template(run.query.text, query_type), "template"
             run.rewritten = {"search_terms": "", "hypothetical_answer": answer, "source": source}
-        mixed = hyde.combined(vector, self._semantic.vector(answer), self._options.hyde_query_share)
-        found = self._semantic.rank("hyde", mixed, run.selection, self._options.depth)
+        mixed = meaning.toward(self._semantic.of(answer, run.selection), self._options.hyde_query_share)
+        found = mixed.rank("hyde", run.selection, self._options.depth)
         return replace(found, ms=(time.perf_counter() - started) * 1000)
 
     def _rewrite(self, run: _Run) -> None:
@@ -334,9 +339,7 @@ class HybridSearchEngine:
         except LibrarianError as error:
             run.degraded.append(f"llm: {error}")
 
-    def _await(
-        self, run: _Run, future: Future[tuple[Ranking, Ranking, Vector | None]]
-    ) -> tuple[Ranking, Ranking, Vector | None]:
+    def _await(self, run: _Run, future: Future[Meant]) -> Meant:
         wait_ms = min(self._options.semantic_timeout_ms, max(0.0, run.budget.remaining_ms()))
         try:
             return future.result(timeout=wait_ms / 1000)

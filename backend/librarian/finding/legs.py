@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import numpy as np
 
@@ -42,7 +42,10 @@ def keyword_leg(lexical: LexicalIndex, query: AnalyzedQuery, selection: Selectio
 
 
 class SemanticLeg:
-    """Passages by cosine. A passage's cosine is its best window's."""
+    """Passages of one vector space by cosine. A passage's cosine is its best window's.
+
+    `name` is the model's, `products` those of the space; both are only for telling it from others.
+    """
 
     def __init__(
         self,
@@ -50,10 +53,24 @@ class SemanticLeg:
         vectors: Callable[[], VectorStore | None],
         *,
         threshold: float = 0.05,
+        name: str = "of the library",
+        products: Collection[str] = (),
     ) -> None:
         self._embedder = embedder
         self._vectors = vectors
         self._threshold = threshold
+        self.name = name
+        self._products = products
+
+    def excused(self, error: Unavailable) -> str:
+        """What a question that is answered without this space is told."""
+        where = f" of {', '.join(sorted(self._products))}" if self._products else ""
+        return f"semantic{where}: {error}"
+
+    @property
+    def failed(self) -> bool:
+        """Whether the model couldn't be loaded when that was last tried."""
+        return self._embedder is not None and bool(self._embedder.problem())
 
     @property
     def configured(self) -> bool:
@@ -70,8 +87,16 @@ class SemanticLeg:
         """The store that answers. Raises `Unavailable` where there is none, or nothing in it yet."""
         store = self._vectors()
         if store is None or store.count() == 0:
-            raise Unavailable("No passage is embedded yet.", hint="Keyword search works meanwhile.")
+            raise _nothing_yet()
         return store
+
+    def lacks(self) -> Unavailable | None:
+        """Why nothing can be found here, as far as is known without loading anything; None where something can."""
+        store = self._vectors()
+        if store is not None and store.count():
+            return None
+        reason = self._embedder.problem() if self._embedder is not None else ""
+        return Unavailable(reason) if reason else _nothing_yet()
 
     def rank(self, source: str, vector: Vector, selection: Selection, limit: int) -> Ranking:
         """The best passages above the threshold. Raises `Unavailable`."""
@@ -89,6 +114,10 @@ class SemanticLeg:
         limit = len(chunk_ids) * WINDOWS_READ * 2
         windows, cosines = self.store().search(vector, limit, columns.only(chunk_ids))
         return {chunk: cosine for chunk, cosine in _by_chunk(windows, cosines).items() if cosine > self._threshold}
+
+
+def _nothing_yet() -> Unavailable:
+    return Unavailable("No passage is embedded yet.", hint="Keyword search works meanwhile.")
 
 
 def _by_chunk(windows: Ids, cosines: Vector) -> dict[int, float]:

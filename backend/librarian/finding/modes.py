@@ -121,7 +121,7 @@ def _candidate(pool: Pool, passage: Passage, why: Sequence[Contribution]) -> Can
         passage.doc_id,
         tuple(why),
         keyword_score=pool.keyword_score(passage),
-        semantic_score=passage.semantic,
+        semantic_score=passage.cosine,
         identifier=passage.holds_identifier and pool.asks_identifier,
     )
 

@@ -11,7 +11,7 @@ import numpy as np
 from librarian.vocabulary.protocols import Columns, LexicalIndex
 from librarian.vocabulary.types import AnalyzedQuery, Contribution, Ranking, Vector
 
-from .legs import SemanticLeg
+from .meaning import Likeness, Meaning
 
 EMPTY = Ranking("none", (), (), (), "off")
 
@@ -37,12 +37,13 @@ def decisive_identifiers(query: AnalyzedQuery) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A candidate with its scores. `bm25` and `semantic` are None where that source doesn't speak."""
+    """A candidate with its scores. `bm25`, `semantic` and `cosine` are None where that source doesn't speak."""
 
     chunk_id: int
     doc_id: int
     bm25: float | None = None  #: BM25 over the most that this question could reach
-    semantic: float | None = None  #: max(0, cosine)
+    semantic: float | None = None  #: max(0, cosine), on the scale that the passages of all vector spaces share
+    cosine: float | None = None  #: max(0, cosine) by its own space's model
     holds_identifier: bool = False
     fields: Mapping[str, float] = field(default_factory=dict)
 
@@ -93,25 +94,26 @@ def gather(
     query: AnalyzedQuery,
     columns: Columns,
     lexical: LexicalIndex,
-    semantic_leg: SemanticLeg,
     *,
     keyword: Ranking = EMPTY,
     semantic: Ranking = EMPTY,
     hyde: Ranking = EMPTY,
-    vector: Vector | None = None,
+    meaning: Meaning | None = None,
 ) -> Pool:
     """Join the legs' passages and fill in what one leg knows about the other's. Unknown passages are dropped.
 
-    `vector` is the question's; without it the semantic score of keyword candidates stays unknown.
+    `meaning` is the question's; without it the semantic score of keyword candidates stays unknown.
     """
     union = np.array(sorted({*keyword.ids, *semantic.ids, *hyde.ids}), dtype=np.int64)
     docs = columns.doc_of(union) if len(union) else union
     union, docs = union[docs != 0], docs[docs != 0]
     bm25 = dict(zip(keyword.ids, keyword.scores, strict=True))
-    cosine = dict(zip(semantic.ids, semantic.scores, strict=True))
-    if vector is not None and semantic.status == "ok":
-        missing = np.array([chunk for chunk in union.tolist() if chunk not in cosine], dtype=np.int64)
-        cosine.update(semantic_leg.cosines(vector, missing, columns))
+    near = {
+        chunk: Likeness(own, raw) for chunk, raw, own in zip(semantic.ids, semantic.raw, semantic.scores, strict=True)
+    }
+    if meaning is not None and semantic.status == "ok":
+        missing = np.array([chunk for chunk in union.tolist() if chunk not in near], dtype=np.int64)
+        near.update(meaning.cosines(missing, columns))
     fields: dict[str, Vector] = {}
     if keyword.status == "ok" and len(union):
         fields = lexical.features(query, union)
@@ -127,10 +129,15 @@ def gather(
             chunk,
             doc,
             bm25.get(chunk),
-            min(1.0, max(0.0, cosine[chunk])) if chunk in cosine else None,
+            _share(near[chunk].score) if chunk in near else None,
+            _share(near[chunk].cosine) if chunk in near else None,
             bool(holds[place] > 0),
             {name: float(fields[name][place]) for name in FIELDS if name in fields},
         )
         for place, (chunk, doc) in enumerate(zip(union.tolist(), docs.tolist(), strict=True))
     }
     return Pool(keyword, semantic, hyde, passages, bool(names))
+
+
+def _share(cosine: float) -> float:
+    return min(1.0, max(0.0, cosine))

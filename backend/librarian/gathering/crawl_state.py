@@ -48,6 +48,7 @@ class CrawlState:
     finished_at: str = ""
     embedding_model: str = ""
     embedding_dimension: int = 0
+    model_chosen: bool = False  #: the project keeps this model whatever the library's is
     group_by: str = ""
     records: dict[str, Record] = field(default_factory=dict)
     queue: list[tuple[str, int]] = field(default_factory=list)

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from librarian.vocabulary.errors import CallerError, NotFound, Unavailable
 
 from . import digest, page_files, urls
-from .crawl_options import CrawlOptions
+from .crawl_options import CrawlOptions, ProjectModel
 from .crawl_report import CrawlPlan, CrawlProgress, CrawlReport, OnProgress
 from .crawl_state import CrawlState, Record, state_path
 from .fetching import Fetched, Fetcher
@@ -37,7 +37,7 @@ class Crawler:
         index: Path,
         options: CrawlOptions = CrawlOptions(),
         *,
-        model: tuple[str, int] = ("", 0),
+        model: ProjectModel = ProjectModel(),
         on_progress: OnProgress | None = None,
     ) -> None:
         self._project = page_files.project_name(project)
@@ -60,7 +60,7 @@ class Crawler:
         )
         self._frontier = Frontier(self._state, self._fetcher, options, self._report.skip)
 
-    def _stated(self, url: str, model: tuple[str, int]) -> CrawlState:
+    def _stated(self, url: str, model: ProjectModel) -> CrawlState:
         state = CrawlState.load(self._state_path)
         given = urls.normalised(url) if url else ""
         if url and not given:
@@ -69,12 +69,17 @@ class Crawler:
             if not given:
                 raise NotFound(f"{self._project!r} hasn't been crawled.", hint="Give the site's address.")
             now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
-            state = CrawlState(self._project, given, created_at=now, embedding_model=model[0])
-            state.embedding_dimension, state.group_by = model[1], self._options.group_by
+            state = CrawlState(self._project, given, created_at=now, group_by=self._options.group_by)
+            chooses = True
         elif given and not urls.Scope.of(state.root_url).holds(given) and state.root_url != given:
             raise CallerError(
                 f"{self._project!r} is the project of {state.root_url}.", hint="Choose another --project for this site."
             )
+        else:
+            chooses = model.chosen
+        if chooses:
+            state.embedding_model, state.embedding_dimension = model.name, model.dimension
+            state.model_chosen = model.chosen
         state.group_by = self._options.group_by or state.group_by
         return state
 
@@ -112,6 +117,8 @@ class Crawler:
             if state.finished:
                 state.round, state.finished, state.queue = state.round + 1, False, []
             first = self._open()
+            if state.model_chosen:  # before any page is there to be embedded by another one
+                state.save(self._state_path)
             self._recall()
             self._frontier.take_links(first, 0)
             for url, depth in state.queue:
@@ -351,6 +358,22 @@ class Crawler:
             except Unavailable as error:
                 logger.warning("Summaries are made without the language model: %s", error)
         return digest.summary(markdown, description)
+
+
+def remove_project(root: Path, index: Path, project: str) -> int:
+    """Take a project away: the files that were made of its pages, and what is remembered of it; returns their number.
+
+    Raises `NotFound` where it hasn't been crawled.
+    """
+    path = state_path(index, page_files.project_name(project))
+    state = CrawlState.load(path)
+    if state is None:
+        raise NotFound(f"{project!r} hasn't been crawled.", hint="librarian products lists what there is.")
+    pages = [record.file for record in state.records.values() if record.file]
+    for file in (*pages, *state.overviews):
+        page_files.remove(root, file)
+    path.unlink()
+    return len(pages)
 
 
 def report_fields(report: CrawlReport | CrawlPlan) -> dict[str, object]:

@@ -88,6 +88,12 @@ def spec_of(name: str) -> ModelSpec:
     )
 
 
+def canonical(name: str) -> str:
+    """One name for a model however it is written; a name that means nothing stays as it is."""
+    row = _BY_NAME.get(name.lower())
+    return row.spec.name if row else name
+
+
 def hub_name(name: str) -> str:
     """Where a model is published; the name itself where it has no row."""
     row = _BY_NAME.get(name.lower())

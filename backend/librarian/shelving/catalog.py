@@ -18,27 +18,25 @@ from threading import RLock
 
 from librarian.vocabulary.errors import Damaged, Unavailable
 from librarian.vocabulary.types import (
-    WINDOWS_PER_CHUNK,
+    ALL_PRODUCTS,
     Document,
     Failure,
+    Products,
     ReadResult,
     SourceFile,
     Stored,
     StoredChunk,
-    embedding_prefix,
 )
 
-from . import catalog_mails, catalog_rescue
+from . import catalog_mails, catalog_rescue, catalog_windows
 from .catalog_check import inconsistencies
 from .catalog_reader import SqliteCatalogReader
 from .catalog_rows import (
-    CHUNK_COLUMNS,
     Inserts,
     chunk_row,
     document_row,
     email_row,
     encodable,
-    stored_chunk,
     text_row,
 )
 from .catalog_schema import connect, explained, open_writer
@@ -47,7 +45,6 @@ from .document_memory import DocumentMemory
 
 log = logging.getLogger(__name__)
 
-_CHUNK_COLUMNS_OF_C = ", ".join(f"c.{name.strip()}" for name in CHUNK_COLUMNS.split(","))
 _LONGEST_LOG = 1000
 
 
@@ -74,7 +71,7 @@ class SqliteCatalog:
         self._columns_lock = RLock()
         self._columns_at = 0
         self._log: dict[int, frozenset[int]] = {}
-        self._embedded_below: dict[str, int] = {}
+        self._embedded_below: dict[tuple[str, Products], int] = {}
         self.identity: str = self._identity()
         self.rescued = ""  #: a sentence, where a damaged file was set aside for this one
 
@@ -222,60 +219,36 @@ class SqliteCatalog:
 
     # -- embedding -------------------------------------------------------------------------------------------------
 
-    def pending(self, model: str, limit: int) -> list[tuple[StoredChunk, str]]:
-        """Chunks that lack vectors of `model`, with their embedding prefix, lowest id first."""
+    def pending(self, model: str, limit: int, within: Products = ALL_PRODUCTS) -> list[tuple[StoredChunk, str]]:
+        """Chunks of these products that lack vectors of `model`, with their embedding prefix, lowest id first."""
         with self._reading() as (connection, _):
-            rows = connection.execute(
-                f"""SELECT c.id, {_CHUNK_COLUMNS_OF_C}, d.title, d.title_in_text
-                    FROM chunks c JOIN documents d ON d.id = c.doc_id
-                    WHERE c.id >= ? AND NOT EXISTS (
-                        SELECT 1 FROM windows w WHERE w.chunk_id = c.id
-                        AND w.model_id = (SELECT id FROM models WHERE fingerprint = ?))
-                    ORDER BY c.id LIMIT ?""",
-                (self._embedded_below.get(model, 0), model, limit),
-            ).fetchall()
-        found = []
-        for *row, title, title_in_text in rows:
-            stored = stored_chunk(tuple(row))
-            titled = Document("", "", "", "document", "", title, "", title_in_text=bool(title_in_text))
-            found.append((stored, embedding_prefix(titled, stored.chunk.heading_path)))
+            first = self._embedded_below.get((model, within), 0)
+            found = catalog_windows.pending(connection, model, limit, within, first)
         if found:
             # Ids only grow and what is embedded stays so: the next call needn't look below.
-            self._embedded_below[model] = found[0][0].chunk_id
+            self._embedded_below[model, within] = found[0][0].chunk_id
         return found
+
+    def lacking(self, model: str, limit: int, within: Products = ALL_PRODUCTS) -> list[int]:
+        """Ids of such chunks, lowest first."""
+        return [stored.chunk_id for stored, _ in self.pending(model, limit, within)]
 
     def mark_embedded(self, model: str, windows: Mapping[int, Sequence[str]]) -> None:
         """Chunk id → hashes of its windows, in order. Chunks that are gone meanwhile are passed over."""
-        rows = [(chunk_id, model, " ".join(hashes), chunk_id) for chunk_id, hashes in windows.items()]
         with self._writing() as connection:
-            connection.execute("INSERT OR IGNORE INTO models (fingerprint) VALUES (?)", (model,))
-            connection.executemany(
-                """INSERT OR REPLACE INTO windows (chunk_id, model_id, hashes)
-                   SELECT ?, (SELECT id FROM models WHERE fingerprint = ?), ?
-                   WHERE EXISTS (SELECT 1 FROM chunks WHERE id = ?)""",
-                rows,
-            )
+            catalog_windows.mark(connection, model, windows)
 
     def windows(self, model: str) -> Iterator[tuple[int, str]]:
         """(window id, window hash) of every embedded chunk, ascending."""
         with self._reading() as (connection, _):
-            rows = connection.execute(
-                """SELECT w.chunk_id, w.hashes FROM windows w JOIN models m ON m.id = w.model_id
-                   WHERE m.fingerprint = ? ORDER BY w.chunk_id""",
-                (model,),
-            ).fetchall()
-        for chunk_id, hashes in rows:
-            for ordinal, digest in enumerate(hashes.split()):
-                yield chunk_id * WINDOWS_PER_CHUNK + ordinal, digest
+            rows = list(catalog_windows.marked(connection, model))
+        yield from rows
 
-    def forget(self, model: str) -> None:
-        """Drop what is remembered of a model's windows: all its chunks are pending again."""
+    def forget(self, model: str, within: Products = ALL_PRODUCTS) -> list[int]:
+        """Drop what is remembered of a model's windows; the chunks of these products are returned, pending again."""
         with self._writing() as connection:
-            self._embedded_below.pop(model, None)
-            connection.execute(
-                "DELETE FROM windows WHERE model_id IN (SELECT id FROM models WHERE fingerprint = ?)", (model,)
-            )
-            connection.execute("DELETE FROM models WHERE fingerprint = ?", (model,))
+            self._embedded_below = {key: first for key, first in self._embedded_below.items() if key[0] != model}
+            return catalog_windows.forget(connection, model, within)
 
     # -- care ------------------------------------------------------------------------------------------------------
 

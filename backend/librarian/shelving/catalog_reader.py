@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from librarian.vocabulary.types import Count, Failure, Filters, StoredChunk, StoredDocument, StoredMail
 
-from . import catalog_mails
+from . import catalog_mails, catalog_windows
 from .catalog_rows import CHUNK_COLUMNS, DOCUMENT_COLUMNS, EMAIL_COLUMNS, Row, stored_chunk, stored_document
 from .columns import LoadedColumns, load_columns
 from .document_memory import DocumentMemory
@@ -175,17 +175,12 @@ class SqliteCatalogReader:
         by_product = dict(
             execute("SELECT product, count(*) FROM documents GROUP BY product ORDER BY product").fetchall()
         )
-        embedded = dict(
-            execute(
-                """SELECT m.fingerprint, count(*) FROM windows w JOIN models m ON m.id = w.model_id
-                   GROUP BY w.model_id"""
-            ).fetchall()
-        )
+        some, embedded = catalog_windows.embedded(self._connection)
         count = Count(
             documents=kinds.get("document", 0),
             emails=kinds.get("email", 0),
             chunks=execute("SELECT count(*) FROM chunks").fetchone()[0],
-            embedded_chunks=max(embedded.values(), default=0),
+            embedded_chunks=some,
             products=len(by_product),
             by_product=by_product,
         )

@@ -1,4 +1,4 @@
-"""The child processes of an indexer: those that read files, and the one that embeds. Started when first needed."""
+"""The child processes of an indexer: those that read files, and those that embed. Started when first needed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from .refresh import ReaderPool, reader_pool
 
 
 class Children:
-    """Both pools of an indexer. `close` ends them; the next use starts them anew."""
+    """All pools of an indexer. `close` ends them; the next use starts them anew."""
 
-    def __init__(self, reader: Reader, embedder: Callable[[], Embedder] | None, options: IndexerOptions) -> None:
+    def __init__(self, reader: Reader, options: IndexerOptions) -> None:
         self._reader = reader
-        self._embedder = embedder
         self._options = options
         self._reading: ReaderPool | None = None
-        self._embedding: EmbedderPool | None = None
+        self._embedding: dict[str, EmbedderPool] = {}
 
     def reading(self) -> ReaderPool:
         """Children that read files."""
@@ -33,23 +32,22 @@ class Children:
             )
         return self._reading
 
-    def embedding(self) -> EmbedderPool:
-        """The child that embeds."""
-        if self._embedding is None:
-            assert self._embedder is not None
-            self._embedding = embedder_pool(
-                self._embedder,
+    def embedding(self, space: str, make: Callable[[], Embedder]) -> EmbedderPool:
+        """The child that embeds for a vector space, with the model that `make` builds there."""
+        if space not in self._embedding:
+            self._embedding[space] = embedder_pool(
+                make,
                 self._options.embedding_processes,
                 timeout_s=self._options.embedding_timeout_s,
                 memory_mb=self._options.embedding_memory_mb,
                 nice=self._options.nice,
             )
-        return self._embedding
+        return self._embedding[space]
 
     def close(self) -> None:
         """End them; idempotent."""
         reading, embedding = self._reading, self._embedding
-        self._reading = self._embedding = None
-        for pool in (reading, embedding):
+        self._reading, self._embedding = None, {}
+        for pool in (reading, *embedding.values()):
             if pool is not None:
                 pool.close()

@@ -15,9 +15,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.errors import LibrarianError, Unavailable
 from librarian.vocabulary.protocols import Catalog, Embedder, VectorArchive
-from librarian.vocabulary.types import StoredChunk, Vector, Vectors, Window
+from librarian.vocabulary.types import ALL_PRODUCTS, Products, StoredChunk, Vector, Vectors, Window
 
 from .vector_shelf import VectorShelf
 from .workers import WorkerPool
@@ -126,13 +126,15 @@ class Filling:
         shelf: VectorShelf,
         pool: Callable[[], EmbedderPool],
         *,
+        within: Products = ALL_PRODUCTS,
         writing: AbstractContextManager[object],
         fault: Callable[[str], None],
         wait: Callable[[], bool],
         progress: Callable[[Rate], None],
         unfit: dict[int, str],
     ) -> None:
-        """`unfit` collects chunk id → why it can't be embedded; those are left alone.
+        """`within` are the products whose passages are embedded. `unfit` collects chunk id → why it can't be embedded;
+        those are left alone.
 
         `writing` is held while the catalog and the stores are written. `wait` blocks while something more urgent goes
         on, and says whether to go on at all.
@@ -141,6 +143,7 @@ class Filling:
         self._archive = archive
         self._shelf = shelf
         self._pool = pool
+        self._within = within
         self._writing = writing
         self._fault = fault
         self._wait = wait
@@ -152,7 +155,13 @@ class Filling:
 
     def identify(self) -> Identity:
         """The model that the children hold. Raises `Unavailable` where it can't be loaded."""
-        ((_, answer),) = self._pool().map([Identify()])
+        answer: Answer | BaseException
+        try:
+            ((_, answer),) = self._pool().map([Identify()])
+        except Exception as error:  # whatever a model's files make its libraries raise
+            if not isinstance(error, LibrarianError):
+                logger.exception("the model can't be loaded")
+            answer = error
         if isinstance(answer, Identity):
             return answer
         raise _explained(answer)
@@ -169,10 +178,10 @@ class Filling:
         """
         self._started = time.monotonic()
         with self._catalog.read() as reader:
-            count = reader.count(model)
+            count = reader.count(model if self._within.everything else "")
         self._rate = Rate(0, max(0, count.chunks - count.embedded_chunks))
         while self._wait():
-            pending = self._catalog.pending(model, _GROUP + len(self._unfit))
+            pending = self._catalog.pending(model, _GROUP + len(self._unfit), self._within)
             pending = [(chunk, prefix) for chunk, prefix in pending if chunk.chunk_id not in self._unfit][:_GROUP]
             if not pending:
                 break
@@ -291,8 +300,8 @@ class Filling:
 
 
 def _explained(error: object) -> Unavailable:
-    if isinstance(error, Unavailable):
-        return error
+    if isinstance(error, LibrarianError):
+        return error if isinstance(error, Unavailable) else Unavailable(error.message, hint=error.hint)
     kind = type(error).__name__
     return Unavailable(
         f"Embedding fails ({kind}: {error}).", hint="Keyword search goes on; see the log, and `librarian doctor`."

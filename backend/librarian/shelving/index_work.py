@@ -30,16 +30,17 @@ from librarian.vocabulary.types import IndexReport, Progress
 
 from .children import Children
 from .company import Company
-from .embedding import Filling, Rate
+from .embedding import Rate
 from .folder_diff import examine_folder
 from .indexer_options import IndexerOptions
 from .migration import COPY_OF
 from .missing_files import MissingFiles
-from .models_in_use import ModelsInUse
 from .reconcile import examine_lexical, repair_lexical
 from .refresh import NothingThere, Refresh, Scope
+from .spaces import Space, Spaces
 from .text_writer import Batch, TextWriter
 from .vector_shelf import VectorShelf
+from .vector_work import VectorWork
 
 logger = logging.getLogger(__name__)
 
@@ -51,8 +52,9 @@ class IndexWork:
 
     `stores_for` gives the vector stores of a model's fingerprint; `embedder` builds the model inside a child (so it
     must be importable there), None leaves embedding out. `model_key` names what `embedder` would load (model, backend,
-    server): while it stays the same, the last fingerprint is taken as known and no child is started to ask. `fault` is
-    called with the name of each step, so that tests can end the process there.
+    server): while it stays the same, the last fingerprint is taken as known and no child is started to ask. `further`
+    gives the spaces of products that have another model. `fault` is called with the name of each step, so that tests
+    can end the process there.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class IndexWork:
         stores_for: Callable[[str], Sequence[VectorStore]] = lambda model: (),
         embedder: Callable[[], Embedder] | None = None,
         model_key: str = "",
+        further: Callable[[], Sequence[Space]] = tuple,
         company: Company | None = None,
         options: IndexerOptions = IndexerOptions(),
         observer: Observer | None = None,
@@ -98,14 +101,25 @@ class IndexWork:
         self._stop = threading.Event()
         self._prepared = False
         self._forced = Scope()
-        self._children = Children(reader, embedder, options)
-        self._elsewhere = False  # other processes hold passages, which they may leave behind
+        self._children = Children(reader, options)
         self._problems: dict[str, str] = {}
         self._text_progress = Progress("idle")
         self._rate = Rate()
         self._missing = MissingFiles(self._root, catalog, self._problems, clock)
-        self._models = ModelsInUse(catalog, self._shelf, model_key)
-        self._unfit: dict[int, str] = {}
+        own = Space(embedder, model_key) if embedder is not None else None
+        self._spaces = Spaces(catalog, archive, self._shelf, own, further, self._writing)
+        self._vectors = VectorWork(
+            catalog,
+            archive,
+            self._shelf,
+            self._spaces,
+            children=self._children,
+            problems=self._problems,
+            writing=self._writing,
+            fault=fault,
+            observe=self._observe,
+            progress=self._set_rate,
+        )
         self._report = IndexReport()
         self._last_indexed_at: float | None = None
 
@@ -146,7 +160,7 @@ class IndexWork:
             found, unread = examine_folder(self._scanner, self._catalog.known())
             if not repair:
                 found += examine_lexical(self._catalog, self._lexical).sentences()
-                return found + [line for model in self._models.fingerprints() for line in self._shelf.examine(model)]
+                return found + [line for model in self._spaces.fingerprints() for line in self._shelf.examine(model)]
             found += self._prepare() or self._reconcile()
             self._forced = replace(self._forced, again=self._forced.again | unread)
             if found:
@@ -163,9 +177,9 @@ class IndexWork:
             self._force_all()
             report = self._refresh(Scope(), ["Every file was read again."])
             with self._writing:
-                for model in self._models.fingerprints():
+                for model in self._spaces.fingerprints():
                     self._shelf.clear(model)
-                self._shelf.use(self._models.fingerprints())
+                self._shelf.use(self._spaces.fingerprints())
             self._wake_embedding()
             return report
 
@@ -175,7 +189,7 @@ class IndexWork:
             notes = self._prepare()
             with self._missing.pruning():
                 report = self._refresh(Scope(), notes)
-            for model in self._models.fingerprints():
+            for model in self._archive.models():
                 self._archive.prune(model, self._shelf.hashes(model))
             return report
 
@@ -195,12 +209,12 @@ class IndexWork:
         if rules and rules != self._reader.fingerprint:
             number = self._force_all()
             notes.append(f"The rules of reading have changed: {number:,} files are read again.")
-        if self._embedder is not None and self._models.changed():
+        if self._embedder is not None and self._spaces.changed():
             notes.append(
                 "The embedding model has changed: passages are embedded again; the old vectors answer meanwhile."
             )
         with self._writing:
-            self._shelf.use(self._models.fingerprints())
+            self._shelf.use(self._spaces.fingerprints())
         notes += self._reconcile()
         self._prepared = True
         return notes
@@ -225,7 +239,7 @@ class IndexWork:
                 repair_lexical(self._lexical, findings, reader.generation)
             self._forced = replace(self._forced, refill=self._forced.refill | frozenset(findings.missing))
             done = findings.sentences()
-            for model in self._models.fingerprints():
+            for model in self._spaces.fingerprints():
                 done += self._shelf.repair(model)
         for sentence in done:
             logger.warning("%s", sentence)
@@ -271,6 +285,8 @@ class IndexWork:
             self._forced = Scope()
             if self._meta("reader") != self._reader.fingerprint:
                 self._catalog.set_meta("reader", self._reader.fingerprint)
+            if self._spaces.moved():
+                self._wake_embedding()
         self._last_indexed_at = self._clock()
         self._observe("refreshed", added=report.added, changed=report.changed, removed=report.removed,
                       moved=report.moved, failed=len(report.failed), ms=report.took_ms)  # fmt: skip
@@ -303,45 +319,20 @@ class IndexWork:
 
     def _fill(self, stop: threading.Event) -> tuple[int, bool]:
         """(passages done, whether all that can be embedded is)."""
-        filling = Filling(
-            self._catalog,
-            self._archive,
-            self._shelf,
-            self._children.embedding,
-            writing=self._writing,
-            fault=self._fault,
-            wait=partial(self._give_way, stop),
-            progress=self._set_rate,
-            unfit=self._unfit,
-        )
-        model = self._models.current(filling.identify, self._writing)
-        done = filling.run(model)
-        if stop.is_set() or self._stop.is_set():
-            return done, False
-        with self._catalog.read() as reader:
-            count = reader.count(model)
-        self._elsewhere = count.embedded_chunks + len(self._unfit) < count.chunks
-        if not self._elsewhere:
-            with self._writing:
-                self._models.retire_previous()
-        if self._unfit:
-            self._problems["embeddings"] = (
-                f"{len(self._unfit):,} passages can't be embedded ({next(iter(self._unfit.values()))});"
-                " keyword search finds them."
-            )
-        else:
-            self._problems.pop("embeddings", None)
-        if done:
-            self._observe("embedded", chunks=done, windows=filling.embedded)
+        done, finished = self._vectors.fill(partial(self._give_way, stop), lambda: self._stopped(stop))
+        if done and finished:
             self._tell(self._catalog.bump())
-        return done, True
+        return done, finished
 
     def _give_way(self, stop: threading.Event) -> bool:
         """Wait while files are looked at; False where embedding is to end."""
         with self._state:
-            while self._busy and not (stop.is_set() or self._stop.is_set()):
+            while self._busy and not self._stopped(stop):
                 self._state.wait(0.2)
-        return not (stop.is_set() or self._stop.is_set())
+        return not self._stopped(stop)
+
+    def _stopped(self, stop: threading.Event) -> bool:
+        return stop.is_set() or self._stop.is_set()
 
     # -- small things ----------------------------------------------------------------------------------------------
 

@@ -16,6 +16,8 @@ from librarian.vocabulary.types import IndexReport, Progress
 
 from .index_work import IndexWork
 from .indexer_options import IndexerOptions
+from .spaces import EMBEDDINGS, Answering
+from .vector_work import Unfilled
 
 __all__ = ["FileIndexer", "IndexerOptions"]
 
@@ -86,7 +88,15 @@ class FileIndexer(IndexWork):
 
         While a changed model fills its stores, this is the one before.
         """
-        return next(reversed(self._models.fingerprints()), "")
+        return self._spaces.answering()
+
+    def answering(self) -> list[str]:
+        """Fingerprints of all models whose vectors answer, the library's own first."""
+        return [self.model(), *(space.fingerprint for space in self.spaces())]
+
+    def spaces(self) -> tuple[Answering, ...]:
+        """The spaces of products with a model of their own, as they answer."""
+        return self._spaces.further()
 
     # -- running ---------------------------------------------------------------------------------------------------
 
@@ -141,7 +151,7 @@ class FileIndexer(IndexWork):
     def retry(self) -> None:
         """Try a failed model, and passages that couldn't be embedded, again now."""
         with self._state:
-            self._unfit.clear()
+            self._vectors.unfit.clear()
             self._lacking = self._embedder is not None
             self._retry_at = self._backoff_s = 0.0
             self._state.notify_all()
@@ -228,17 +238,18 @@ class FileIndexer(IndexWork):
                 self.embed(self._stop)
                 with self._state:
                     self._backoff_s = 0.0
-                    self._retry_at = time.monotonic() + _HELD_S if self._elsewhere else 0.0
-                    self._lacking = self._lacking or self._elsewhere
+                    self._retry_at = time.monotonic() + _HELD_S if self._vectors.elsewhere else 0.0
+                    self._lacking = self._lacking or self._vectors.elsewhere
             except Exception as error:
                 if self._stop.is_set():
                     return
                 if not isinstance(error, Unavailable):
                     logger.exception("embedding failed")
+                if not isinstance(error, Unfilled):
+                    self._problems[EMBEDDINGS] = str(error)
                 with self._state:
                     self._backoff_s = min(self._backoff_s * 2, _BACKOFF_S[1]) or _BACKOFF_S[0]
                     self._retry_at = time.monotonic() + self._backoff_s
-                    self._problems["embeddings"] = str(error)
                     self._state.notify_all()
 
     def _may_embed(self) -> bool:

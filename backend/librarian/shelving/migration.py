@@ -14,6 +14,7 @@ from librarian.vocabulary.errors import SetupError
 from librarian.vocabulary.protocols import Catalog, LexicalIndex, VectorArchive, VectorStore
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Chunk, Document, LexicalEntry, ReadResult, StoredDocument
 
+from . import spaces
 from .catalog_mails import UNFINISHED
 from .vector_shelf import VectorShelf
 
@@ -23,7 +24,7 @@ Entries = Callable[[Document, tuple[Chunk, ...]], tuple[LexicalEntry, ...]]
 
 _DOCUMENTS: Final = 100
 _VECTORS: Final = 2_000
-_FACTS: Final = ("root", "reader", "model", "model_key", "model_previous")
+_FACTS: Final = ("root", "reader")
 COPY_OF: Final = "copy_of"  #: kept by the target until it is whole: the identity of the catalog that it copies
 
 
@@ -56,8 +57,7 @@ def copy_library(
     with source.catalog.read() as reader:
         count = reader.count()
         every = {stored.document.file_path: stored for stored in reader.iter_documents()}
-        models = [model for key in ("model", "model_previous") if (model := reader.meta(key))]
-        facts = {key: reader.meta(key) for key in _FACTS}
+        models, facts = spaces.models(reader), {key: reader.meta(key) for key in _FACTS} | spaces.facts(reader)
         failures = reader.failures()
     ids = [stored.doc_id for stored in every.values()]
     archives = [(path, known) for path, known in source.catalog.known().items() if path not in every and known[2]]

@@ -1,4 +1,4 @@
-"""Which embedding model is being filled, and which one answers meanwhile.
+"""Which embedding model of a space is being filled, and which one answers meanwhile.
 
 Vectors of two models never meet: each has its own stores. A changed model fills its stores beside those of the last
 complete one, which answer until then and are emptied afterwards.
@@ -7,13 +7,17 @@ complete one, which answer until then and are emptied afterwards.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
-from librarian.vocabulary.protocols import Catalog
+from librarian.vocabulary.protocols import Catalog, CatalogReader
 
 from .embedding import Identity
 from .vector_shelf import VectorShelf
+
+if TYPE_CHECKING:
+    from .spaces import Space
 
 logger = logging.getLogger(__name__)
 
@@ -21,63 +25,103 @@ _MODEL, _KEY, _PREVIOUS = "model", "model_key", "model_previous"
 
 
 class ModelsInUse:
-    """Kept in the catalog's meta. `key` names what would be loaded; the fingerprint is only known once it is."""
+    """Kept in the catalog's meta. A space's `key` names what would be loaded; the fingerprint is only known once it is.
 
-    def __init__(self, catalog: Catalog, shelf: VectorShelf, key: str) -> None:
+    `elsewhere` gives the fingerprints that other spaces have: their stores are left alone.
+    """
+
+    def __init__(
+        self, catalog: Catalog, shelf: VectorShelf, space: Space, elsewhere: Callable[[], Sequence[str]]
+    ) -> None:
+        self.key = space.key
         self._catalog = catalog
         self._shelf = shelf
-        self._key = key
+        self._space = space.name
+        self._elsewhere = elsewhere
         self._identified = False
 
-    def fingerprints(self) -> list[str]:
-        """The model being filled, then the one that answers meanwhile where that is another."""
-        return [model for key in (_MODEL, _PREVIOUS) if (model := self._meta(key))]
+    @staticmethod
+    def held(reader: CatalogReader, space: str = "") -> list[str]:
+        """A space's model being filled, then the one that answers meanwhile where that is another."""
+        return [model for key in (_MODEL, _PREVIOUS) if (model := reader.meta(_of(key, space)))]
+
+    @staticmethod
+    def facts(reader: CatalogReader, space: str = "") -> dict[str, str]:
+        """What the catalog remembers of a space's models, by key."""
+        return {name: reader.meta(name) for key in (_MODEL, _KEY, _PREVIOUS) if (name := _of(key, space))}
 
     def changed(self) -> bool:
         """Whether another model is wanted than was last filled."""
-        return bool(self._meta(_MODEL)) and self._meta(_KEY) != self._key
+        return bool(self._meta(_MODEL)) and self._meta(_KEY) != self.key
 
-    def current(self, identify: Callable[[], Identity], writing: AbstractContextManager[object]) -> str:
+    def current(
+        self, identify: Callable[[], Identity], writing: AbstractContextManager[object], pending: Callable[[str], bool]
+    ) -> str:
         """The model to fill.
 
-        `identify` starts a child, so it is only asked where the model may be another one, or where there is work for
-        the child anyway. `writing` is held while stores change their role.
+        `identify` starts a child, so it is only asked where the model may be another one, or where passages are
+        `pending`, so that there is work for the child anyway. `writing` is held while stores change their role.
         """
         stored = self._meta(_MODEL)
-        known = bool(stored and self._key) and self._meta(_KEY) == self._key
-        if known and (self._identified or not self._catalog.pending(stored, 1)):
+        known = bool(stored and self.key) and self._meta(_KEY) == self.key
+        if known and (self._identified or not pending(stored)):
             return stored
         model = identify().fingerprint
         self._identified = True
         if model != stored:
             with writing:
                 self._change(stored, model)
-        if self._meta(_KEY) != self._key:
-            self._catalog.set_meta(_KEY, self._key)
+        if self._meta(_KEY) != self.key:
+            self._set(_KEY, self.key)
         return model
 
     def retire_previous(self) -> None:
         """The current model is complete: the one before is no longer needed."""
-        previous = self._meta(_PREVIOUS)
-        if previous:
-            self._shelf.clear(previous)
-            self._catalog.set_meta(_PREVIOUS, "")
-            self._shelf.use(self.fingerprints())
+        if previous := self._meta(_PREVIOUS):
+            self._clear(previous)
+            self._set(_PREVIOUS, "")
+            self._use()
+
+    def retire(self) -> list[str]:
+        """Nothing belongs to the space any more: empty its stores and forget its models, which are returned."""
+        with self._catalog.read() as reader:
+            models = self.held(reader, self._space)
+        for model in models:
+            self._clear(model)
+        for key in (_KEY, _PREVIOUS, _MODEL):
+            self._set(key, "")
+        self._use()
+        return models
 
     def _change(self, stored: str, model: str) -> None:
         complete = self._meta(_PREVIOUS) or stored
         if stored and stored != complete:  # was never finished
-            self._shelf.clear(stored)
+            self._clear(stored)
         if complete == model:
             complete = ""
         else:  # whatever lies in its stores was made for another catalog
-            self._shelf.clear(model)
+            self._clear(model)
         if complete:
             logger.info("the embedding model has changed: passages are embedded again with %s", model)
-        self._catalog.set_meta(_PREVIOUS, complete)
-        self._catalog.set_meta(_MODEL, model)
-        self._shelf.use(self.fingerprints())
+        self._set(_PREVIOUS, complete)
+        self._set(_MODEL, model)
+        self._use()
+
+    def _use(self) -> None:
+        with self._catalog.read() as reader:
+            self._shelf.use(dict.fromkeys([*self.held(reader, self._space), *self._elsewhere()]))
+
+    def _clear(self, model: str) -> None:
+        if model not in self._elsewhere():
+            self._shelf.clear(model)
 
     def _meta(self, key: str) -> str:
         with self._catalog.read() as reader:
-            return reader.meta(key)
+            return reader.meta(_of(key, self._space))
+
+    def _set(self, key: str, value: str) -> None:
+        self._catalog.set_meta(_of(key, self._space), value)
+
+
+def _of(key: str, space: str) -> str:
+    return f"{key} of {space}" if space else key

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from librarian.vocabulary.protocols import BulkStore, Catalog, VectorArchive, VectorStore
-from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Document, Ids, Vector, Vectors
+from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Document, Ids, Products, Vector, Vectors
 
 from .company import Company, Nobody
 from .dates import micros_or_none
@@ -100,14 +100,21 @@ class VectorShelf:
         if not chunks:
             return
         with self._company.alone():
-            for model, counts in self._window_count.items():
-                ids = np.array(
-                    sorted(window_id(chunk, n) for chunk in chunks for n in range(self._most(counts, chunk))),
-                    dtype=np.int64,
-                )
-                for store in self._stores_for(model):
-                    store.delete(ids)
+            for model in self._window_count:
+                self._delete(model, chunks)
         self._fault("stores delete")
+
+    def drop(self, model: str, within: Products) -> None:
+        """Drop a model's vectors of these products' passages, and that it ever embedded them."""
+        with self._company.alone():
+            if chunks := self._catalog.forget(model, within):
+                self._delete(model, chunks)
+
+    def _delete(self, model: str, chunks: Sequence[int]) -> None:
+        counts = self._window_count.setdefault(model, {})
+        numbers = sorted(window_id(chunk, n) for chunk in chunks for n in range(self._most(counts, chunk)))
+        for store in self._stores_for(model):
+            store.delete(np.array(numbers, dtype=np.int64))
 
     def relabel(self, documents: Mapping[int, Document]) -> None:
         """Chunks (by id) whose document moved: what stores filter by may have changed."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from librarian.vocabulary.errors import CallerError, LibrarianError, NotFound
+from librarian.vocabulary.errors import CallerError, NotFound
 
 from .options import Config, Index, Json, Root
 from .page import Page, write_json
@@ -17,7 +18,7 @@ from .progress import ProgressLine
 
 if TYPE_CHECKING:
     from librarian.config.settings import Settings
-    from librarian.gathering.crawl_options import CrawlOptions
+    from librarian.gathering.crawl_options import CrawlOptions, ProjectModel
     from librarian.gathering.crawl_report import CrawlProgress
 
 NOTHING, UNREADABLE = 1, 3
@@ -35,7 +36,13 @@ def crawl(
     url: Annotated[str | None, typer.Argument(help="The site's first page; its folder is what is crawled.")] = None,
     project: Annotated[str | None, typer.Option(help="Name of the product that its pages become.")] = None,
     refresh: Annotated[bool, typer.Option("--refresh", help="Bring crawled projects up to date.")] = False,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Take a crawled project away: its pages, and what is remembered of it.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and write nothing.")] = False,
+    model: Annotated[
+        str | None, typer.Option(help="Embedding model that the project keeps for itself, whatever the library's is.")
+    ] = None,
     group_by: Annotated[
         str | None, typer.Option(metavar="navigation", help="Also write one overview per group of the navigation.")
     ] = None,
@@ -65,6 +72,9 @@ def crawl(
         most_pages=max_pages,
         group_by="navigation" if group_by else "",
     )
+    if remove:
+        _remove(settings, project, as_json=as_json)
+        return
     names = [project] if project else list(projects(settings.index.path)) if refresh and not url else []
     if not names:
         if refresh:
@@ -72,7 +82,8 @@ def crawl(
         raise CallerError("crawl needs --project.", hint="It names the folder, for example --project kubernetes.")
     if not url and not refresh:
         raise CallerError("crawl needs a URL.", hint="Give the site's first page, or --refresh for what is there.")
-    answers = [_one(url or "", name, settings, options, dry_run=dry_run, quiet=as_json) for name in names]
+    chosen = _model(settings, model, new=bool(url))
+    answers = [_one(url or "", name, settings, options, chosen, dry_run=dry_run, quiet=as_json) for name in names]
     if as_json:
         write_json(answers[0] if project or len(answers) == 1 else {"projects": answers})
     else:
@@ -104,17 +115,51 @@ def gaps(
         page.table(("times", "results", "last asked", "question"), rows)
 
 
-def _one(
-    url: str, project: str, settings: Settings, options: CrawlOptions, *, dry_run: bool, quiet: bool
-) -> dict[str, Any]:
-    from librarian.gathering.crawler import Crawler, report_fields
-    from librarian.models.table import spec_of
+def _remove(settings: Settings, project: str | None, *, as_json: bool) -> None:
+    from librarian.gathering.crawler import remove_project
+
+    if not project:
+        raise CallerError("--remove needs --project.", hint="It names the project that goes.")
+    count = remove_project(settings.docs.root_path, settings.index.path, project)
+    if as_json:
+        write_json({"project": project, "removed": count})
+    else:
+        Page().line((f"{project}: {count} pages removed", "bold"), "; files that weren't crawled are still there")
+
+
+def _model(settings: Settings, named: str | None, *, new: bool) -> ProjectModel:
+    """What the pages are embedded with: the model named, for a new crawl that of `crawl.model`, else the library's.
+
+    Raises `SetupError` where there can't be one of that name.
+    """
+    from librarian.gathering.crawl_options import ProjectModel
+    from librarian.models.store import ModelStore
+    from librarian.models.table import canonical, read_spec, spec_of
 
     embeddings = settings.embeddings
-    try:
-        model = (embeddings.model, embeddings.dimension or spec_of(embeddings.model).dimension)
-    except LibrarianError:
-        model = (embeddings.model, embeddings.dimension or 0)
+    if not embeddings.enabled:
+        return ProjectModel()
+    own = named or (settings.crawl.model if new else None)
+    name = canonical(own or embeddings.model)
+    if "/" in name and (folder := Path(name).expanduser()).is_dir():
+        name = str(folder.resolve())  # whoever embeds may have been started elsewhere
+    here = ModelStore().locate(name)
+    dimension = (read_spec(name, here) if here else spec_of(name)).dimension
+    return ProjectModel(name, dimension, chosen=own is not None)
+
+
+def _one(
+    url: str,
+    project: str,
+    settings: Settings,
+    options: CrawlOptions,
+    model: ProjectModel,
+    *,
+    dry_run: bool,
+    quiet: bool,
+) -> dict[str, Any]:
+    from librarian.gathering.crawler import Crawler, report_fields
+
     with ProgressLine(quiet=quiet) as line:
         crawler = Crawler(
             url,
@@ -122,7 +167,7 @@ def _one(
             settings.docs.root_path,
             settings.index.path,
             options,
-            model=model if embeddings.enabled else ("", 0),
+            model=model,
             on_progress=_progress(line, project),
         )
         return report_fields(crawler.plan() if dry_run else crawler.run())

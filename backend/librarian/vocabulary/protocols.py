@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from .errors import CallerError
 from .types import (
+    ALL_PRODUCTS,
     AnalyzedQuery,
     Chunk,
     Count,
@@ -21,6 +22,7 @@ from .types import (
     Kind,
     LexicalEntry,
     ModelSpec,
+    Products,
     Ranking,
     ReadResult,
     Selection,
@@ -217,7 +219,7 @@ class CatalogReader(Protocol):
         """Further documents (file paths, sorted) that hold a chunk of the same hash; only chunks that have some."""
 
     def count(self, model: str = "") -> Count:
-        """`embedded_chunks` are those of `model`; without one, of the model that has the most."""
+        """`embedded_chunks` are those of `model`; without one, those that some model has embedded."""
 
     def failures(self) -> list[Failure]: ...
 
@@ -296,8 +298,11 @@ class Catalog(Protocol):
 
     def set_failures(self, failures: Iterable[Failure], *, replace: bool) -> None: ...
 
-    def pending(self, model: str, limit: int) -> list[tuple[StoredChunk, str]]:
-        """Chunks that lack vectors of `model`, with their embedding prefix, lowest id first."""
+    def pending(self, model: str, limit: int, within: Products = ALL_PRODUCTS) -> list[tuple[StoredChunk, str]]:
+        """Chunks of these products that lack vectors of `model`, with their embedding prefix, lowest id first."""
+
+    def lacking(self, model: str, limit: int, within: Products = ALL_PRODUCTS) -> list[int]:
+        """Ids of such chunks, those included that another process has in its hands; lowest first."""
 
     def mark_embedded(self, model: str, windows: Mapping[int, Sequence[str]]) -> None:
         """Chunk id → hashes of its windows, in order."""
@@ -305,8 +310,9 @@ class Catalog(Protocol):
     def windows(self, model: str) -> Iterator[tuple[int, str]]:
         """(window id, window hash) of every embedded chunk."""
 
-    def forget(self, model: str) -> None:
-        """Drop what is remembered of a model's windows: all its chunks are pending again."""
+    def forget(self, model: str, within: Products = ALL_PRODUCTS) -> list[int]:
+        """Drop what is remembered of a model's windows: the chunks of these products, which are returned, are pending
+        again."""
 
     @property
     def identity(self) -> str:
@@ -401,6 +407,9 @@ class VectorArchive(Protocol):
     """The truth about vectors: (window hash, model) → vector, kept apart from the catalog."""
 
     def get(self, model: str, hashes: Sequence[str]) -> dict[str, Vector]: ...
+
+    def models(self) -> list[str]:
+        """Fingerprints of the models that vectors are kept of."""
 
     def put(self, model: str, vectors: Mapping[str, Vector]) -> None: ...
 

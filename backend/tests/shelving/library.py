@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from librarian.reading.scanner import FolderScanner
 from librarian.shelving.catalog import SqliteCatalog
 from librarian.shelving.indexer import FileIndexer, IndexerOptions
 from librarian.shelving.lexical_index import TantivyIndex
+from librarian.shelving.spaces import Space
 from librarian.shelving.vectors.archive import SqliteVectorArchive
 from librarian.shelving.vectors.exact import ExactStore
 from librarian.vocabulary.protocols import Embedder, Reader
@@ -43,6 +44,7 @@ class Library:
         self.embedder = FakeEmbedder()
         self.make: Callable[[], Embedder] | None = lambda: self.embedder
         self.model_key = "fake"
+        self.further: Callable[[], Sequence[Space]] = tuple
         self.reader: Reader = FileReader(StandardAnalyzer(), StructureChunker(target_tokens=40, ceiling_tokens=80))
         self.store_kept: dict[str, ExactStore] = {}
         self.fault_at = ""
@@ -65,6 +67,7 @@ class Library:
             stores_for=lambda model: [self.store(model)],
             embedder=self.make,
             model_key=self.model_key,
+            further=self.further,
             options=self.options,
             on_generation=[self.generations.append],
             fault=self._fault,
@@ -84,7 +87,7 @@ class Library:
 
     def store(self, model: str) -> ExactStore:
         if model not in self.store_kept:
-            self.store_kept[model] = ExactStore(self.embedder.spec.dimension)
+            self.store_kept[model] = ExactStore(int(model.split(";")[2]))
         return self.store_kept[model]
 
     def _fault(self, step: str) -> None:

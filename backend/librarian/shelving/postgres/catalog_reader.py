@@ -164,12 +164,16 @@ class PostgresCatalogReader:
                    GROUP BY m.fingerprint"""
             ).fetchall()
         )
+        some = sum(embedded.values())
+        if len(embedded) > 1:
+            several = execute("SELECT count(DISTINCT chunk_id) FROM windows").fetchone()
+            some = 0 if several is None else several[0]
         chunks = execute("SELECT count(*) FROM chunks").fetchone()
         return Count(
             documents=kinds.get("document", 0),
             emails=kinds.get("email", 0),
             chunks=0 if chunks is None else chunks[0],
-            embedded_chunks=embedded.get(model, 0) if model else max(embedded.values(), default=0),
+            embedded_chunks=embedded.get(model, 0) if model else some,
             products=len(by_product),
             by_product=by_product,
         )

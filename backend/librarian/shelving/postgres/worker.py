@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from librarian.vocabulary.errors import LibrarianError, SetupError
 from librarian.vocabulary.protocols import Embedder, VectorArchive, VectorStore
+from librarian.vocabulary.types import Products
 
 from ..company import Company
 from ..embedding import Filling, Rate, embedder_pool
+from ..spaces import own_products
 from ..vector_shelf import VectorShelf
 from .claims import ClaimingCatalog
 
@@ -44,7 +47,8 @@ class EmbeddingWorker:
         self._pool = embedder_pool(embedder, processes)
         self._shelf = VectorShelf(catalog, archive, stores_for, lambda step: None, company=company)
         self._unfit: dict[int, str] = {}
-        self._filling = Filling(
+        self._fill = partial(
+            Filling,
             catalog,
             archive,
             self._shelf,
@@ -61,12 +65,12 @@ class EmbeddingWorker:
 
         A database that doesn't answer is asked again. Raises `SetupError` where the library uses another model.
         """
-        model = self._filling.identify().fingerprint
+        model = self._fill().identify().fingerprint
         done = 0
         while not self._stop.is_set():
             try:
                 done += self._round(model)
-                if until_done and not self._catalog.pending(model, 1):
+                if until_done and not self._catalog.pending(model, 1, self._products()):
                     break
             except SetupError:
                 raise
@@ -96,7 +100,11 @@ class EmbeddingWorker:
                 hint="Give all servers and workers the same embeddings settings and the same version.",
             )
         self._shelf.use([model])
-        done = self._filling.run(model)
+        done = self._fill(within=self._products()).run(model)
         if done:
             self._catalog.bump()
         return done
+
+    def _products(self) -> Products:
+        with self._catalog.read() as reader:
+            return own_products(reader)

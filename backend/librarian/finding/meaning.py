@@ -1,0 +1,174 @@
+"""A question's meaning in every vector space that may answer it.
+
+A library usually has one space, and then this is its semantic leg and nothing else. With more, each is searched with
+its own model. Cosines of two models don't compare, so the rankings are joined by rank: the best passage of each stands
+beside the best of the others, the second beside the second. Passages lie in one space only, so this is what reciprocal
+rank fusion gives. What reads cosines further on is given the first space's of the same rank; what is shown as a
+passage's cosine stays its own model's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.protocols import Columns
+from librarian.vocabulary.spaces import VectorSpace
+from librarian.vocabulary.types import Ids, Ranking, Selection, Vector
+
+from . import hyde
+from .fusion import ranking_of
+from .legs import SemanticLeg
+
+
+class Likeness(NamedTuple):
+    """How near a passage is: as all spaces' passages compare, and by its own model."""
+
+    score: float
+    cosine: float
+
+
+Curve = Callable[[float], float]  #: a space's cosines → the first space's of the same rank
+
+
+class Meaning:
+    """One question, asked of one or more spaces. For one thread.
+
+    `problems` are sentences about spaces that can't answer, for as long as others do.
+    """
+
+    def __init__(self, asked: Sequence[tuple[SemanticLeg, Vector]], problems: Sequence[str] = ()) -> None:
+        self.problems = list(problems)
+        self._asked = list(asked)
+        self._curves: dict[SemanticLeg, Curve] = {}
+
+    def rank(self, source: str, selection: Selection, limit: int) -> Ranking:
+        """The best passages above the threshold. Raises `Unavailable` where no space can answer."""
+        found: list[tuple[SemanticLeg, Ranking]] = []
+        for leg, vector in list(self._asked):
+            try:
+                found.append((leg, leg.rank(source, vector, selection, limit)))
+            except Unavailable as error:
+                if len(self._asked) == 1:
+                    raise
+                self._asked.remove((leg, vector))
+                self.problems.append(leg.excused(error))
+        if len(found) == 1:
+            return found[0][1]
+        return self._joined(source, found, limit)
+
+    def cosines(self, chunk_ids: Ids, columns: Columns) -> dict[int, Likeness]:
+        """How near given passages are; those without a vector, or not above the threshold, are missing."""
+        found: dict[int, Likeness] = {}
+        for leg, vector in self._asked:
+            curve = self._curves.get(leg)
+            for chunk, cosine in leg.cosines(vector, chunk_ids, columns).items():
+                likeness = Likeness(curve(cosine) if curve else cosine, cosine)
+                found[chunk] = max(likeness, found.get(chunk, likeness))
+        return found
+
+    def toward(self, answer: Meaning, own_share: float) -> Meaning:
+        """The meaning between this one and a hypothetical answer's, in the spaces that know both."""
+        others = {leg.name: vector for leg, vector in answer._asked}
+        mixed = [
+            (leg, hyde.combined(own, others[leg.name], own_share)) for leg, own in self._asked if leg.name in others
+        ]
+        return Meaning(mixed, answer.problems)
+
+    def _joined(self, source: str, found: Sequence[tuple[SemanticLeg, Ranking]], limit: int) -> Ranking:
+        leading = next((ranking.scores for _, ranking in found if ranking.ids), ())
+        best: dict[int, Likeness] = {}
+        for leg, ranking in found:
+            self._curves[leg] = curve = by_rank(ranking.scores, leading)
+            for chunk, raw, own in zip(ranking.ids, ranking.raw, ranking.scores, strict=True):
+                likeness = Likeness(curve(own), raw)
+                best[chunk] = max(likeness, best.get(chunk, likeness))
+        ranking = ranking_of(source, {chunk: likeness.score for chunk, likeness in best.items()})
+        ids = ranking.ids[:limit]
+        spaces = ", ".join(leg.name for leg, _ in found)
+        return replace(
+            ranking,
+            ids=ids,
+            raw=tuple(best[chunk].cosine for chunk in ids),
+            scores=ranking.scores[:limit],
+            reason=f"joined by rank over the models {spaces}",
+        )
+
+
+class Meanings:
+    """The semantic leg over all spaces: the library's `own`, and `further` ones, asked for with each question."""
+
+    def __init__(
+        self, own: SemanticLeg, further: Callable[[], Sequence[VectorSpace]] = tuple, *, threshold: float = 0.05
+    ) -> None:
+        self._own = own
+        self._further = further
+        self._threshold = threshold
+
+    @property
+    def configured(self) -> bool:
+        """False where embeddings are switched off."""
+        return self._own.configured
+
+    def of(self, text: str, selection: Selection) -> Meaning:
+        """What a text means in the spaces that hold what may be answered with.
+
+        Raises `Unavailable` with the first reason where none of them can say.
+        """
+        spaces = self._further() if self._own.configured else ()
+        if not spaces:
+            return Meaning([(self._own, self._own.vector(text))])
+        asked: list[tuple[SemanticLeg, Vector]] = []
+        failed: list[tuple[SemanticLeg, Unavailable]] = []
+        for leg in self._concerned(spaces, selection):
+            try:
+                if lacking := leg.lacks():
+                    raise lacking
+                asked.append((leg, leg.vector(text)))
+            except Unavailable as error:
+                failed.append((leg, error))
+        if not asked:
+            raise failed[0][1] if failed else Unavailable("Nothing passes the filters.")
+        # A space where nothing is embedded so far is told of by the answer's coverage.
+        return Meaning(asked, [leg.excused(error) for leg, error in failed if leg.failed])
+
+    def _concerned(self, spaces: Sequence[VectorSpace], selection: Selection) -> list[SemanticLeg]:
+        """The legs of spaces that hold a product which the filters let through; the library's own first."""
+        allowed = selection.allowed.get("product")
+        elsewhere = frozenset[str]().union(*(space.products for space in spaces))
+        legs = [self._own] if allowed is None or not elsewhere.issuperset(allowed) else []
+        return legs + [
+            SemanticLeg(
+                space.embedder,
+                lambda store=space.store: store,  # type: ignore[misc]
+                threshold=self._threshold,
+                name=space.name,
+                products=space.products,
+            )
+            for space in spaces
+            if allowed is None or space.products.intersection(allowed)
+        ]
+
+
+def by_rank(own: Sequence[float], leading: Sequence[float]) -> Curve:
+    """Scores of one space as those that have the same rank in the leading one; rising, and 0 stays 0.
+
+    >>> curve = by_rank([0.9, 0.5, 0.1], [0.4, 0.2])
+    >>> [round(curve(score), 2) for score in (0.9, 0.7, 0.5, 0.25)]
+    [0.4, 0.3, 0.2, 0.1]
+    """
+    count = min(len(own), len(leading))
+    if not count or own is leading:
+        return lambda score: score
+    mine, theirs = np.array(own[:count][::-1]), np.array(leading[:count][::-1])
+
+    def curve(score: float) -> float:
+        if score < mine[0]:
+            return float(theirs[0] * score / mine[0])
+        return float(np.interp(score, mine, theirs))
+
+    return curve
