@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from . import __version__, desk
 from .config.settings import Settings
@@ -25,9 +26,13 @@ from .shelving.watcher import FileWatcher
 from .vocabulary.errors import SetupError, Unavailable
 from .vocabulary.protocols import Embedder, Reranker
 
+if TYPE_CHECKING:
+    from .models.summarizer import LlmSummarizer
+
 QUERY_BATCH = 8  #: the session that answers never sees more: onnxruntime keeps the memory of its largest batch
 QUERY_EMBEDDINGS_KEPT = 10_000
 RERANK_SCORES_KEPT = 50_000
+SUMMARY_S = 30.0  #: a language model on this machine reads a page for several seconds
 
 # -- reading ---------------------------------------------------------------------------------------------------------
 
@@ -170,6 +175,19 @@ def rewriting_of(settings: Settings) -> Rewriting | None:
         llm.model_name, provider=llm.provider, base_url=llm.address, api_key=key, timeout_s=llm.timeout_s
     )
     return Rewriting(rewriter, timeout_s=llm.timeout_s)
+
+
+def summarizer_of(settings: Settings) -> LlmSummarizer | None:
+    """The language model that summarises crawled pages, where one may. A page takes longer than a question."""
+    llm = settings.llm
+    if not llm.enabled:
+        return None
+    from .models.chat import Chat
+    from .models.summarizer import LlmSummarizer
+
+    key = llm.api_key.get_secret_value() if llm.api_key else None
+    chat = Chat(llm.model_name, provider=llm.provider, base_url=llm.address, api_key=key)
+    return LlmSummarizer(chat, timeout_s=max(SUMMARY_S, llm.timeout_s))
 
 
 def embedding_child(settings: Settings, name: str = "") -> Callable[[], Embedder]:

@@ -255,7 +255,9 @@ class StorageSettings(Section):
 
 
 class LlmSettings(Section):
-    enabled: bool = knob(False, "Whether a language model may rewrite questions.", env="AGENT_USE_LLM")
+    enabled: bool = knob(
+        False, "Whether a language model may rewrite questions and summarise crawled pages.", env="AGENT_USE_LLM"
+    )
     provider: Annotated[Literal["openai", "ollama"], LOWER] = knob(
         "openai", "Which protocol it speaks.", env="LLM_PROVIDER"
     )

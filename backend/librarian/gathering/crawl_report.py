@@ -20,6 +20,8 @@ class CrawlReport:
     removed: int = 0
     duplicates: int = 0
     overviews: int = 0
+    summarized: int = 0  #: pages whose summary a language model wrote
+    summary_problem: str = ""  #: why it didn't write the others
     pages: int = 0  #: of the project that have a file now
     requests: int = 0
     bytes: int = 0

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from librarian.vocabulary.errors import CallerError, NotFound, Unavailable
+from librarian.vocabulary.errors import CallerError, NotFound
 
 from . import digest, page_files, urls
 from .crawl_options import CrawlOptions, ProjectModel
@@ -21,6 +21,7 @@ from .crawl_state import CrawlState, Record, state_path
 from .fetching import Fetched, Fetcher
 from .frontier import Frontier
 from .overviews import write_overviews
+from .summaries import Summaries
 from .web_page import WebPage, as_page
 
 logger = logging.getLogger(__name__)
@@ -48,6 +49,7 @@ class Crawler:
         self._began = time.monotonic()
         self._state = self._stated(url, model)
         self._report = CrawlReport(project, self._state.root_url, project)
+        self._summaries = Summaries(options.summarize, self._report)
         self._foreign: set[str] = set()  # files in the project's folder that are none of ours
         self._unsaved: dict[str, str] = {}  # files that were written, but not remembered, before a kill
         self._keys: dict[str, str] = {}  # page key → the address that has the file
@@ -337,7 +339,7 @@ class Crawler:
             record.summary = before.summary
             report.unchanged += 1
         else:
-            record.summary = self._summary(title, markdown, page.description)
+            record.summary = self._summaries.of(title, markdown, page.description)
             now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
             fields |= {"summary": record.summary, "fetched_at": now}
             page_files.write(self._root, file, page_files.rendered(markdown, fields))
@@ -349,15 +351,6 @@ class Crawler:
         state.records[url] = record
         self._keys[urls.page_key(url)] = url
         self._texts[text_hash] = url
-
-    def _summary(self, title: str, markdown: str, description: str) -> str:
-        if self._options.summarize is not None:
-            try:
-                if text := self._options.summarize(title, markdown):
-                    return text
-            except Unavailable as error:
-                logger.warning("Summaries are made without the language model: %s", error)
-        return digest.summary(markdown, description)
 
 
 def remove_project(root: Path, index: Path, project: str) -> int:

@@ -59,6 +59,7 @@ def crawl(
 
     An interrupted crawl goes on where it was. Exit code 3 where pages can't be read, 1 where none can.
     """
+    from librarian.fittings import summarizer_of
     from librarian.gathering.crawl_options import CrawlOptions
     from librarian.gathering.crawl_state import projects
 
@@ -71,6 +72,7 @@ def crawl(
         timeout_s=timeout,
         most_pages=max_pages,
         group_by="navigation" if group_by else "",
+        summarize=None if dry_run or remove else summarizer_of(settings),
     )
     if remove:
         _remove(settings, project, as_json=as_json)
@@ -196,6 +198,10 @@ def _show(page: Page, answer: dict[str, Any]) -> None:
         f"{answer['bytes'] / 1e6:.1f} MB, {answer['took_s']:.0f} s",
         indent=2,
     )
+    if answer["summarized"]:
+        page.line(f"{answer['summarized']} summaries by the language model", indent=2)
+    if answer["summary_problem"]:
+        page.line(("pages summarised in their own words: ", "yellow"), answer["summary_problem"], indent=2)
     if answer["overviews"]:
         page.line(f"{answer['overviews']} overviews of groups", indent=2)
     _list(page, "empty without JavaScript", answer["javascript"])

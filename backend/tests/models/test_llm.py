@@ -126,7 +126,7 @@ def test_the_budget_ends_the_wait(server: Server, rewriter: LlmRewriter) -> None
 
 
 def test_a_dead_network_is_said(rewriter: LlmRewriter) -> None:
-    rewriter._url = "http://127.0.0.1:9"
+    rewriter._chat.url = "http://127.0.0.1:9"
     with pytest.raises(Unavailable, match="can't be reached"):
         rewriter.rewrite("q", Budget())
     assert not rewriter.is_connected()
@@ -140,7 +140,7 @@ def test_openai_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OLLAMA_URL", "http://127.0.0.1:9/")
     ollama = LlmRewriter("some-model", provider="ollama")
     assert ollama.name == "ollama:some-model"
-    assert ollama._url == "http://127.0.0.1:9"
+    assert ollama._chat.url == "http://127.0.0.1:9"
     ollama.close()
 
 

@@ -1,0 +1,160 @@
+"""Says something to a language model and hears what it answers: OpenAI's chat format, or Ollama's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from typing import Any, Literal
+
+import httpx
+
+from librarian.vocabulary.errors import SetupError, Unavailable
+
+Provider = Literal["openai", "ollama"]
+
+_BASES: dict[str, str] = {"openai": "https://api.openai.com/v1", "ollama": "http://127.0.0.1:11434"}
+_MOST_BYTES = 256_000  #: of an answer on the wire, where each word comes in an envelope of some hundred bytes
+_KEY = re.compile(r"\bsk-[\w*-]{4,}")
+_THOUGHTS = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
+
+
+class Chat:
+    """One model at one server (`openai`: also vLLM, LM Studio, LiteLLM). A request is never repeated."""
+
+    def __init__(
+        self, model: str, *, provider: Provider = "openai", base_url: str | None = None, api_key: str | None = None
+    ) -> None:
+        self.model = model
+        self.name = f"{provider}:{model}"
+        self._provider = provider
+        named = os.environ.get("OPENAI_BASE_URL" if provider == "openai" else "OLLAMA_URL")
+        self.url = (base_url or named or _BASES[provider]).rstrip("/")
+        if provider == "ollama":  # its own format lies beside the /v1 that imitates OpenAI's
+            self.url = self.url.removesuffix("/v1")
+        key = (api_key or os.environ.get("OPENAI_API_KEY") or "") if provider == "openai" else api_key or ""
+        if provider == "openai" and not key and self.url == _BASES["openai"]:
+            raise SetupError("There is no key for OpenAI's models.", hint="Set OPENAI_API_KEY or llm.base_url.")
+        self._key = key
+        self._client = httpx.Client(headers={"Authorization": f"Bearer {key}"} if key else {})
+
+    def say(self, system: str, user: str, *, seconds: float, tokens: int, as_json: bool = False) -> str:
+        """What the model answers, without its thoughts. Raises `Unavailable` with one clear sentence."""
+        started = time.monotonic()
+        path, body = self._request(system, user, tokens, as_json)
+        try:
+            with self._client.stream("POST", f"{self.url}{path}", json=body, timeout=httpx.Timeout(seconds)) as answer:
+                heard = self._heard(answer, started + seconds)
+        except httpx.TimeoutException as error:
+            raise Unavailable(
+                f"The language model '{self.model}' didn't answer within {seconds:.1f} s.", hint="Raise llm.timeout_s."
+            ) from error
+        except httpx.TransportError as error:
+            raise Unavailable(
+                f"The language model at {self._shown} can't be reached ({error or type(error).__name__}).",
+                hint="Check llm.base_url and that the server runs.",
+            ) from error
+        if answer.status_code != 200:
+            raise self._refused(answer.status_code, heard)
+        return without_thoughts(self._said(heard))
+
+    def is_connected(self, timeout_s: float = 2.0) -> bool:
+        """Whether the server answers; asks for its list of models."""
+        path = "/models" if self._provider == "openai" else "/api/tags"
+        try:
+            return self._client.get(f"{self.url}{path}", timeout=timeout_s).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    def close(self) -> None:
+        """End the connections."""
+        self._client.close()
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _request(self, system: str, user: str, tokens: int, as_json: bool) -> tuple[str, dict[str, Any]]:
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        body: dict[str, Any] = {"model": self.model, "messages": messages, "stream": True}
+        if self._provider == "ollama":
+            options = {"options": {"temperature": 0, "num_predict": tokens}}
+            return "/api/chat", body | options | ({"format": "json"} if as_json else {})
+        return "/chat/completions", body | {"temperature": 0, "max_tokens": tokens}
+
+    def _heard(self, answer: httpx.Response, deadline: float) -> str:
+        """The body, up to a length that no wanted answer has. Raises `httpx.ReadTimeout` once time is up."""
+        heard = b""
+        for part in answer.iter_bytes():
+            heard += part
+            if len(heard) > _MOST_BYTES:
+                break
+            if time.monotonic() > deadline:
+                raise httpx.ReadTimeout("slow")
+        return heard.decode("utf-8", errors="replace")
+
+    def _said(self, heard: str) -> str:
+        """What the model said: in events (OpenAI), in lines (Ollama), or in one piece where a server can't stream."""
+        said = ""
+        try:
+            for piece in _pieces(heard):
+                found = json.loads(piece)
+                if isinstance(found, dict) and (wrong := found.get("error")):
+                    reason = wrong.get("message") if isinstance(wrong, dict) else wrong
+                    raise Unavailable(f"The language model '{self.model}' broke off ({self._plain(reason)}).")
+                if self._provider == "ollama":
+                    message = found["message"]
+                elif said and not found["choices"]:
+                    continue  # the usage, after the last word
+                else:
+                    message = found["choices"][0].get("delta") or found["choices"][0].get("message") or {}
+                said += str(message.get("content") or "")
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+            if not said:
+                raise Unavailable(
+                    f"{self._shown} answers with something that isn't a chat ({error!r}).", hint="Check llm.provider."
+                ) from error
+        return said
+
+    def _refused(self, status: int, heard: str) -> Unavailable:
+        hints = {
+            401: "Check OPENAI_API_KEY.",
+            403: "Check OPENAI_API_KEY.",
+            404: "Check llm.model and llm.base_url.",
+            429: "Try again in a minute, or check the account's quota.",
+        }
+        return Unavailable(
+            f"The language model '{self.model}' at {self._shown} answers {status} ({self._plain(heard)}).",
+            hint=hints.get(status, "See the server's log."),
+        )
+
+    @property
+    def _shown(self) -> str:
+        """The address without the user and the password that some hold."""
+        return re.sub(r"//[^/@]*@", "//", self.url)
+
+    def _plain(self, text: object) -> str:
+        """What a server said, short and without the key, which some repeat in part."""
+        said = " ".join(str(text).split())
+        return _KEY.sub("…", said.replace(self._key, "…") if self._key else said)[:200]
+
+
+def _pieces(heard: str) -> list[str]:
+    """The JSON texts of a body: one, or one a line, with or without `data:` before it."""
+    lines = [line.strip() for line in heard.splitlines()]
+    events = [line[5:].strip() for line in lines if line.startswith("data:")]
+    if events:
+        return [event for event in events if event != "[DONE]"]
+    try:
+        json.loads(heard)
+    except ValueError:
+        return [line for line in lines if line]
+    return [heard]
+
+
+def without_thoughts(said: str) -> str:
+    """What a model said without what it said to itself.
+
+    >>> without_thoughts("<think>Which one?</think> This one.")
+    'This one.'
+    """
+    return _THOUGHTS.sub("", said).strip()
