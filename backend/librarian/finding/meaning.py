@@ -49,13 +49,13 @@ class Meaning:
     def rank(self, source: str, selection: Selection, limit: int) -> Ranking:
         """The best passages above the threshold. Raises `Unavailable` where no space can answer."""
         found: list[tuple[SemanticLeg, Ranking]] = []
-        for leg, vector in list(self._asked):
+        for leg, vector in self._asked:
             try:
                 found.append((leg, leg.rank(source, vector, selection, limit)))
             except Unavailable as error:
                 if len(self._asked) == 1:
                     raise
-                self._asked.remove((leg, vector))
+                self._asked = [asked for asked in self._asked if asked[0] is not leg]
                 self.problems.append(leg.excused(error))
         if len(found) == 1:
             return found[0][1]

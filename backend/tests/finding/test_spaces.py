@@ -171,11 +171,10 @@ def test_a_curve_rises_and_gives_each_rank_the_leading_score(
 
 
 @given(st.lists(st.integers(0, 30), unique=True, max_size=12), st.data())
-def test_joining_by_rank_is_reciprocal_rank_fusion_of_what_is_in_one_space_only(
-    ids: list[int], data: st.DataObject
-) -> None:
+def test_joining_by_rank_is_reciprocal_rank_fusion(ids: list[int], data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(ids)))
-    scores = st.lists(st.floats(0.1, 1), min_size=len(ids), max_size=len(ids), unique=True)
+    thousandths = st.integers(1, 1000).map(lambda number: number / 1000)
+    scores = st.lists(thousandths, min_size=len(ids), max_size=len(ids), unique=True)
     drawn = data.draw(scores)
     sides = [dict(zip(part, drawn[start:], strict=False)) for start, part in ((0, ids[:cut]), (cut, ids[cut:]))]
     rankings = [ranking_of("semantic", side) for side in sides]
