@@ -57,6 +57,7 @@ def reader(settings: Settings) -> FileReader:
 
 
 def scanner(settings: Settings) -> FolderScanner:
+    """What looks for files below the root; source files only where their comments are wanted."""
     docs = settings.docs
     return FolderScanner(
         docs.root_path,
@@ -73,6 +74,7 @@ def scanner(settings: Settings) -> FolderScanner:
 def watcher(
     settings: Settings,
 ) -> Callable[[Callable[[frozenset[str]], None], Callable[[str], None]], FileWatcher] | None:
+    """What makes a watcher from its callbacks, when the indexer starts; None where nothing is watched."""
     if not settings.docs.watch_for_changes:
         return None
 
@@ -85,6 +87,7 @@ def watcher(
 
 
 def indexer_options(settings: Settings) -> IndexerOptions:
+    """The indexer's options; a setting of 0 means no limit, and for the look at everything never."""
     index = settings.index
     return IndexerOptions(
         processes=index.workers,
@@ -205,6 +208,7 @@ def model_key(settings: Settings, name: str = "") -> str:
 
 
 def search_options(settings: Settings, *, bm25: bool = True) -> SearchOptions:
+    """The engine's options; without `bm25` (PostgreSQL) legs are joined by rank, where `learned` was asked for."""
     search, weight = settings.search, settings.embeddings.semantic_weight
     return SearchOptions(
         mode=search.mode,
@@ -240,6 +244,7 @@ def _knowledge_weight(settings: Settings) -> float:
 
 
 def desk_options(settings: Settings, storage: tuple[str, str, str], rescued: str) -> desk.DeskOptions:
+    """The desk's options; `rescued` says what was set aside at the start, empty where nothing."""
     search = settings.search
     return desk.DeskOptions(
         version=__version__,

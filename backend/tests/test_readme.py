@@ -28,7 +28,7 @@ def test_the_question_of_the_readme_has_the_answer_of_the_readme(tmp_path: Path)
     assert (first.file_path, first.heading_path[-1]) == (answer[1], answer[2])
 
 
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\((?!http)([^)#]+)\)", README))))
+@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\((?!http)([^)#]+)(?:#[^)]*)?\)", README))))
 def test_every_link_of_the_readme_leads_somewhere(target: str) -> None:
     assert (REPOSITORY / target).exists()
 

@@ -166,10 +166,6 @@ class SearchSettings(Section):
         """The limit in force; 0 where there is none."""
         return self.max_per_document if self.enable_document_limiting else 0
 
-    def rerank_depth(self, max_results: int) -> int:
-        """How many candidates are reranked for `max_results` results."""
-        return max(self.rerank_candidates, self.rerank_multiplier * max_results)
-
 
 class EmbeddingsSettings(Section):
     enabled: bool = knob(True, "Whether passages are embedded and found by meaning.", env="ENABLE_EMBEDDINGS")

@@ -72,6 +72,8 @@ class Indexing(Protocol):
 
 
 class CacheControl(Protocol):
+    """A cache as the status shows it and `clear_cache` empties it."""
+
     def stats(self) -> tuple[int, int, int]:
         """(entries, hits, misses)."""
 

@@ -33,6 +33,8 @@ class OutcomeStore(Protocol):
 
 
 class Engine(Protocol):
+    """What answers where the cache has nothing."""
+
     def search(self, query: Query, budget: Budget) -> SearchOutcome: ...
 
 

@@ -18,7 +18,6 @@ LONGEST = 240
 _LINE = re.compile(r"[^\n]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])")
 _FENCE = re.compile(r"^(?P<lead>[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?[ \t]*)(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)$")
-_RULE_ROW = re.compile(r"^[ \t]*\|?[ \t:|+=-]+$")
 _ADORNMENT = re.compile(r"[ \t>]*([^\w\s])\1*[ \t]*$")
 
 
@@ -134,8 +133,3 @@ def _closes(opening: str, marks: re.Match[str]) -> bool:
 def _fence(opened: re.Match[str], start: int, opening_end: int, closing_start: int, end: int) -> Frame:
     lead = re.sub(r"[^ \t>]", " ", opened["lead"])
     return Frame("fence", start, end, opened.group(), opening_end, lead + opened["marks"], closing_start)
-
-
-def is_rule(row: str) -> bool:
-    """True for the row of dashes between a table's header and its body."""
-    return bool(_RULE_ROW.match(row))

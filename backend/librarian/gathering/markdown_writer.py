@@ -34,6 +34,7 @@ def to_markdown(element: html.HtmlElement, base: str) -> str:
 
 
 def classes(element: html.HtmlElement) -> str:
+    """The element's class attribute, empty where it has none."""
     return str(element.get("class") or "")
 
 

@@ -7,7 +7,6 @@ so that words of the source can't be mistaken for markup.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -185,10 +184,6 @@ class Manuscript:
             title_in_text=in_text,
             notes=tuple(self.notes),
         )
-
-    def page_of(self, offset: int) -> int:
-        """The page (from 1) that an offset of the text lies on."""
-        return max(1, bisect_right(self._pages, offset))
 
 
 def one_line(words: str) -> str:

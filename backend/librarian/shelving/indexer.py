@@ -175,9 +175,7 @@ class FileIndexer(IndexWork):
         first = True
         while True:
             with self._state:
-                self._state.wait_for(
-                    lambda: self._stop.is_set() or self._inbox or self._look_at == 0.0, self._patience()
-                )
+                self._state.wait_for(self._has_text_work, self._patience())
                 if self._stop.is_set():
                     return
                 everything = self._look_at <= time.monotonic()

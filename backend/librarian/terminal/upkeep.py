@@ -372,6 +372,7 @@ def config_command(
 
 
 def show(answer: Mapping[str, Any], as_json: bool, render: Any) -> None:
+    """Writes an answer as JSON, or as `render` lays it out on a page."""
     if as_json:
         write_json(answer)
     else:

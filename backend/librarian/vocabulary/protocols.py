@@ -471,6 +471,8 @@ class Rewrite:
 
 
 class QueryRewriter(Protocol):
+    """A language model that is asked for better search terms and the answer it would expect."""
+
     name: str
 
     def rewrite(self, query: str, budget: Budget) -> Rewrite:

@@ -91,6 +91,8 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
+    """A file that a mail carries, as its headers declare it."""
+
     filename: str
     content_type: str
     size: int  #: bytes, decoded

@@ -114,7 +114,7 @@ OTHER_VALUES: dict[str, tuple[object, Callable[[Settings], object], object]] = {
     "search.max_results": (5, lambda s: (s.search.max_results, s.search.default_results), (5, 5)),
     "search.min_keyword_length": (3, lambda s: s.search.min_keyword_length, 3),
     "search.mode": ("keyword", lambda s: s.search.mode, "keyword"),
-    "search.rerank_candidates": (70, lambda s: s.search.rerank_depth(10), 70),
+    "search.rerank_candidates": (70, lambda s: s.search.rerank_candidates, 70),
     "search.rerank_keyword_threshold": (0.3, lambda s: s.search.rerank_keyword_threshold, 0.3),
     "search.snippet_length": (300, lambda s: s.search.snippet_length, 300),
     "system.name": ("House books", lambda s: s.system.name, "House books"),

@@ -24,6 +24,7 @@ def local(element: _Element) -> str:
 
 
 def children(element: _Element, name: str) -> Iterator[_Element]:
+    """The direct children of a name, namespaces aside, in order."""
     return (child for child in element if local(child) == name)
 
 
