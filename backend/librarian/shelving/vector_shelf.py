@@ -200,6 +200,11 @@ class VectorShelf:
             self._catalog.forget(model)
         self._window_count.pop(model, None)
 
+    @property
+    def shared(self) -> bool:
+        """Whether other processes embed too."""
+        return self._company.shared
+
     def hashes(self, model: str) -> set[str]:
         """Hashes of all windows embedded with a model."""
         return {digest for _, digest in self._catalog.windows(model)}

@@ -14,6 +14,9 @@ from .spaces import EMBEDDINGS, Space, Spaces
 from .vector_shelf import VectorShelf
 
 
+_TIDY_AFTER = 1_000  # windows embedded, until vectors that nothing uses any more are looked for
+
+
 class Unfilled(Unavailable):
     """A space couldn't be filled; which, and why, is among the problems already."""
 
@@ -52,6 +55,7 @@ class VectorWork:
         self._observe = observe
         self._progress = progress
         self.unfit: dict[int, str] = {}  #: chunk id → why it can't be embedded
+        self._untidy: dict[str, int] = {}  # model → windows embedded since unused ones were last dropped
         self.elsewhere = False  #: other processes hold passages, which they may leave behind
 
     def fill(self, wait: Callable[[], bool], stopped: Callable[[], bool]) -> tuple[int, bool]:
@@ -103,7 +107,16 @@ class VectorWork:
                 models.retire_previous()
         if done:
             self._observe("embedded", chunks=done, windows=filling.embedded)
+            self._tidy(model, filling.embedded)
         return done, bool(left)
+
+    def _tidy(self, model: str, embedded: int) -> None:
+        """Now and then drop vectors of texts that are no more, so that changes don't fill the disk."""
+        self._untidy[model] = self._untidy.get(model, 0) + embedded
+        if self._untidy[model] >= _TIDY_AFTER and not self._shelf.shared:  # elsewhere another may be about to use one
+            with self._writing:
+                self._archive.prune(model, self._shelf.hashes(model))
+            self._untidy[model] = 0
 
     def _say(self, failed: dict[str, Unavailable]) -> None:
         for part in [part for part in self._problems if part.startswith(EMBEDDINGS)]:

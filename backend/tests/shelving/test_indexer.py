@@ -141,6 +141,19 @@ def test_a_copy_of_a_passage_is_not_embedded_again(library: Library) -> None:
     library.assert_whole()
 
 
+def test_vectors_of_texts_that_are_no_more_do_not_pile_up(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("librarian.shelving.vector_work._TIDY_AFTER", 20)
+    model = library.embedder.fingerprint
+    for edit in range(12):
+        for number in range(10):
+            library.write(f"ray/core/{number}.md", f"# Page {number}\n\nIts edit is {edit}.\n")
+        library.complete()
+    alive = len(set(dict(library.catalog.windows(model)).values()))
+    assert library.embedder.calls >= 120
+    assert alive <= library.archive.count(model) <= 2 * alive + 20
+    library.assert_whole()
+
+
 def test_a_touched_file_is_not_read_again_and_its_time_is_remembered(library: Library) -> None:
     library.complete()
     path = library.root / "ray" / "core" / "tasks.md"
