@@ -13,7 +13,6 @@ from .embedding import Filling, Rate
 from .spaces import EMBEDDINGS, Space, Spaces
 from .vector_shelf import VectorShelf
 
-
 _TIDY_AFTER = 1_000  # windows embedded, until vectors that nothing uses any more are looked for
 
 
