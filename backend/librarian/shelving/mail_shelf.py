@@ -7,30 +7,16 @@ arrives or goes is named, to be read again.
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from librarian.vocabulary.protocols import Catalog, CatalogReader
-from librarian.vocabulary.types import QUOTED_PATH, Chunk, Email, ReadResult, StoredMail
+from librarian.vocabulary.types import Email, ReadResult, StoredMail
 
+from .mail_quotes import Heard, superfluous
 from .mail_threads import Linked, parents_of, threads_of
 
-_WORD = re.compile(r"[\u2e80-\u9fff]|[^\W\u2e80-\u9fff]+")  # ideographs are written without spaces
-_SHINGLE = 5  #: words that are compared at once, so that another line width changes nothing
-_COVERED = 0.5  #: of a quote's shingles that must be found for it to count as said elsewhere
 _KEPT_MAILS = 4_000  #: whose shingles are held, about 30 MB
-
-Shingles = frozenset[int]
-
-
-@dataclass(frozen=True, slots=True)
-class _Heard:
-    """What a stored mail says itself, and each quote that it is indexed for."""
-
-    own: Shingles
-    quotes: tuple[tuple[int, Shingles], ...]  #: chunk id, its shingles
 
 
 @dataclass(slots=True)
@@ -49,7 +35,7 @@ class MailShelf:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._heard: dict[tuple[int, int], _Heard] = {}
+        self._known: dict[tuple[int, int], Heard] = {}
 
     def settle(self, put: Sequence[ReadResult], removed: Sequence[str]) -> Settled:
         """`removed` and the paths of `put` are what the batch takes away."""
@@ -67,9 +53,7 @@ class MailShelf:
                     settled.threads[mail.doc_id] = names[_key(mail.doc_id)]
             settled.outdated |= self._left_behind(reader, leaving, gone, new)
             ready = self._without_copies(reader, new, names, gone)
-            same = {(mail.file_path, mail.email.fingerprint) for mail in leaving}
-            known = {path for path, result in new.items() if (path, _email(result).fingerprint) in same}
-            ready = self._without_known_quotes(reader, ready, around, names, known, settled)
+            ready = self._without_known_quotes(reader, ready, around, names, settled)
         settled.put = [ready.get(result.document.file_path, result) for result in put]
         return settled
 
@@ -151,10 +135,9 @@ class MailShelf:
         ready: Mapping[str, ReadResult],
         around: Mapping[int, StoredMail],
         names: Mapping[str, str],
-        known: set[str],
         settled: Settled,
     ) -> dict[str, ReadResult]:
-        """The new mails without quotes of what is said elsewhere. `known` are those that are merely read again."""
+        """The new mails without quotes of what is said elsewhere; what stored ones quote in vain is withdrawn."""
         stored: dict[str, list[StoredMail]] = {}
         for mail in around.values():
             stored.setdefault(names[_key(mail.doc_id)], []).append(mail)
@@ -163,66 +146,30 @@ class MailShelf:
             fresh.setdefault(names[path], []).append(path)
         kept: dict[str, ReadResult] = {}
         for thread, paths in fresh.items():
-            mates = {mail.doc_id: self._stored_shingles(reader, mail) for mail in stored.get(thread, ())}
-            own = {path: _shingles_of(ready[path].chunks, quoted=False) for path in paths}
-            arrives = any(own[path] for path in paths if path not in known)
-            quoting = [mate for mate in mates.values() if mate.quotes] if arrives else []
-            if not quoting and not any(_is_quote(chunk) for path in paths for chunk in ready[path].chunks):
-                kept.update((path, ready[path]) for path in paths)
-                continue
-            said = Counter(one for words in own.values() for one in words)
-            for mate in mates.values():
-                said.update(mate.own)
-                for _, quote in mate.quotes:
-                    said.update(quote)
-            for mate in quoting:
-                settled.withdrawn += _to_withdraw(mate, said)
-            for path in paths:
-                kept[path] = _without_said_quotes(ready[path], own[path], said)
+            heard = [self._heard(reader, mail) for mail in stored.get(thread, ())]
+            begin = len(heard)
+            heard += [Heard.of(enumerate(ready[path].chunks)) for path in paths]
+            left_out: dict[int, set[int]] = {}
+            for place, key in sorted(superfluous(heard)):
+                if place < begin:
+                    settled.withdrawn.append(key)
+                else:
+                    left_out.setdefault(place - begin, set()).add(key)
+            for place, path in enumerate(paths):
+                kept[path] = _without(ready[path], left_out.get(place, set()))
         return kept
 
-    def _stored_shingles(self, reader: CatalogReader, mail: StoredMail) -> _Heard:
+    def _heard(self, reader: CatalogReader, mail: StoredMail) -> Heard:
         """Ids are never used again, so it is safe to keep; a mail that has lost a quote is read anew."""
         key = mail.doc_id, mail.chunk_count
-        held = self._heard.pop(key, None)
+        held = self._known.pop(key, None)
         if held is None:
             stored = reader.chunks_of(mail.doc_id) if mail.chunk_count else []
-            quotes = tuple((one.chunk_id, _shingles(one.chunk.text)) for one in stored if _is_quote(one.chunk))
-            held = _Heard(_shingles_of((one.chunk for one in stored), quoted=False), quotes)
-            if len(self._heard) >= _KEPT_MAILS:
-                self._heard.pop(next(iter(self._heard)))
-        self._heard[key] = held  # the one used last stands last
+            held = Heard.of((one.chunk_id, one.chunk) for one in stored)
+            if len(self._known) >= _KEPT_MAILS:
+                self._known.pop(next(iter(self._known)))
+        self._known[key] = held  # the one used last stands last
         return held
-
-
-def _to_withdraw(mate: _Heard, said: Counter[int]) -> Iterator[int]:
-    """Chunk ids of quotes that others say too by now; they count in `said` no longer."""
-    for chunk_id, quote in mate.quotes:
-        missing = sum(1 for one in quote if said[one] <= 1 + (one in mate.own))
-        if missing <= len(quote) * (1 - _COVERED):
-            said.subtract(quote)
-            yield chunk_id
-
-
-def _without_said_quotes(result: ReadResult, own: Shingles, said: Counter[int]) -> ReadResult:
-    """The mail without quotes of what others say. What it keeps is added to `said`."""
-    chosen: list[int] = []
-    for place, chunk in enumerate(result.chunks):
-        if not _is_quote(chunk):
-            chosen.append(place)
-            continue
-        quote = _shingles(chunk.text)
-        missing = sum(1 for one in quote if said[one] <= (one in own))  # its own words count once: not elsewhere
-        if missing > len(quote) * (1 - _COVERED):
-            chosen.append(place)
-            said.update(quote)
-    if len(chosen) == len(result.chunks):
-        return result
-    return replace(
-        result,
-        chunks=tuple(result.chunks[place] for place in chosen),
-        entries=tuple(result.entries[place] for place in chosen) if result.entries else (),
-    )
 
 
 # -- mails -------------------------------------------------------------------------------------------------------------
@@ -231,6 +178,18 @@ def _without_said_quotes(result: ReadResult, own: Shingles, said: Counter[int]) 
 def _email(result: ReadResult) -> Email:
     assert result.document.email is not None
     return result.document.email
+
+
+def _without(result: ReadResult, left_out: set[int]) -> ReadResult:
+    """The mail without the passages at these places."""
+    if not left_out:
+        return result
+    chosen = [place for place in range(len(result.chunks)) if place not in left_out]
+    return replace(
+        result,
+        chunks=tuple(result.chunks[place] for place in chosen),
+        entries=tuple(result.entries[place] for place in chosen) if result.entries else (),
+    )
 
 
 def _ids(email: Email) -> tuple[str, ...]:
@@ -258,20 +217,3 @@ def _linked(key: str, email: Email, product: str) -> Linked:
     given = f"{product}/{email.topic}" if email.topic else email.fingerprint
     parents = parents_of(email.message_id, email.references, email.in_reply_to)
     return Linked(key, email.message_id, parents, email.topic, email.is_answer, email.date, product, given)
-
-
-# -- words -------------------------------------------------------------------------------------------------------------
-
-
-def _is_quote(chunk: Chunk) -> bool:
-    return chunk.heading_path[:1] == QUOTED_PATH
-
-
-def _shingles_of(chunks: Iterable[Chunk], *, quoted: bool) -> Shingles:
-    return frozenset(one for chunk in chunks if _is_quote(chunk) == quoted for one in _shingles(chunk.text))
-
-
-def _shingles(text: str) -> Shingles:
-    """Runs of words, hashed; a text of fewer words is one."""
-    words = _WORD.findall(text.casefold())
-    return frozenset(map(hash, zip(*(words[start:] for start in range(min(_SHINGLE, len(words)))), strict=False)))

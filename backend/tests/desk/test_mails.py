@@ -4,14 +4,13 @@
 * Operators in the query mean the filters, and contradictions are told.
 * Attachments are found as parts of their mail; conversations show each mail once, history folded, answers in place.
 * Documents and mails never leak into each other.
-* A small generated archive (`benchmarks/mail_archive.py`) has its threads exactly as generated.
+* A small generated archive (`benchmarks/mail_archive.py`) has its threads exactly as generated; in long conversations
+  of a list in three exports (`benchmarks/mailing_lists.py`) each mail is there once and each word found once.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from email.message import EmailMessage
 from pathlib import Path
 from types import ModuleType
@@ -165,20 +164,24 @@ def test_documents_and_mails_stay_apart(library: Librarian) -> None:
     assert {result.file_type for result in library.search_emails("pump manual", mode="keyword").results} == {".eml"}
 
 
-def _archive() -> ModuleType:
-    path = Path(__file__).resolve().parents[3] / "benchmarks" / "mail_archive.py"
-    spec = importlib.util.spec_from_file_location("mail_archive", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules["mail_archive"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_a_generated_archive_has_its_threads_as_generated(tmp_path: Path) -> None:
-    archive = _archive()
+def test_a_generated_archive_has_its_threads_as_generated(
+    tmp_path: Path, benchmark: Callable[[str], ModuleType]
+) -> None:
+    archive = benchmark("mail_archive")
     made = archive.generate(300, 40)
     archive.write(made, tmp_path / "library")
     with Librarian.open(root=tmp_path / "library", index=tmp_path / "index", **QUIET) as opened:
         assert archive.wrong_threads(opened, made) == []
         assert opened.status().failures.total == 0
+
+
+def test_long_conversations_of_many_programs_are_whole_and_each_word_is_found_once(
+    tmp_path: Path, benchmark: Callable[[str], ModuleType]
+) -> None:
+    lists = benchmark("mailing_lists")
+    made = lists.generate(40, 2)
+    lists.write(made, tmp_path / "library")
+    with Librarian.open(root=tmp_path / "library", index=tmp_path / "index", **QUIET) as opened:
+        assert lists.wrong_threads(opened, made) == []
+        assert lists.repeated(opened, made) == []
+        assert list(lists.misplaced(opened, made)) == []

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -165,22 +164,11 @@ def test_an_mbox_is_cut_at_true_separators_alone() -> None:
     assert list(messages(b"Subject: lone\n\nbody\n")) == [b"Subject: lone\n\nbody\n"]
 
 
-def _benchmark() -> ModuleType:
-    path = Path(__file__).resolve().parents[3] / "benchmarks" / "email_cleaning.py"
-    spec = importlib.util.spec_from_file_location("email_cleaning", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    import sys
-
-    sys.modules["email_cleaning"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_cases_of_three_reply_parsers_are_reproduced(real_data: Callable[[str], Path]) -> None:
+def test_the_cases_of_three_reply_parsers_are_reproduced(
+    real_data: Callable[[str], Path], benchmark: Callable[[str], ModuleType]
+) -> None:
     folder = real_data("files") / "email"
-    bench = _benchmark()
+    bench = benchmark("email_cleaning")
     for cases, promised in (
         (bench.trimmer_cases(folder / "email_reply_trimmer"), 0.95),
         (bench.talon_cases(folder / "talon"), 0.95),

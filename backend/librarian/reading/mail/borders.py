@@ -47,7 +47,9 @@ _HEADER = re.compile(
 _AROUND = "> \t\xa0\u3000\u202a*_=-"  #: what stands around the words of a border
 _DIVIDERS_BEGIN = frozenset(words[:4].lower() for words in (*phrases.ORIGINAL_MESSAGE, *phrases.FORWARDED_MESSAGE))
 _HEADERS_BEGIN = frozenset(name.lower()[:2] for names in phrases.HEADER_NAMES.values() for name in names)
-_ATTRIBUTION_ENDS = (":", "：", *(verb.lower() for verb in (*phrases.VERBS, *phrases.VERBS_CJK)))
+_VERBS = tuple(verb.lower() for verb in (*phrases.VERBS, *phrases.VERBS_CJK))
+_ATTRIBUTION_ENDS = (":", "：", *_VERBS)
+_RULE_ENDS = ("-", "_", "=")
 _BLOCK_LINES = 40  #: that copied headers take at most
 _WRAPPED = 2  #: lines that a header's value may take besides its first
 
@@ -80,7 +82,7 @@ def find(lines: Sequence[str]) -> list[Border]:
             continue
         bare = line.strip(_AROUND).lower()
         border = _divider(lines, place) if bare[:4] in _DIVIDERS_BEGIN else None
-        if border is None and (not bare or _may_be_header(bare)):
+        if border is None and (_may_be_header(bare) if bare else line.rstrip().endswith(_RULE_ENDS)):
             border = _headers(lines, place)
         if border is not None:
             found.setdefault(border.start, border)
@@ -92,7 +94,7 @@ def find(lines: Sequence[str]) -> list[Border]:
         line = lines[place]
         if len(line) > _LONGEST_LINE:
             continue
-        border = _attribution(lines, place) if _VERB.search(line) else _date_first(lines, place)
+        border = _attribution(lines, place) if _has_verb(line) else _date_first(lines, place)
         if border is not None:
             found.setdefault(border.start, border)
     kept: list[Border] = []
@@ -104,6 +106,11 @@ def find(lines: Sequence[str]) -> list[Border]:
 
 def _may_be_header(bare: str) -> bool:
     return (":" in bare or "：" in bare) and (bare[:2] in _HEADERS_BEGIN or bare[0] in _HEADERS_BEGIN)
+
+
+def _has_verb(line: str) -> bool:
+    lowered = line.lower()
+    return any(verb in lowered for verb in _VERBS) and bool(_VERB.search(line))
 
 
 # -- attributions ------------------------------------------------------------------------------------------------------
@@ -172,7 +179,7 @@ def _apart(lines: Sequence[str], verb: int) -> Border | None:
 
 def _late(lines: Sequence[str], place: int) -> Border | None:
     """An attribution behind the reply's last words on the same line."""
-    match = _LATE.search(lines[place])
+    match = _LATE.search(lines[place]) if "On " in lines[place][1:] else None
     if match is None or not any(char.isalnum() for char in lines[place][: match.start()]):
         return None
     return Border("attribution", place, place + 1, match.start())

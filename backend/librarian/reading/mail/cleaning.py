@@ -97,6 +97,24 @@ def own_words(text: str, excluded: Iterable[Excluded], reasons: Iterable[str] = 
 
 
 def _spans(lines: Sequence[str]) -> list[_Span]:
+    """All spans; they may overlap. What a list adds at the very end is nobody's quote, whatever stands above it."""
+    footer = _footer_below(lines)
+    return [*_spans_above(lines[: footer.start]), footer] if footer else _spans_above(lines)
+
+
+def _footer_below(lines: Sequence[str]) -> _Span | None:
+    end = len(lines)
+    while end > 0 and not lines[end - 1].strip():
+        end -= 1
+    for place in range(end - 1, max(-1, end - 2 - _FOOTER_LINES), -1):
+        if margin_of(lines[place]):
+            return None
+        if _may_open_trimming(lines[place]):
+            return _Span(place, end, FOOTER) if _opens_trimming(lines, place, end) == FOOTER else None
+    return None
+
+
+def _spans_above(lines: Sequence[str]) -> list[_Span]:
     spans = list(_pgp(lines))
     covered = _covered(len(lines), spans)
     end = len(lines)

@@ -31,7 +31,7 @@ _REPLY_MARK = re.compile(rf"(?:{_ANSWERS}|{_FORWARDS}){_COUNT}", re.I)
 _ANSWER_MARK = re.compile(rf"(?:{_ANSWERS}){_COUNT}", re.I)
 _TAG = re.compile(r"\[[^\[\]]{1,60}\]")
 _WAS = re.compile(r"[\[(]\s*was:.*[\])]\s*$", re.I)
-_TIDY_TEXT = re.compile(r"[\s>]+")
+_BETWEEN_WORDS = re.compile(r"\W+")
 _THREAD_INDEX_ROOT = 22  #: bytes of Thread-Index that all mails of a conversation share (MS-OXOMSG 2.2.1.3)
 
 
@@ -146,8 +146,11 @@ def answers(subject: str) -> bool:
     return bool(_ANSWER_MARK.match(rest))
 
 
-def email_of(headers: Headers, attachments: tuple[Attachment, ...], text: str) -> Email:
-    """What the headers say. The thread is what this mail alone tells: the library's threads are made of all."""
+def email_of(headers: Headers, attachments: tuple[Attachment, ...], own: str) -> Email:
+    """What the headers say. The thread is what this mail alone tells: the library's threads are made of all.
+
+    `own` are the mail's own words: copies are told by them, since lists add footers and programs wrap quotes anew.
+    """
     subject = headers.text("subject")
     sender = next(iter(headers.addresses("from") or headers.addresses("sender")), "")
     to, cc = headers.addresses("to"), headers.addresses("cc")
@@ -161,10 +164,10 @@ def email_of(headers: Headers, attachments: tuple[Attachment, ...], text: str) -
     date = _date(headers)
     thread = next(iter((*references, *in_reply_to)), message_id)
     if not thread:
-        basis = topic_of(subject) or f"{sender} {date} {text}"
+        basis = topic_of(subject) or f"{sender} {date} {own}"
         thread = f"subject-{hashlib.sha256(basis.encode('utf-8', 'replace')).hexdigest()[:16]}"
     identity = message_id or f"{sender}\0{date}\0{subject}"
-    content = _TIDY_TEXT.sub("", text)
+    content = _BETWEEN_WORDS.sub("", own).casefold()
     return Email(
         subject=subject,
         sender=sender,

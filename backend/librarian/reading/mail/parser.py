@@ -53,8 +53,8 @@ class EmailParser:
             )
         body = Body(message)
         excluded = excluded_of(body.text)
-        header = email_of(headers, tuple(part.attachment for part in body.parts), body.text)
         new = own_words(body.text, excluded)
+        header = email_of(headers, tuple(part.attachment for part in body.parts), new)
         whole = _Whole(body.text, list(_blocks(body.text)), list(excluded))
         notes = ["broken MIME"] if body.broken else []
         for part in body.parts:

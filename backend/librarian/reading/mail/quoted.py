@@ -29,7 +29,7 @@ def quoted_blocks(document: Document) -> Iterator[Document]:
         if span.reason not in QUOTED:
             continue
         for start, end in _runs(text, span):
-            if sum(1 for _ in _WORD.finditer(text, start, end)) < _SHORTEST:
+            if len(_WORD.findall(text, start, end)) < _SHORTEST:
                 continue
             # Whole lines without the breaks beside the block: what is shorter than a line would stay in a passage.
             rest = (Excluded(0, start - 1, "elsewhere"), Excluded(end + 1, len(text), "elsewhere"))
