@@ -8,12 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from librarian.vocabulary.types import OUTDATED, Document, Email, StoredMail
 
-from .catalog_rows import EMAIL_COLUMNS, stored_email
+from .catalog_rows import EMAIL_COLUMNS, UNFINISHED, stored_email
 
 _EMAIL_OF_E = ", ".join(f"e.{name.strip()}" for name in EMAIL_COLUMNS.split(","))
 _SELECT = f"""SELECT d.id, d.file_path, d.product, d.chunk_count, {_EMAIL_OF_E}
     FROM emails e JOIN documents d ON d.id = e.doc_id"""
-UNFINISHED = "?"  #: what `known` gives as the hash of an archive whose members are stored, but not yet itself
 _AMONG = "IN (SELECT value FROM json_each(?))"
 
 

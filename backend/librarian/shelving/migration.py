@@ -15,7 +15,7 @@ from librarian.vocabulary.protocols import Catalog, LexicalIndex, VectorArchive,
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Chunk, Document, LexicalEntry, ReadResult, StoredDocument
 
 from . import spaces
-from .catalog_mails import UNFINISHED
+from .catalog_rows import UNFINISHED
 from .vector_shelf import VectorShelf
 
 T = TypeVar("T")

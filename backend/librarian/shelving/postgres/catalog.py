@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import islice
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ from librarian.vocabulary.types import (
 from ..catalog_rows import (
     CHUNK_COLUMNS,
     Inserts,
+    Row,
     chunk_row,
     document_row,
     email_row,
@@ -128,23 +130,19 @@ class PostgresCatalog:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         stored: list[Stored] = []
         with self._database.transaction() as connection:
-            for result in (without(_UNSTORABLE, result) for result in results):
-                stored.append(_put(connection, result, now))
+            for run in _distinct(without(_UNSTORABLE, result) for result in results):
+                stored += _put(connection, run, now)
             _note(connection, [n for each in stored for n in (each.doc_id, *each.dropped_doc_ids)])
         return stored
 
     def remove(self, file_paths: Sequence[str]) -> tuple[list[int], list[int]]:
         """Drop documents; returns (document ids, chunk ids) dropped. Unknown paths are no error."""
-        doc_ids: list[int] = []
-        chunk_ids: list[int] = []
         with self._database.transaction() as connection:
-            paths = without(_UNSTORABLE, tuple(file_paths))
-            for path in catalog_mails.with_members(connection, paths):
-                documents, chunks = _drop(connection, path)
-                doc_ids += documents
-                chunk_ids += chunks
-            _note(connection, doc_ids)
-        return doc_ids, chunk_ids
+            paths = catalog_mails.with_members(connection, without(_UNSTORABLE, tuple(file_paths)))
+            dropped = _drop(connection, paths)
+            gone = [dropped[path] for path in paths if path in dropped]
+            _note(connection, [doc_id for doc_id, _ in gone])
+        return [doc_id for doc_id, _ in gone], [number for _, chunk_ids in gone for number in chunk_ids]
 
     def move(self, old: str, new: SourceFile, *, title: str | None = None) -> int | None:
         """Give a document another path (and title) without touching its chunks' ids; returns its id.
@@ -316,20 +314,45 @@ def _most_changed(columns: LoadedColumns) -> int:
     return 100 + columns.documents // 4
 
 
-def _put(connection: Connection[Any], result: ReadResult, now: str) -> Stored:
-    document = result.document
-    dropped_docs, dropped_chunks = _drop(connection, document.file_path)
-    (doc_id,) = _new_ids(connection, "documents", 1)
-    chunk_ids = _new_ids(connection, "chunks", len(result.chunks))
-    connection.execute(_INSERT.document, (doc_id, *document_row(document, len(result.chunks), now)))
-    connection.execute(_INSERT.text, text_row(doc_id, document))
-    if document.email is not None:
-        connection.execute(_INSERT.email, email_row(doc_id, document.email))
-        catalog_mails.put_ids(connection, doc_id, document.email)
-    rows = [chunk_row(number, doc_id, chunk) for number, chunk in zip(chunk_ids, result.chunks, strict=True)]
-    connection.cursor().executemany(_INSERT.chunk, rows)
-    connection.execute("DELETE FROM failures WHERE file_path = %s", (document.file_path,))
-    return Stored(doc_id, tuple(chunk_ids), tuple(dropped_docs), tuple(dropped_chunks))
+def _distinct(results: Iterable[ReadResult]) -> Iterator[list[ReadResult]]:
+    """Runs in which no path comes twice: of one that does, the last is what stays."""
+    run: dict[str, ReadResult] = {}
+    for result in results:
+        if result.document.file_path in run:
+            yield list(run.values())
+            run = {}
+        run[result.document.file_path] = result
+    if run:
+        yield list(run.values())
+
+
+def _put(connection: Connection[Any], results: Sequence[ReadResult], now: str) -> list[Stored]:
+    """Store documents of different paths. Statements are for all of them at once: each costs a round trip."""
+    paths = [result.document.file_path for result in results]
+    dropped = _drop(connection, paths)
+    doc_ids = _new_ids(connection, "documents", len(results))
+    chunk_ids = iter(_new_ids(connection, "chunks", sum(len(result.chunks) for result in results)))
+    stored: list[Stored] = []
+    rows: dict[str, list[Row]] = {_INSERT.document: [], _INSERT.text: [], _INSERT.email: [], _INSERT.chunk: []}
+    for doc_id, result in zip(doc_ids, results, strict=True):
+        document = result.document
+        rows[_INSERT.document].append((doc_id, *document_row(document, len(result.chunks), now)))
+        rows[_INSERT.text].append(text_row(doc_id, document))
+        if document.email is not None:
+            rows[_INSERT.email].append(email_row(doc_id, document.email))
+        given = tuple(islice(chunk_ids, len(result.chunks)))
+        rows[_INSERT.chunk] += [
+            chunk_row(number, doc_id, chunk) for number, chunk in zip(given, result.chunks, strict=True)
+        ]
+        gone = dropped.get(document.file_path)
+        stored.append(Stored(doc_id, given, (gone[0],) if gone else (), tuple(gone[1]) if gone else ()))
+    for statement, given_rows in rows.items():
+        if given_rows:
+            connection.cursor().executemany(statement, given_rows)
+    mails = {doc_id: email for doc_id, result in zip(doc_ids, results, strict=True) if (email := result.document.email)}
+    catalog_mails.put_ids(connection, mails)
+    connection.execute("DELETE FROM failures WHERE file_path = ANY(%s)", (paths,))
+    return stored
 
 
 def _new_ids(connection: Connection[Any], table: str, count: int) -> list[int]:
@@ -340,22 +363,27 @@ def _new_ids(connection: Connection[Any], table: str, count: int) -> list[int]:
     return sorted(int(number) for (number,) in rows)
 
 
-def _drop(connection: Connection[Any], file_path: str) -> tuple[list[int], list[int]]:
-    row = connection.execute("SELECT id FROM documents WHERE file_path = %s", (file_path,)).fetchone()
-    if row is None:
-        return [], []
-    chunks = connection.execute("SELECT id FROM chunks WHERE doc_id = %s ORDER BY ordinal", row).fetchall()
-    connection.execute("DELETE FROM documents WHERE id = %s", row)
-    return [row[0]], [chunk_id for (chunk_id,) in chunks]
+def _drop(connection: Connection[Any], file_paths: Sequence[str]) -> dict[str, tuple[int, list[int]]]:
+    """Delete documents; returns path → (document's id, its chunks' ids in their order) of those that were there."""
+    rows = connection.execute(
+        """SELECT d.file_path, d.id, ARRAY(SELECT c.id FROM chunks c WHERE c.doc_id = d.id ORDER BY c.ordinal)
+           FROM documents d WHERE d.file_path = ANY(%s)""",
+        (list(file_paths),),
+    ).fetchall()
+    if rows:
+        connection.execute("DELETE FROM documents WHERE id = ANY(%s)", ([doc_id for _, doc_id, _ in rows],))
+    return {path: (doc_id, chunk_ids) for path, doc_id, chunk_ids in rows}
 
 
 def _note(connection: Connection[Any], doc_ids: Sequence[int]) -> None:
     """Count the change in its own transaction, so that a snapshot tells exactly which changes it holds."""
     if not doc_ids:
         return
-    row = connection.execute(
-        "UPDATE meta SET value = (value::bigint + 1)::text WHERE key = 'changes' RETURNING value::bigint"
-    ).fetchone()
-    assert row is not None
-    connection.execute("INSERT INTO changes VALUES (%s, %s)", (row[0], list(doc_ids)))
-    connection.execute("DELETE FROM changes WHERE number <= %s", (row[0] - _LONGEST_LOG,))
+    connection.execute(
+        """WITH counted AS (
+               UPDATE meta SET value = (value::bigint + 1)::text WHERE key = 'changes'
+               RETURNING value::bigint AS number),
+           forgotten AS (DELETE FROM changes WHERE number <= (SELECT number FROM counted) - %s)
+           INSERT INTO changes SELECT number, %s FROM counted""",
+        (_LONGEST_LOG, list(doc_ids)),
+    )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from librarian.vocabulary.types import OUTDATED, Document, Email, StoredMail
 
-from ..catalog_rows import EMAIL_COLUMNS, stored_email
+from ..catalog_rows import EMAIL_COLUMNS, UNFINISHED, stored_email
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -18,10 +18,15 @@ _SELECT = f"""SELECT d.id, d.file_path, d.product, d.chunk_count, {_EMAIL_OF_E}
 _MEMBERS = "SELECT file_path, content_hash FROM documents WHERE archive <> '' AND archive = %s"
 
 
-def put_ids(connection: Connection[Any], doc_id: int, email: Email) -> None:
-    """Remember every Message-ID that a mail has or names."""
-    names = {email.message_id, *email.references, *email.in_reply_to} - {""}
-    connection.cursor().executemany("INSERT INTO mail_ids VALUES (%s, %s)", [(name, doc_id) for name in names])
+def put_ids(connection: Connection[Any], mails: Mapping[int, Email]) -> None:
+    """Remember every Message-ID that mails, given by document id, have or name."""
+    rows = [
+        (name, doc_id)
+        for doc_id, email in mails.items()
+        for name in sorted({email.message_id, *email.references, *email.in_reply_to} - {""})
+    ]
+    if rows:
+        connection.cursor().executemany("INSERT INTO mail_ids VALUES (%s, %s)", rows)
 
 
 def rethread(connection: Connection[Any], threads: Mapping[int, str]) -> None:
@@ -75,12 +80,13 @@ def outdate(connection: Connection[Any], file_paths: Iterable[str]) -> None:
         )
 
 
-def with_members(connection: Connection[Any], file_paths: Iterable[str]) -> Iterator[str]:
-    """Each path, and the members of each that is an archive, which is forgotten."""
-    for path in file_paths:
-        connection.execute("DELETE FROM archives WHERE file_path = %s", (path,))
-        yield path
-        yield from [row[0] for row in connection.execute(f"{_MEMBERS} ORDER BY id", (path,)).fetchall()]
+def with_members(connection: Connection[Any], file_paths: Sequence[str]) -> list[str]:
+    """The paths, then the members of those that are archives, which are forgotten."""
+    connection.execute("DELETE FROM archives WHERE file_path = ANY(%s)", (list(file_paths),))
+    members = connection.execute(
+        "SELECT file_path FROM documents WHERE archive <> '' AND archive = ANY(%s) ORDER BY id", (list(file_paths),)
+    ).fetchall()
+    return list(dict.fromkeys([*file_paths, *(path for (path,) in members)]))
 
 
 def members(connection: Connection[Any], archive: str) -> dict[str, str]:
@@ -91,8 +97,8 @@ def members(connection: Connection[Any], archive: str) -> dict[str, str]:
 def known(connection: Connection[Any]) -> dict[str, tuple[int, int, str]]:
     """file_path → (size, mtime_ns, content_hash) of every file; the hash of a failed one is empty."""
     rows = connection.execute(
-        """SELECT file_path, size, mtime_ns, '' FROM failures WHERE kind = 'failed'
-           UNION ALL SELECT DISTINCT archive, -1, -1, '?' FROM documents WHERE archive <> ''
+        f"""SELECT file_path, size, mtime_ns, '' FROM failures WHERE kind = 'failed'
+           UNION ALL SELECT DISTINCT archive, -1, -1, '{UNFINISHED}' FROM documents WHERE archive <> ''
            UNION ALL SELECT file_path, size, mtime_ns, content_hash FROM archives
            UNION ALL SELECT file_path, size, mtime_ns, content_hash FROM documents WHERE archive = ''"""
     ).fetchall()

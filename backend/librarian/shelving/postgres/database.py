@@ -28,7 +28,7 @@ WRITING: Final = "writing"  #: the lock that transactions share while they commi
 _SPARE: Final = 6  # connections that snapshots leave to whoever needs one for a moment
 _WAIT_S: Final = 10.0
 #: Seconds after which the server takes a machine that fell silent for dead, and frees what it had locked.
-_KEEPALIVE: Final = {"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"}
+_KEEPALIVE: Final = {"tcp_keepalives_idle": 10, "tcp_keepalives_interval": 5, "tcp_keepalives_count": 3}
 
 
 class Database:
@@ -172,9 +172,9 @@ class Database:
     def _configure(self, connection: Connection[Any]) -> None:
         from psycopg import sql
 
-        connection.execute(sql.SQL("SET search_path TO {}, public").format(sql.Identifier(self.schema)))
-        for name, value in _KEEPALIVE.items():
-            connection.execute("SELECT set_config(%s, %s, false)", (name, value))
+        search_path = sql.SQL("SET search_path TO {}, public").format(sql.Identifier(self.schema))
+        kept = [sql.SQL("SET {} TO {}").format(sql.Identifier(name), sql.Literal(n)) for name, n in _KEEPALIVE.items()]
+        connection.execute(sql.SQL("; ").join([search_path, *kept]))
 
     # -- locks and news --------------------------------------------------------------------------------------------
 
