@@ -92,3 +92,20 @@ def schema_of(folder: Path) -> str:
 def database(folder: Path, *, text_search: str = "english", connections: int = 12, wait_s: float = 10.0) -> Database:
     """The database of a test's folder."""
     return Database(url(), schema=schema_of(folder), text_search=text_search, connections=connections, wait_s=wait_s)
+
+
+_kept: dict[str, Database] = {}
+
+
+def kept(folder: Path, *, text_search: str = "english") -> Database:
+    """The same database at every call, for tests of many examples: opening one costs more than they do."""
+    schema = schema_of(folder)
+    if schema not in _kept:
+        _kept[schema] = database(folder, text_search=text_search).join()
+    return _kept[schema]
+
+
+def let_go() -> None:
+    """Close what `kept` gave."""
+    while _kept:
+        _kept.popitem()[1].leave()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -242,6 +242,15 @@ sparse_filters = st.builds(
     filters,
     st.sets(st.sampled_from(list(Filters.__dataclass_fields__)), max_size=3),
 )
+
+
+#: What a catalog goes through, and what is asked of its columns afterwards.
+HISTORY = {
+    "puts": st.lists(st.lists(st.one_of(documents, mails), max_size=6), min_size=1, max_size=4),
+    "moves": st.lists(st.tuples(st.integers(0, 20), st.sampled_from(PRODUCTS)), max_size=3),
+    "removals": st.lists(st.integers(0, 20), max_size=4),
+    "asked": st.lists(sparse_filters, min_size=1, max_size=6),
+}
 
 
 class CatalogContract:
@@ -704,12 +713,7 @@ class CatalogContract:
             catalog.columns().select(wrong)
 
     @settings(deadline=None, max_examples=40, suppress_health_check=SEVERAL)
-    @given(
-        puts=st.lists(st.lists(st.one_of(documents, mails), max_size=6), min_size=1, max_size=4),
-        moves=st.lists(st.tuples(st.integers(0, 20), st.sampled_from(PRODUCTS)), max_size=3),
-        removals=st.lists(st.integers(0, 20), max_size=4),
-        asked=st.lists(sparse_filters, min_size=1, max_size=6),
-    )
+    @given(**HISTORY)
     def test_columns_select_what_a_plain_reading_of_the_filters_does(
         self,
         tmp_path_factory: pytest.TempPathFactory,
@@ -719,7 +723,18 @@ class CatalogContract:
         asked: list[Filters],
     ) -> None:
         folder = tmp_path_factory.mktemp("catalog")
-        catalog = self.open(folder, ["shared"])
+        self.assert_columns_are_true(lambda: self.open(folder, ["shared"]), puts, moves, removals, asked)
+
+    def assert_columns_are_true(
+        self,
+        opened: Callable[[], Catalog],
+        puts: list[list[Document]],
+        moves: list[tuple[int, str]],
+        removals: list[int],
+        asked: list[Filters],
+    ) -> None:
+        """`opened` gives a catalog that is empty at first."""
+        catalog = opened()
         catalog.columns()
         for made in puts:
             catalog.put([result(each) for each in made])
@@ -731,7 +746,7 @@ class CatalogContract:
         catalog.columns()
         catalog.remove([paths[number] for number in removals if number < len(paths)])
         kept = catalog.columns()
-        again = self.open(folder, ["shared"])
+        again = opened()
         fresh = again.columns()
         with catalog.read() as reader:
             stored = {each.doc_id: each.document for each in reader.iter_documents()}

@@ -9,24 +9,28 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
 
 from librarian.shelving.postgres.catalog import PostgresCatalog
 from librarian.shelving.postgres.database import Database
 from librarian.vocabulary.errors import SetupError, Unavailable
 from librarian.vocabulary.types import Filters
 from tests import postgres
-from tests.contracts.catalog_contract import CatalogContract, document, result, source
+from tests.contracts.catalog_contract import HISTORY, SEVERAL, CatalogContract, document, result, source
 
 HOSTILE = ["'; DROP TABLE documents; --", 'a"b', "%s", "{}", "\\'; SELECT pg_sleep(9)", "$1", "🦊 ü"]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _server() -> None:
+def _server() -> Iterator[None]:
     postgres.url()
+    yield
+    postgres.let_go()
 
 
 def opened(folder: Path, shared_products: Sequence[str] = ()) -> PostgresCatalog:
@@ -36,6 +40,17 @@ def opened(folder: Path, shared_products: Sequence[str] = ()) -> PostgresCatalog
 class TestPostgresCatalog(CatalogContract):
     def open(self, folder: Path, shared_products: Sequence[str] = ()) -> PostgresCatalog:
         return opened(folder, shared_products)
+
+    @settings(deadline=None, max_examples=15, suppress_health_check=SEVERAL)  # each statement is a round trip
+    @given(**HISTORY)
+    def test_columns_select_what_a_plain_reading_of_the_filters_does(
+        self, tmp_path_factory: pytest.TempPathFactory, **history: list[Any]
+    ) -> None:
+        database = postgres.kept(tmp_path_factory.getbasetemp() / "columns")
+        catalog = PostgresCatalog(database)
+        catalog.remove(sorted(catalog.known()))
+        catalog.close()
+        self.assert_columns_are_true(lambda: PostgresCatalog(database, shared_products=["shared"]), **history)
 
 
 def test_columns_take_up_what_another_server_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

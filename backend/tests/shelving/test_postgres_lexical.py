@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,10 @@ from tests.contracts.lexical_contract import EVERYTHING, SOME, LexicalContract, 
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _server() -> None:
+def _server() -> Iterator[None]:
     postgres.url()
+    yield
+    postgres.let_go()
 
 
 class TestPostgresLexicalIndex(LexicalContract):
@@ -27,7 +30,7 @@ class TestPostgresLexicalIndex(LexicalContract):
         return PostgresLexicalIndex(postgres.database(folder, text_search="simple"))
 
     def open_transient(self, folders: pytest.TempPathFactory) -> LexicalIndex:
-        index = self.open(folders.getbasetemp())
+        index = PostgresLexicalIndex(postgres.kept(folders.getbasetemp() / "words", text_search="simple"))
         index.clear()
         return index
 
