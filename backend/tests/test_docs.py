@@ -20,7 +20,6 @@ from librarian import cli
 from librarian.config.layers import ALIASES, DERIVED_VARIABLES
 from librarian.config.settings import knobs
 from librarian.models.table import known, spec_of
-from librarian.reading.parsers import PARSERS
 from librarian.terminal import reference
 from librarian.vocabulary import wire
 from librarian.vocabulary.verbs import VERBS
@@ -120,11 +119,6 @@ def test_the_page_of_models_has_every_known_model_with_its_size() -> None:
         row = next(line for line in page.splitlines() if line.startswith("|") and f"`{name}`" in line)
         assert str(spec_of(name).dimension) in row
         assert f"{spec_of(name).max_tokens} tokens" in row
-
-
-def test_every_extension_is_on_the_page_of_formats() -> None:
-    page = words((DOCS / "librarian" / "reference" / "formats.md").read_text("utf-8"))
-    assert set(PARSERS) <= page
 
 
 def test_every_command_line_in_the_manual_exists() -> None:
