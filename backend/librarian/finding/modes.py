@@ -26,8 +26,8 @@ STEP = {"learned": 0.2, "rrf": 0.002, "weighted": 0.01, "rerank": 0.01, "cross-e
 
 def keyword(pool: Pool) -> list[Candidate]:
     """By keyword score alone."""
-    found = [_candidate(pool, p, pool.keyword_why(p)) for p in pool.passages.values() if p.chunk_id in pool.keyword.ids]
-    return in_order(replace(candidate, semantic_score=None) for candidate in found)
+    found = [p if p.cosine is None else replace(p, cosine=None) for p in pool.passages.values()]
+    return in_order(_candidate(pool, p, pool.keyword_why(p)) for p in found if p.chunk_id in pool.places)
 
 
 def semantic(pool: Pool) -> list[Candidate]:

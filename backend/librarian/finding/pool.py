@@ -57,6 +57,7 @@ class Pool:
     hyde: Ranking
     passages: Mapping[int, Passage]
     asks_identifier: bool  #: the question names an identifier
+    places: Mapping[int, int] = field(default_factory=dict)  #: of the keyword leg's passages in it, from 1
 
     @property
     def doc_of(self) -> dict[int, int]:
@@ -79,15 +80,11 @@ class Pool:
         share = 0.5 if self.asks_identifier else 1.0
         why = []
         if passage.bm25 is not None:
-            rank = _place(self.keyword, passage.chunk_id)
+            rank = self.places.get(passage.chunk_id)
             why.append(Contribution("keyword", rank, passage.bm25, weight * share * passage.bm25))
         if passage.holds_identifier and self.asks_identifier:
             why.append(Contribution("identifier", None, 1.0, weight * 0.5))
         return why
-
-
-def _place(ranking: Ranking, chunk_id: int) -> int | None:
-    return ranking.ids.index(chunk_id) + 1 if chunk_id in ranking.ids else None
 
 
 def gather(
@@ -115,15 +112,17 @@ def gather(
         missing = np.array([chunk for chunk in union.tolist() if chunk not in near], dtype=np.int64)
         near.update(meaning.cosines(missing, columns))
     fields: dict[str, Vector] = {}
-    if keyword.status == "ok" and len(union):
+    by_words = keyword.status == "ok" and len(union) > 0
+    if by_words and "ok" in (semantic.status, hyde.status):  # alone, the leg knows all that its own order needs
         fields = lexical.features(query, union)
         for chunk, value in zip(union.tolist(), fields["bm25"].tolist(), strict=True):
             if value > 0:
                 bm25.setdefault(chunk, value)
     holds = np.zeros(len(union), dtype=np.float32)
-    if (names := decisive_identifiers(query)) and fields:
+    if (names := decisive_identifiers(query)) and by_words:
         alone = replace(query, terms=(), phrases=(), identifiers=names)
-        holds = fields["identifiers"] if names == query.identifiers else lexical.features(alone, union)["identifiers"]
+        known = fields and names == query.identifiers
+        holds = (fields if known else lexical.features(alone, union))["identifiers"]
     passages = {
         chunk: Passage(
             chunk,
@@ -136,7 +135,8 @@ def gather(
         )
         for place, (chunk, doc) in enumerate(zip(union.tolist(), docs.tolist(), strict=True))
     }
-    return Pool(keyword, semantic, hyde, passages, bool(names))
+    places = {chunk: rank for rank, chunk in enumerate(keyword.ids, start=1)}
+    return Pool(keyword, semantic, hyde, passages, bool(names), places)
 
 
 def _share(cosine: float) -> float:

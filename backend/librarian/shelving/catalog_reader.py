@@ -150,12 +150,17 @@ class SqliteCatalogReader:
 
     def products(self) -> dict[str, dict[str, int]]:
         """Product → component → number of documents (mails included), by name."""
-        products: dict[str, dict[str, int]] = {}
-        for product, component, number in self._connection.execute(
-            "SELECT product, component, count(*) FROM documents GROUP BY product, component ORDER BY product, component"
-        ):
-            products.setdefault(product, {})[component] = number
-        return products
+        changes = int(self.meta("changes", "0"))
+        known = self._memory.products
+        if known is None or known[0] != changes:
+            products: dict[str, dict[str, int]] = {}
+            for product, component, number in self._connection.execute(
+                """SELECT product, component, count(*) FROM documents
+                   GROUP BY product, component ORDER BY product, component"""
+            ):
+                products.setdefault(product, {})[component] = number
+            known = self._memory.products = (changes, products)
+        return {product: dict(components) for product, components in known[1].items()}
 
     def count(self, model: str = "") -> Count:
         """Totals. `documents` are those that aren't mails; `by_product` counts both.

@@ -12,6 +12,7 @@ import sqlite3
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -120,6 +121,10 @@ class LoadedColumns:
 
     def languages(self) -> tuple[str, ...]:
         """Languages that documents are written in, most frequent first, ties by name."""
+        return self._languages
+
+    @cached_property
+    def _languages(self) -> tuple[str, ...]:
         codes = self._codes["language"]
         names = self._vocabularies["language"].names()
         counts = Counter({names[code]: int(n) for code, n in enumerate(np.bincount(codes[codes >= 0])) if n})

@@ -28,6 +28,8 @@ class DocumentMemory:
         self._characters = 0
         #: connection → its data_version, the totals then, embedded chunks by model
         self.totals: dict[sqlite3.Connection, tuple[int, Count, dict[str, int]]] = {}
+        #: what `changes` named, product → component → number of documents then
+        self.products: tuple[int, dict[str, dict[str, int]]] | None = None
 
     def known(self, changes: int, ids: list[int], *, text: bool) -> dict[int, StoredDocument]:
         """Those of `ids` that were read in the state that `changes` names."""
