@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
-from itertools import islice
 
 from librarian.vocabulary.protocols import CatalogReader, Columns, LexicalIndex
 from librarian.vocabulary.types import AnalyzedQuery, Filters, Query
@@ -85,9 +84,8 @@ def _filters(filters: Filters, columns: Columns) -> list[Suggestion]:
 def _documents(analyzed: AnalyzedQuery, filters: Filters, reader: CatalogReader) -> list[Suggestion]:
     asked = {word for word in (*analyzed.words, *analyzed.terms, *analyzed.identifiers) if len(word) > 2}
     names: dict[str, set[str]] = {}
-    for stored in islice(reader.iter_documents(Filters(kind=filters.kind)), NAMES_READ):
-        path = stored.document.file_path
-        for word in _NAME_WORD.findall(f"{stored.document.title} {path.rsplit('/', 1)[-1]}".lower()):
+    for path, title in reader.names(filters.kind or "", NAMES_READ):
+        for word in _NAME_WORD.findall(f"{title} {path.rsplit('/', 1)[-1]}".lower()):
             names.setdefault(word, set()).add(path)
     by_letter: dict[str, list[str]] = {}
     for word in names:

@@ -106,6 +106,12 @@ class SqliteCatalogReader:
             found = self.documents(batch)
             yield from (found[doc_id] for doc_id in batch)
 
+    def names(self, kind: str, limit: int) -> list[tuple[str, str]]:
+        """(file path, title) of documents of that kind (empty: of every kind), by path."""
+        return self._connection.execute(
+            "SELECT file_path, title FROM documents WHERE ? IN ('', kind) ORDER BY file_path LIMIT ?", (kind, limit)
+        ).fetchall()
+
     def thread(self, thread_id: str) -> list[StoredDocument]:
         """The mails of a thread with their text, oldest first; those without a date come first."""
         ids = [

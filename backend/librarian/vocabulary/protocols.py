@@ -194,6 +194,9 @@ class CatalogReader(Protocol):
     def iter_documents(self, filters: Filters = Filters()) -> Iterator[StoredDocument]:
         """Documents without text, by path."""
 
+    def names(self, kind: str, limit: int) -> list[tuple[str, str]]:
+        """(file path, title) of documents of that kind (empty: of every kind), by path."""
+
     def thread(self, thread_id: str) -> list[StoredDocument]:
         """The mails of a thread with their text, oldest first."""
 

@@ -374,6 +374,15 @@ class CatalogContract:
         assert found.tolist() == [0, stored.doc_id]
         assert catalog.verify() == []
 
+    def test_names_are_listed_by_path_and_kind(self, catalog: Catalog) -> None:
+        page = replace(FULL_MAIL, file_path="alpha/api/page.md", kind="document", email=None, title="Page")
+        catalog.put([result(FULL_MAIL), result(page)])
+        with catalog.read() as reader:
+            assert reader.names("document", 9) == [(page.file_path, "Page")]
+            assert reader.names("email", 9) == [(FULL_MAIL.file_path, FULL_MAIL.title)]
+            assert [path for path, _ in reader.names("", 9)] == sorted([page.file_path, FULL_MAIL.file_path])
+            assert len(reader.names("", 1)) == 1
+
     def test_what_is_unknown_is_missing(self, catalog: Catalog) -> None:
         with catalog.read() as reader:
             assert reader.documents([1]) == {}
