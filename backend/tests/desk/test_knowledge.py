@@ -3,20 +3,39 @@
 * Hybrid scores are 0.7 of the similarity and 0.3 of the text rank, best first; match types say which leg spoke.
 * Vector search knows no text rank; reranking falls back to hybrid, and without a model all to words, and says so.
 * Filters by source, document and type let through nothing else; unknown values are named.
+
+All of it in the embedded storage and in PostgreSQL.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from librarian.assembly import Librarian
 from librarian.vocabulary.errors import CallerError
+from tests import postgres
 
 from .conftest import write_library
 
 CARD = "Which card does a refund go to?"
+
+
+@pytest.fixture(scope="module", params=["embedded", "postgres"])
+def library(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, model: str
+) -> Iterator[Librarian]:
+    folder = tmp_path_factory.mktemp(request.param)
+    settings: dict[str, object] = {"docs.watch_for_changes": False, "storage.catalog": request.param}
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "postgres":
+            patch.setenv("DATABASE_URL", postgres.url())
+            settings["storage.database_schema"] = postgres.schema_of(folder)
+        with Librarian.open(root=write_library(folder / "docs"), index=folder / "index", **settings) as opened:
+            assert opened.status().storage.catalog == {"embedded": "sqlite"}.get(request.param, request.param)
+            yield opened
 
 
 def test_hybrid_scores_add_up_best_first(library: Librarian) -> None:
@@ -30,6 +49,7 @@ def test_hybrid_scores_add_up_best_first(library: Librarian) -> None:
         assert item.match_type == said[item.similarity > 0, item.text_rank > 0]
     scores = [item.combined_score for item in answer.results]
     assert scores == sorted(scores, reverse=True)
+    assert all(0 <= item.text_rank <= 1 and 0 <= item.similarity <= 1 for item in answer.results)
     assert answer.total_found >= len(answer.results)
     assert answer.results[0].match_type == "both"
 
