@@ -13,7 +13,9 @@ unset PYTHONPATH CONFIG_FILE XDG_CACHE_HOME
 mkdir -p "$HOME"
 "$python" -m venv "$place/tools"
 "$place/tools/bin/python" -m pip install --quiet --disable-pip-version-check pipx
-(cd "$place" && "$place/tools/bin/python" -m pip wheel --quiet --no-deps --wheel-dir "$place" "$folder")
+mkdir "$place/source"  # building writes beside the source
+(cd "$folder" && cp -r backend pyproject.toml README.md LICENSE "$place/source")
+"$place/tools/bin/python" -m pip wheel --quiet --no-deps --wheel-dir "$place" "$place/source"
 "$place/tools/bin/pipx" install --python "$python" "$place"/librarian-*.whl
 
 cp -r "$folder/docs" "$place/docs"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from . import __version__, desk
-from .assembly_fitting import Calibrating
+from .assembly_calibration import Calibrating
 from .assembly_sharing import keeping
 from .assembly_spaces import ProjectSpaces
 from .assembly_storage import storage

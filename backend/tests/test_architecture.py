@@ -36,7 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "vocabulary",
         "config",
         "desk",
-        "assembly_fitting",
+        "assembly_calibration",
         "assembly_study",
         "assembly_storage",
         "assembly_sharing",
@@ -44,7 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "fittings",
         *INNER,
     },
-    "assembly_fitting": {"vocabulary", "evaluation", "finding"},
+    "assembly_calibration": {"vocabulary", "evaluation", "finding"},
     "assembly_study": {"vocabulary", "desk", "evaluation", "finding"},
     "fittings": {"vocabulary", "config", "desk", *INNER},  # settings as the rooms' options
     "assembly_sharing": {"vocabulary", "config", "assembly_storage", "shelving"},
