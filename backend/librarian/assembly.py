@@ -26,6 +26,7 @@ from .finding.result_cache import ResultCache
 from .finding.rewriting import Rewriting
 from .finding.semantic_cache import COSTLY, SemanticCache
 from .fittings import (
+    answering_model,
     desk_options,
     embedder_of,
     embedding_child,
@@ -114,12 +115,13 @@ def build(settings: Settings) -> desk.Parts:
     )
     spaces = partial(projects.searched, indexer.spaces, stores.answering)
     rewriting = rewriting_of(settings)
+    asking = answering_model(settings, embedder, indexer) if embedder is not None else None
     engine = HybridSearchEngine(
         catalog,
         lexical,
         analyzer,
         vectors=lambda: stores.answering(indexer.model()),
-        embedder=embedder,
+        embedder=asking,
         spaces=spaces,
         options=search_options(settings, bm25=held.shared is None),
         reranker=reranker_of(settings),
@@ -129,10 +131,10 @@ def build(settings: Settings) -> desk.Parts:
     generation, complete = partial(_generation, catalog), partial(_complete, catalog, settings)
     cache = settings.search.cache
     similar = None
-    if cache.semantic and embedder is not None:
+    if cache.semantic and asking is not None:
         similar = SemanticCache(
             engine,
-            embedder,
+            asking,
             analyzer,
             generation=generation,
             complete=complete,
@@ -186,7 +188,7 @@ def build(settings: Settings) -> desk.Parts:
         language_model=rewriting,
         notes=fitting.notes,
         start=partial(_start, kept, embedder, spaces, rewriting, fitting),
-        close=partial(_close, fitting, kept, engine, held, projects, embedder),
+        close=partial(_close, fitting, kept, engine, held, projects, asking, embedder),
     )
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from . import __version__, desk
 from .config.settings import Settings
 from .finding.options import SearchOptions
 from .finding.rewriting import Rewriting
 from .language.analyzer import REMEMBERED_IN_READING, StandardAnalyzer
+from .models.answering import AnsweringModel
 from .models.cross_encoder import full_name, load_reranker
-from .models.loading import Retrying, load_embedder
+from .models.loading import Provider, Retrying, load_embedder
 from .models.query_cache import CachedEmbedder
 from .models.score_cache import CachedReranker
 from .models.store import ModelStore
@@ -21,7 +22,7 @@ from .reading.chunking import StructureChunker
 from .reading.parsers import READABLE, SOURCES
 from .reading.reader import FileReader
 from .reading.scanner import FolderScanner
-from .shelving.indexer import IndexerOptions
+from .shelving.indexer import FileIndexer, IndexerOptions
 from .shelving.watcher import FileWatcher
 from .vocabulary.errors import SetupError, Unavailable
 from .vocabulary.protocols import Embedder, Reranker
@@ -100,17 +101,28 @@ def indexer_options(settings: Settings) -> IndexerOptions:
 # -- models ----------------------------------------------------------------------------------------------------------
 
 
+def _loaded(
+    settings: Settings, name: str, provider: str, base_url: str | None, *, threads: int, max_batch: int
+) -> Embedder:
+    key = settings.embeddings.api_key
+    return load_embedder(
+        name,
+        provider=cast(Provider, provider),
+        base_url=base_url,
+        api_key=key.get_secret_value() if key else None,
+        threads=threads,
+        max_batch=max_batch,
+        timeout_s=settings.embeddings.timeout_s,
+    )
+
+
 def _load(settings: Settings, name: str = "", *, threads: int, max_batch: int) -> Embedder:
     """The library's model, or the one of that name, which may stand anywhere: on this machine, or at the service."""
     embeddings = settings.embeddings
     is_local = bool(name) and bool((spec := spec_of(name)).dimension) and spec.provider == "local"
-    embedder = load_embedder(
-        name or embeddings.model,
-        provider="local" if is_local else embeddings.provider,
-        base_url=embeddings.base_url,
-        api_key=embeddings.api_key.get_secret_value() if embeddings.api_key else None,
-        threads=threads,
-        max_batch=max_batch,
+    provider = "local" if is_local else embeddings.provider
+    embedder = _loaded(
+        settings, name or embeddings.model, provider, embeddings.base_url, threads=threads, max_batch=max_batch
     )
     if not name and embeddings.dimension is not None and embeddings.dimension != embedder.spec.dimension:
         embedder.close()
@@ -129,10 +141,10 @@ def embedder_of(settings: Settings) -> Retrying[Embedder] | None:
     """The model that embeds questions, loaded at first use."""
     if not settings.embeddings.enabled:
         return None
-    known = spec_of(settings.embeddings.model)
-    if settings.embeddings.dimension not in (None, 0, known.dimension) and known.dimension:
-        raise _wrong_dimension(settings, known.dimension)
-
+    if settings.embeddings.provider == "local":  # a service may call its models what it likes
+        known = spec_of(settings.embeddings.model)
+        if settings.embeddings.dimension not in (None, 0, known.dimension) and known.dimension:
+            raise _wrong_dimension(settings, known.dimension)
     return embedder_for_questions(settings)
 
 
@@ -144,6 +156,23 @@ def embedder_for_questions(settings: Settings, name: str = "") -> Retrying[Embed
         return CachedEmbedder(embedder, QUERY_EMBEDDINGS_KEPT)
 
     return Retrying(load)
+
+
+def answering_model(settings: Settings, current: Retrying[Embedder], indexer: FileIndexer) -> AnsweringModel:
+    """What questions are embedded with: the configured model, or while that fills its stores the one before."""
+
+    def before() -> str:
+        """What names the model before; empty where the configured one answers."""
+        named = indexer.answering_key().rpartition("|")[0]
+        return "" if named == model_key(settings).rpartition("|")[0] else named
+
+    def load() -> Embedder:
+        provider, rest = before().split("|", 1)
+        name, base_url = rest.rsplit("|", 1)
+        threads = settings.embeddings.threads
+        return _loaded(settings, name, provider, base_url or None, threads=threads, max_batch=QUERY_BATCH)
+
+    return AnsweringModel(current, Retrying(load), changing=lambda: bool(before()), answering=indexer.model)
 
 
 def reranker_of(settings: Settings) -> Retrying[Reranker] | None:

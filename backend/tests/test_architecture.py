@@ -77,6 +77,8 @@ MAY_IMPORT: dict[str, set[str]] = {
 KEEPERS: dict[str, tuple[str, ...]] = {
     "apsw": ("shelving/vectors/sqlite_vec.py",),
     "anyio": ("mcp_server/*", "serve.py"),
+    "boto3": ("models/bedrock_embedder.py",),
+    "botocore": ("models/bedrock_embedder.py",),
     "chardet": ("reading/*",),
     "charset_normalizer": ("reading/*",),
     "chromadb": ("shelving/vectors/*",),

@@ -173,8 +173,9 @@ class EmbeddingsSettings(Section):
         "all-MiniLM-L6-v2", "The embedding model, by name or folder.", env="EMBEDDING_MODEL", min_length=1
     )
     provider: Annotated[Literal["local", "openai", "bedrock"], LOWER] = knob("local", "Where texts are embedded.")
-    base_url: str | None = knob(None, "Address of an OpenAI-compatible embedding service.")
+    base_url: str | None = knob(None, "Address of an OpenAI-compatible embedding service, or of Bedrock's runtime.")
     api_key: SecretStr | None = knob(None, "Key of the embedding service.", env="OPENAI_API_KEY")
+    timeout_s: float = knob(30, "How long one request to the embedding service may take.", unit="s", gt=0, le=90)
     dimension: int | None = knob(None, "Checked against the model's where given.", ge=1)
     semantic_weight: float = knob(
         0.5, "Share of meaning in weighted fusion; another value than the default chooses that fusion.", ge=0, le=1

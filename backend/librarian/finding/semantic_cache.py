@@ -91,7 +91,6 @@ class SemanticCache:
         ttl_s: float = 300.0,
         max_entries: int = 1000,
         modes: frozenset[Mode] = COSTLY,
-        fingerprint: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._engine = engine
@@ -103,7 +102,6 @@ class SemanticCache:
         self._ttl_s = ttl_s
         self._max_entries = max_entries
         self._modes = modes
-        self._fingerprint = fingerprint
         self._clock = clock
         self._lock = Lock()
         self._kept: OrderedDict[int, tuple[Key, _Kept]] = OrderedDict()
@@ -113,11 +111,12 @@ class SemanticCache:
     def search(self, query: Query, budget: Budget) -> SearchOutcome:
         """A near question's answer, with `cache` saying so, or the engine's."""
         began = time.perf_counter()
-        vector = self._vector(query) if query.mode in self._modes else None
-        if vector is None:
+        asked = self._asked(query) if query.mode in self._modes else None
+        if asked is None:
             return self._engine.search(query, budget)
+        model, vector = asked
         generation = self._generation()
-        key = (self._fingerprint, replace(query, text=""), generation, guard(self._analyzer.query(query.text)))
+        key = (model, replace(query, text=""), generation, guard(self._analyzer.query(query.text)))
         kept = self._nearest(key, vector)
         if kept is not None:
             return replace(kept, query=query, cache="semantic", took_ms=(time.perf_counter() - began) * 1000)
@@ -140,10 +139,11 @@ class SemanticCache:
             self._hits = self._misses = 0
             return entries
 
-    def _vector(self, query: Query) -> Vector | None:
-        """The question's vector; without a model nothing is near anything, and the engine says what is wrong."""
+    def _asked(self, query: Query) -> tuple[str, Vector] | None:
+        """The model and the question's vector; without, nothing is near anything, and the engine says what is wrong."""
         try:
-            return self._embedder.get().embed_query(query.text)
+            embedder = self._embedder.get()
+            return embedder.fingerprint, embedder.embed_query(query.text)
         except LibrarianError:
             return None
 

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
-from librarian.vocabulary.errors import LibrarianError, SetupError, Unavailable
+from librarian.vocabulary.errors import LibrarianError, Unavailable
 from librarian.vocabulary.protocols import Embedder
 
 from .store import ModelStore, has_cuda
 from .table import hub_name, read_spec, spec_of
 
 T = TypeVar("T")
+Provider = Literal["local", "openai", "bedrock"]
 
 FIRST_WAIT = 60.0  #: seconds before a failed load is tried again; doubles with each failure
 LONGEST_WAIT = 3_600.0
@@ -83,23 +84,27 @@ def load_embedder(
     name: str,
     *,
     folder: Path | None = None,
-    provider: Literal["local", "openai", "bedrock"] = "local",
+    provider: Provider = "local",
     base_url: str | None = None,
     api_key: str | None = None,
     threads: int = 2,
     max_batch: int = 8,
+    timeout_s: float = 30.0,
 ) -> Embedder:
     """The embedder of a model's name, fetched and built first where it isn't on this machine.
 
     `folder` is where models are kept (the user's cache by default). A model of the table that belongs to a service
-    chooses that provider by itself. Raises `SetupError` or `Unavailable` with the remedy.
+    chooses that provider by itself; `timeout_s` is for one request to it. Raises `SetupError` or `Unavailable` with the
+    remedy.
     """
     if provider == "bedrock":
-        raise SetupError("Embeddings by Bedrock aren't installed.", hint="Set embeddings.provider to local or openai.")
+        from .bedrock_embedder import BedrockEmbedder
+
+        return BedrockEmbedder(name, endpoint_url=base_url, timeout_s=timeout_s)
     if provider == "openai" or spec_of(name).provider == "openai":
         from .openai_embedder import OpenAIEmbedder
 
-        return OpenAIEmbedder(name, base_url=base_url, api_key=api_key)
+        return OpenAIEmbedder(name, base_url=base_url, api_key=api_key, timeout_s=timeout_s)
     from . import torch_embedder
     from .embedder import OnnxEmbedder
 

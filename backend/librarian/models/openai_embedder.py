@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,16 +23,17 @@ _BATCH = 64  #: texts a request; services allow 2,048 but answer later and fail 
 _ATTEMPTS = 4
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 20.0
-#: The service's own tokenizer isn't here. Pieces of at most four letters, single marks and single characters of
-#: scripts without spaces are no fewer than its tokens, for text in any language.
-_PIECE = re.compile(r"[A-Za-z]{1,4}|\d{1,2}|[^\W\dA-Za-z]|[^\w\s]|_")
+#: Seconds for all attempts together: less than an embedding child is given for one task, so that a service that hangs
+#: is reported as that; a question waits less, since words answer meanwhile.
+_PASSAGES_S, _QUESTION_S = 100.0, 10.0
 
 
 class OpenAIEmbedder:
     """Text to unit vectors over HTTP.
 
-    `timeout_s` is for one request. Rate limits and failing servers are tried again, up to four times in all, after the
-    pause that the service asks for (20 s at most); `wait` may end a pause early by returning True. Raises `SetupError`
+    `timeout_s` is for one request. Rate limits and failing servers are tried again, up to four times and 100 s in all
+    (10 s for a question), after the pause that the service asks for (20 s at most); `wait` may end a pause early by
+    returning True. Raises `SetupError`
     for a key that is refused or missing and a model that isn't there, `Unavailable` for the rest, each in one sentence.
     """
 
@@ -51,7 +52,8 @@ class OpenAIEmbedder:
         if not key and self._url == OPENAI:
             raise SetupError("There is no key for OpenAI's embeddings.", hint="Set OPENAI_API_KEY.")
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._client = httpx.Client(timeout=httpx.Timeout(timeout_s, connect=5.0), headers=headers)
+        self._client = httpx.Client(headers=headers)
+        self._timeout_s = timeout_s
         self._wait = wait or threading.Event().wait
         row = spec_of(name) if name in known() else ModelSpec(name, 0, LONGEST, provider="openai")
         self.spec = row
@@ -76,7 +78,7 @@ class OpenAIEmbedder:
 
     def windows(self, prefix: str, text: str) -> list[Window]:
         """Windows sized by an estimate that never counts fewer tokens than there are."""
-        return windowing.cut(prefix, text, _places, self.spec.window_limit)
+        return windowing.cut(prefix, text, windowing.estimated, self.spec.window_limit)
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimension), unit length."""
@@ -86,7 +88,7 @@ class OpenAIEmbedder:
 
     def embed_query(self, text: str) -> Vector:
         """Shape (dimension,), unit length."""
-        vector: Vector = self._request([self.spec.query_prefix + text])[0]
+        vector: Vector = self._request([self.spec.query_prefix + text], within_s=_QUESTION_S)[0]
         return vector
 
     def close(self) -> None:
@@ -94,13 +96,19 @@ class OpenAIEmbedder:
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _request(self, texts: Sequence[str]) -> Vectors:
+    def _request(self, texts: Sequence[str], *, within_s: float = _PASSAGES_S) -> Vectors:
         body: dict[str, object] = {"model": self.spec.name, "input": [text or " " for text in texts]}
-        pause = _FIRST_PAUSE_S
+        pause, deadline = _FIRST_PAUSE_S, time.monotonic() + within_s
         for attempt in range(1, _ATTEMPTS + 1):
             answer: httpx.Response | None = None
             try:
-                answer = self._client.post(f"{self._url}/embeddings", json=body)
+                patience = httpx.Timeout(min(self._timeout_s, max(1.0, deadline - time.monotonic())), connect=5.0)
+                answer = self._client.post(f"{self._url}/embeddings", json=body, timeout=patience)
+            except httpx.TimeoutException as error:
+                problem = Unavailable(
+                    f"The embedding service at {self._url} doesn't answer ({type(error).__name__}).",
+                    hint="Try again later, or raise embeddings.timeout_s.",
+                )
             except httpx.TransportError as error:
                 problem = Unavailable(
                     f"The embedding service at {self._url} can't be reached ({error or type(error).__name__}).",
@@ -110,7 +118,8 @@ class OpenAIEmbedder:
                 if answer.status_code == 200:
                     return self._vectors(answer, len(texts))
                 problem = self._refused(answer)
-            if attempt == _ATTEMPTS or self._wait(_pause_of(answer, pause)):
+            asked = _pause_of(answer, pause)
+            if attempt == _ATTEMPTS or time.monotonic() + asked >= deadline or self._wait(asked):
                 raise problem
             pause = min(2 * pause, _LONGEST_PAUSE_S)
         raise AssertionError("unreachable")
@@ -156,10 +165,6 @@ class OpenAIEmbedder:
             )
         unit: Vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         return unit
-
-
-def _places(text: str) -> list[tuple[int, int]]:
-    return [found.span() for found in _PIECE.finditer(text)]
 
 
 def _pause_of(answer: httpx.Response | None, pause: float) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 from collections.abc import Callable, Sequence
 
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Window
@@ -18,6 +19,10 @@ OVERLAP_TOKENS = 16  #: a sentence's worth, so that what stands at a cut is read
 #: Text → places of its tokens in characters, without special tokens.
 Tokenize = Callable[[str], Sequence[tuple[int, int]]]
 
+#: Pieces of at most four letters, single marks and single characters of scripts without spaces are no fewer than a
+#: model's tokens, for text in any language.
+_PIECE = re.compile(r"[A-Za-z]{1,4}|\d{1,2}|[^\W\dA-Za-z]|[^\w\s]|_")
+
 _log = logging.getLogger(__name__)
 
 
@@ -26,6 +31,11 @@ def window_of(prefix: str, text: str, start: int, end: int) -> Window:
     body = text[start:end]
     whole = f"{prefix}\n{body}" if prefix else body
     return Window(whole, hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:32], start, end)
+
+
+def estimated(text: str) -> list[tuple[int, int]]:
+    """Places of pieces no fewer than the tokens of any model: for models whose tokenizer isn't here."""
+    return [found.span() for found in _PIECE.finditer(text)]
 
 
 def clip(text: str, tokenize: Tokenize, limit: int) -> str:

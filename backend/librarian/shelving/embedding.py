@@ -270,15 +270,15 @@ class Filling:
     ) -> Iterator[tuple[Sequence[Row], Answer | BaseException]]:
         """Answers part by part. A part that fails is done again row by row; only single rows come with an error.
 
-        Raises `Unavailable` where the model says so, or where single rows keep failing.
+        Raises `Unavailable` where the model or its setting says so, or where single rows keep failing.
         """
         tasks = {
             task_of(part): part for start in range(0, len(rows), at_once) if (part := rows[start : start + at_once])
         }
         failed: list[Row] = []
         for task, answer in self._pool().map(tasks):
-            if isinstance(answer, Unavailable):
-                raise answer
+            if isinstance(answer, LibrarianError):  # not about the text: a service or a setting that doesn't work
+                raise _explained(answer)
             if isinstance(answer, BaseException):
                 failed += tasks[task]
             else:
@@ -286,8 +286,8 @@ class Filling:
         alone = {task_of([row]): [row] for row in failed}
         in_a_row: list[tuple[list[Row], BaseException]] = []
         for task, answer in self._pool().map(alone):
-            if isinstance(answer, Unavailable):
-                raise answer
+            if isinstance(answer, LibrarianError):  # not about the text: a service or a setting that doesn't work
+                raise _explained(answer)
             if isinstance(answer, BaseException):
                 in_a_row.append((alone[task], answer))
                 if len(in_a_row) >= _HOPELESS:

@@ -98,6 +98,10 @@ class FileIndexer(IndexWork):
         """The spaces of products with a model of their own, as they answer."""
         return self._spaces.further()
 
+    def answering_key(self) -> str:
+        """`model_key` of the model whose vectors answer, where that isn't the configured one; empty otherwise."""
+        return self._spaces.answering_key()
+
     # -- running ---------------------------------------------------------------------------------------------------
 
     def start(self, *, look: bool = True) -> None:

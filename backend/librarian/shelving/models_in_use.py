@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_MODEL, _KEY, _PREVIOUS = "model", "model_key", "model_previous"
+_MODEL, _KEY = "model", "model_key"
+_PREVIOUS, _PREVIOUS_KEY = "model_previous", "model_previous_key"
+_ALL = (_KEY, _PREVIOUS, _PREVIOUS_KEY, _MODEL)
 
 
 class ModelsInUse:
@@ -48,7 +50,13 @@ class ModelsInUse:
     @staticmethod
     def facts(reader: CatalogReader, space: str = "") -> dict[str, str]:
         """What the catalog remembers of a space's models, by key."""
-        return {name: reader.meta(name) for key in (_MODEL, _KEY, _PREVIOUS) if (name := _of(key, space))}
+        return {name: reader.meta(name) for key in _ALL if (name := _of(key, space))}
+
+    def answering_key(self) -> str:
+        """The key of the model whose vectors answer, where that isn't the wanted one; empty otherwise."""
+        if self._meta(_PREVIOUS):
+            return self._meta(_PREVIOUS_KEY)
+        return self._meta(_KEY) if self.changed() else ""
 
     def changed(self) -> bool:
         """Whether another model is wanted than was last filled."""
@@ -80,6 +88,7 @@ class ModelsInUse:
         if previous := self._meta(_PREVIOUS):
             self._clear(previous)
             self._set(_PREVIOUS, "")
+            self._set(_PREVIOUS_KEY, "")
             self._use()
 
     def retire(self) -> list[str]:
@@ -88,13 +97,14 @@ class ModelsInUse:
             models = self.held(reader, self._space)
         for model in models:
             self._clear(model)
-        for key in (_KEY, _PREVIOUS, _MODEL):
+        for key in _ALL:
             self._set(key, "")
         self._use()
         return models
 
     def _change(self, stored: str, model: str) -> None:
         complete = self._meta(_PREVIOUS) or stored
+        key = self._meta(_PREVIOUS_KEY) if self._meta(_PREVIOUS) else self._meta(_KEY)
         if stored and stored != complete:  # was never finished
             self._clear(stored)
         if complete == model:
@@ -103,6 +113,7 @@ class ModelsInUse:
             self._clear(model)
         if complete:
             logger.info("the embedding model has changed: passages are embedded again with %s", model)
+        self._set(_PREVIOUS_KEY, key if complete else "")
         self._set(_PREVIOUS, complete)
         self._set(_MODEL, model)
         self._use()

@@ -118,6 +118,10 @@ class Spaces:
         with self._catalog.read() as reader:
             return next(reversed(ModelsInUse.held(reader)), "")
 
+    def answering_key(self) -> str:
+        """The key of the library's own model, as it answers, where that isn't the configured one; empty otherwise."""
+        return self.of(self._own).answering_key() if self._own is not None else ""
+
     def further(self) -> tuple[Answering, ...]:
         """The other spaces, as they answer."""
         with self._catalog.read() as reader:

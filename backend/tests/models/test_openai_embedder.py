@@ -7,10 +7,7 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -20,46 +17,7 @@ from librarian.models.openai_embedder import OpenAIEmbedder
 from librarian.vocabulary.errors import SetupError, Unavailable
 from librarian.vocabulary.protocols import Embedder
 from tests.contracts.embedder_contract import EmbedderContract
-from tests.models.fakes import FakeEmbedder
-
-
-class Service:
-    """A server whose next answers can be written in advance."""
-
-    def __init__(self) -> None:
-        self.planned: list[tuple[int, dict[str, str], Any]] = []
-        self.requests: list[tuple[dict[str, str], dict[str, Any]]] = []
-        service = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                service.requests.append(({k.lower(): v for k, v in self.headers.items()}, body))
-                status, headers, answer = service.planned.pop(0) if service.planned else (200, {}, service.embed(body))
-                data = answer.encode() if isinstance(answer, str) else json.dumps(answer).encode()
-                self.send_response(status)
-                for name, value in {"Content-Length": str(len(data)), **headers}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(data)
-
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
-        self._thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
-        self._thread.start()
-
-    def embed(self, body: dict[str, Any]) -> dict[str, Any]:
-        rows = [3 * FakeEmbedder()._vector(text) for text in body["input"]]
-        data = [{"index": i, "embedding": row.tolist()} for i, row in enumerate(rows)]
-        return {"data": data[::-1]}
-
-    def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-        self._thread.join()
+from tests.models.embedding_service import Service
 
 
 @pytest.fixture
@@ -106,8 +64,24 @@ def test_the_width_is_asked_for_once_and_the_key_is_sent(service: Service, embed
 def test_a_limit_is_waited_out(service: Service, embedder: OpenAIEmbedder, pauses: list[float]) -> None:
     busy = {"error": {"message": "slow down"}}
     service.planned = [(429, {"Retry-After": "7"}, busy), (503, {}, "<html>"), (429, {"Retry-After": "9999"}, busy)]
-    assert embedder.embed_query("a").shape == (64,)
+    assert embedder.embed_passages(["a"]).shape == (1, 64)
     assert pauses == [7.0, 1.0, 20.0]
+
+
+def test_a_question_waits_for_no_long_pause(service: Service, embedder: OpenAIEmbedder, pauses: list[float]) -> None:
+    service.planned = [(429, {"Retry-After": "15"}, {"error": {"message": "slow down"}})]
+    with pytest.raises(Unavailable, match="limits the rate"):
+        embedder.embed_query("a")
+    assert pauses == []
+
+
+def test_a_service_that_hangs_is_said(service: Service) -> None:
+    embedder = OpenAIEmbedder("some-model", base_url=service.url, dimension=64, timeout_s=0.2, wait=lambda _: True)
+    service.questions_too = True
+    service.open.clear()
+    with pytest.raises(Unavailable, match=r"doesn't answer \(ReadTimeout\)"):
+        embedder.embed_query("a")
+    embedder.close()
 
 
 def test_retries_end(service: Service, embedder: OpenAIEmbedder, pauses: list[float]) -> None:

@@ -90,13 +90,13 @@ def write_tokenizer(path: Path) -> None:
     tokenizer.save(str(path))
 
 
-def write_model(folder: Path, *, labels: int = 0, **changes: Any) -> dict[str, Array]:
+def write_model(folder: Path, *, labels: int = 0, seed: int = 0, **changes: Any) -> dict[str, Array]:
     """A folder as a hub would publish it; returns the weights."""
     folder.mkdir(parents=True, exist_ok=True)
     config = CONFIG | changes
     if labels:
         config |= {"architectures": ["BertForSequenceClassification"]}
-    weights = weights_of(config, labels=labels)
+    weights = weights_of(config, seed=seed, labels=labels)
     write_safetensors(folder / "model.safetensors", weights)
     (folder / "config.json").write_text(json.dumps(config))
     write_tokenizer(folder / "tokenizer.json")
