@@ -108,12 +108,14 @@ class SemanticLeg:
         return Ranking(source, ranking.ids[:limit], ranking.raw[:limit], ranking.scores[:limit], ms=_since(started))
 
     def cosines(self, vector: Vector, chunk_ids: Ids, columns: Columns) -> dict[int, float]:
-        """Cosines of given passages; those without a vector, or not above the threshold, are missing."""
+        """Cosines of given passages, 0 for those not above the threshold; those without a vector are missing."""
         if not len(chunk_ids):
             return {}
         limit = len(chunk_ids) * WINDOWS_READ * 2
         windows, cosines = self.store().search(vector, limit, columns.only(chunk_ids))
-        return {chunk: cosine for chunk, cosine in _by_chunk(windows, cosines).items() if cosine > self._threshold}
+        return {
+            chunk: cosine if cosine > self._threshold else 0.0 for chunk, cosine in _by_chunk(windows, cosines).items()
+        }
 
 
 def _nothing_yet() -> Unavailable:

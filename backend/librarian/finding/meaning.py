@@ -62,7 +62,7 @@ class Meaning:
         return self._joined(source, found, limit)
 
     def cosines(self, chunk_ids: Ids, columns: Columns) -> dict[int, Likeness]:
-        """How near given passages are; those without a vector, or not above the threshold, are missing."""
+        """How near given passages are, 0 where not above the threshold; those without a vector are missing."""
         found: dict[int, Likeness] = {}
         for leg, vector in self._asked:
             curve = self._curves.get(leg)

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from librarian.finding.features import DocumentEvidence
+from librarian.finding.options import SearchOptions
 from librarian.finding.pool import Passage, Pool
 from librarian.finding.unembedded import expected
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Query, Ranking
@@ -75,3 +76,10 @@ def test_expectations_stay_within_what_is_known(drawn: list[tuple[bool, ...]]) -
             assert 0 <= one.values[name] <= max(found[other].values[name] for other in known_docs) + 1e-9
             assert np.isfinite(one.values[name])
         assert all(one.values[name] == found[doc].values[name] for name in names[:3])
+
+
+def test_what_is_far_from_the_question_is_not_taken_for_what_has_no_vector(manual: Library) -> None:
+    engine = manual.engine(options=SearchOptions(similarity_threshold=0.9))
+    outcome = engine.search(Query("deploy the shop with the installer", mode="hybrid"))
+    assert any(hit.candidate.semantic_score == 0.0 for hit in outcome.hits)
+    assert not any(reason.source.endswith("_expected") for hit in outcome.hits for reason in hit.candidate.why)
