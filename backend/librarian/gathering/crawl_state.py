@@ -31,6 +31,7 @@ class Record:
     last_modified: str = ""
     duplicate_of: str = ""
     problem: str = ""
+    failed: bool = False  #: the page couldn't be had, which the round's report says
 
 
 _RECORD = tuple(field.name for field in fields(Record))
@@ -61,7 +62,7 @@ class CrawlState:
         beside = path.with_name(f"{path.name}.{os.getpid()}")
         fields_ = {field.name: getattr(self, field.name) for field in fields(self)}
         records = {
-            url: {name: value for name in _RECORD if (value := getattr(record, name)) not in ("", [])}
+            url: {name: value for name in _RECORD if (value := getattr(record, name)) not in ("", [], False)}
             for url, record in self.records.items()
         }
         data: dict[str, Any] = {"format": _FORMAT, **fields_, "records": records}

@@ -172,8 +172,10 @@ class Crawler:
         return as_page(fetched)
 
     def _recall(self) -> None:
-        """What earlier rounds have kept."""
+        """What earlier rounds have kept, and what this one has reported before it was interrupted."""
         for url, record in self._state.records.items():
+            if record.problem and record.round == self._state.round:
+                self._retell(url, record)
             if record.file:
                 self._keys.setdefault(urls.page_key(url), url)
                 self._texts.setdefault(record.text_hash, url)
@@ -186,6 +188,12 @@ class Crawler:
                 self._unsaved[source] = path
             else:
                 self._foreign.add(path)
+
+    def _retell(self, url: str, record: Record) -> None:
+        if record.failed:
+            self._report.errors.append({"url": url, "reason": record.problem})
+        elif "JavaScript" in record.problem:
+            self._report.javascript.append(url)
 
     # -- one page ------------------------------------------------------------------------------------------------------
 
@@ -207,7 +215,7 @@ class Crawler:
             last_modified=record.last_modified if there else "",
         )
         if fetched.status == 304:
-            record.round = state.round
+            record.round, record.problem, record.failed = state.round, "", False
             self._report.unchanged += 1
         elif fetched.status in (0, 429) or fetched.status >= 500:
             self._fail(url, record, fetched.problem or f"status {fetched.status}", keep=True)
@@ -246,9 +254,9 @@ class Crawler:
         logger.info("%s: %s", url, problem)
         self._report.errors.append({"url": url, "reason": problem})
         if keep and record.file:
-            record.round, record.problem = self._state.round, problem
+            record.round, record.problem, record.failed = self._state.round, problem, True
         else:
-            self._set(url, Record(problem=problem))
+            self._set(url, Record(problem=problem, failed=True))
 
     def _keep(self, url: str, page: WebPage, fetched: Fetched, depth: int) -> None:
         """Write what was found, where it is something new."""

@@ -139,9 +139,8 @@ def refuse_private(host: str) -> None:
         return  # fetching says that there is no such host
     for address in found:
         if is_private(str(address)):
-            raise CallerError(
-                f"{host} is {address}, an address that isn't public.", hint="Pass --allow-private if that is meant."
-            )
+            what = host if host == address else f"{host}, which is {address},"
+            raise CallerError(f"{what} isn't public.", hint="Pass --allow-private if that is meant.")
 
 
 def is_private(address: str) -> bool:

@@ -190,6 +190,8 @@ def test_a_killed_crawl_goes_on_where_it_was(crawled: Crawled, tmp_path: Path) -
     assert report.resumed
     assert len(again) <= OPTIONS.save_every + 1
     assert files_of(tmp_path / "docs") == crawled.files()
+    assert errors(report).keys() == errors(crawled.report).keys()
+    assert len(report.javascript) == 1
     assert not list(tmp_path.rglob("*.part"))
 
 
