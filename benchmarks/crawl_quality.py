@@ -5,6 +5,7 @@
         --queries queries.jsonl --qrels qrels.tsv --modes keyword hybrid
 
 The folder is rendered to HTML by sphinx, one page per file, unless --site names a folder where that is done already.
+--others N keeps N pages besides those that are judged relevant to a question, so that fewer have to be embedded.
 --vectors names an index whose vectors are taken over, so that known passages needn't be embedded.
 """
 
@@ -36,19 +37,20 @@ def main() -> int:
     parser.add_argument("--site", type=Path, help="the folder as HTML, where it is rendered already")
     parser.add_argument("--tools", type=Path, help="folder of sphinx-build")
     parser.add_argument("--first", default="contents.html", help="the page that leads to all others")
+    parser.add_argument("--others", type=int, help="pages kept besides the judged ones; all by default")
     parser.add_argument("--modes", nargs="+", default=["keyword"])
     parser.add_argument("--vectors", type=Path, help="an index folder to take known vectors from")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         home, product = Path(scratch), given.files.name
-        site = given.site or rendered(given.files, home, given.tools)
+        chosen(given.files, home / "files" / product, given.qrels, given.others)
+        site = given.site or rendered(home / "files" / product, home, given.tools)
         with served(site) as url:
             options = CrawlOptions(allow_private=True, per_second=0, most_bytes=32 * 1024 * 1024)
             report = Crawler(f"{url}/{given.first}", product, home / "crawled", home / "state", options).run()
         print(f"{report.pages} pages crawled, {len(report.errors)} errors")
         crawled = home / "crawled.tsv"
         crawled.write_text(translated(given.qrels, home / "state/crawls" / f"{product}.json", product), "utf-8")
-        shutil.copytree(given.files, home / "files" / product)
         files = measured(home / "files", home / "index-files", given, given.qrels)
         pages = measured(home / "crawled", home / "index-crawled", given, crawled)
     worst = 0.0
@@ -57,6 +59,20 @@ def main() -> int:
         print(f"nDCG@10 {mode}: files {files[mode]:.4f}, crawled {pages[mode]:.4f}, difference {difference:+.4f}")
         worst = min(worst, difference)
     return 0 if worst >= -LIMIT else 1
+
+
+def chosen(files: Path, kept: Path, qrels: Path, others: int | None) -> None:
+    """A copy of the judged pages and of `others` more, evenly spread; of all where that is None."""
+    judged = {line.split("\t")[1] for line in qrels.read_text("utf-8").splitlines()}
+    pages = sorted(path for path in files.rglob("*") if path.is_file())
+    rest = [path for path in pages if f"{files.name}/{path.relative_to(files).as_posix()}" not in judged]
+    left_out = set(rest) - set(rest if others is None else rest[:: max(1, len(rest) // max(others, 1))][:others])
+    for path in pages:
+        if path not in left_out:
+            target = kept / path.relative_to(files)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+    print(f"{len(pages) - len(left_out)} of {len(pages)} pages, {len(judged)} of them judged", flush=True)
 
 
 def rendered(files: Path, home: Path, tools: Path) -> Path:
