@@ -17,13 +17,12 @@ from librarian.vocabulary.types import IndexReport, Progress
 from .index_work import IndexWork
 from .indexer_options import IndexerOptions
 from .spaces import EMBEDDINGS, Answering
-from .vector_work import Unfilled
+from .vector_work import BACKOFF_S, Unfilled
 
 __all__ = ["FileIndexer", "IndexerOptions"]
 
 logger = logging.getLogger(__name__)
 
-_BACKOFF_S = (60.0, 3600.0)  # what failed is tried again after the first, doubling up to the second
 _HELD_S = 5.0  # passages that other processes hold are asked for again: they may be left behind
 _ROOT_RETRY_S = 30.0  # a root that is missing is looked for that often
 
@@ -155,7 +154,7 @@ class FileIndexer(IndexWork):
     def retry(self) -> None:
         """Try a failed model, and passages that couldn't be embedded, again now."""
         with self._state:
-            self._vectors.unfit.clear()
+            self._vectors.retry()
             self._lacking = self._embedder is not None
             self._retry_at = self._backoff_s = 0.0
             self._state.notify_all()
@@ -210,7 +209,7 @@ class FileIndexer(IndexWork):
 
     def _pause(self) -> float:
         """Seconds until everything is looked at again."""
-        soon = {"root": _ROOT_RETRY_S, "index": _BACKOFF_S[0]}
+        soon = {"root": _ROOT_RETRY_S, "index": BACKOFF_S[0]}
         return min([self._options.reconcile_s, *(soon[part] for part in self._problems if part in soon)])
 
     def _patience(self) -> float:
@@ -230,8 +229,11 @@ class FileIndexer(IndexWork):
     def _run_embedding(self) -> None:
         while True:
             with self._state:
-                now = time.monotonic()
-                self._state.wait_for(self._may_embed, max(0.0, self._retry_at - now) if self._retry_at > now else None)
+                now, again_at = time.monotonic(), self._vectors.again_at
+                self._lacking = self._lacking or 0.0 < again_at <= now
+                self._state.wait_for(
+                    self._may_embed, min((at - now for at in (self._retry_at, again_at) if at > now), default=None)
+                )
                 if self._stop.is_set():
                     return
                 if not self._may_embed() and self._retry_at > time.monotonic():
@@ -250,7 +252,7 @@ class FileIndexer(IndexWork):
                 if not isinstance(error, Unfilled):
                     self._problems[EMBEDDINGS] = str(error)
                 with self._state:
-                    self._backoff_s = min(self._backoff_s * 2, _BACKOFF_S[1]) or _BACKOFF_S[0]
+                    self._backoff_s = min(self._backoff_s * 2, BACKOFF_S[1]) or BACKOFF_S[0]
                     self._retry_at = time.monotonic() + self._backoff_s
                     self._state.notify_all()
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 
 from librarian.vocabulary.errors import Unavailable
 from librarian.vocabulary.protocols import Catalog, Observer, VectorArchive
@@ -14,10 +16,20 @@ from .spaces import EMBEDDINGS, Space, Spaces
 from .vector_shelf import VectorShelf
 
 _TIDY_AFTER = 1_000  # windows embedded, until vectors that nothing uses any more are looked for
+BACKOFF_S = (60.0, 3600.0)  #: what failed is tried again after the first, doubling up to the second
 
 
 class Unfilled(Unavailable):
-    """A space couldn't be filled; which, and why, is among the problems already."""
+    """The library's own space couldn't be filled; that and why is among the problems already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """A further space that failed is left alone for a while."""
+
+    error: Unavailable
+    until: float  #: by the monotonic clock
+    pause_s: float
 
 
 class VectorWork:
@@ -55,29 +67,59 @@ class VectorWork:
         self._progress = progress
         self.unfit: dict[int, str] = {}  #: chunk id → why it can't be embedded
         self._untidy: dict[str, int] = {}  # model → windows embedded since unused ones were last dropped
+        self._resting: dict[str, Rest] = {}  # by the name of their space
         self.elsewhere = False  #: other processes hold passages, which they may leave behind
 
     def fill(self, wait: Callable[[], bool], stopped: Callable[[], bool]) -> tuple[int, bool]:
-        """(passages done, whether all that can be embedded is). Raises `Unfilled` at the end where a space failed.
+        """(passages done, whether all that can be embedded is).
 
+        Raises `Unfilled` at the end where the library's own space failed. A further one that failed rests for a while.
         `wait` blocks while something more urgent goes on, and says whether to go on at all.
         """
         done, elsewhere = 0, False
         failed: dict[str, Unavailable] = {}
-        for space in self._spaces.settle():
+        spaces = self._spaces.settle()
+        self._resting = {space.name: rest for space in spaces if (rest := self._resting.get(space.name))}
+        for space in spaces:
             try:
+                self._wake(space)
                 own, others = self._fill(space, wait, stopped)
                 done, elsewhere = done + own, elsewhere or others
+                self._resting.pop(space.name, None)
             except Unavailable as error:
                 failed[space.part] = error
+                if stopped():
+                    return done, False
+                self._lay(space, error)
             if stopped():
                 return done, False
         self.elsewhere = elsewhere
         self._say(failed)
-        if failed:
-            first = next(iter(failed.values()))
-            raise Unfilled(first.message, hint=first.hint)
+        if own_error := failed.get(EMBEDDINGS):
+            raise Unfilled(own_error.message, hint=own_error.hint)
         return done, True
+
+    @property
+    def again_at(self) -> float:
+        """When a space that failed may be tried again, by the monotonic clock; 0 where none rests."""
+        return min((rest.until for rest in self._resting.values()), default=0.0)
+
+    def retry(self) -> None:
+        """Forget what failed: all is tried again."""
+        self.unfit.clear()
+        self._resting = {}
+
+    def _wake(self, space: Space) -> None:
+        rest = self._resting.get(space.name)
+        if rest is not None and time.monotonic() < rest.until:
+            raise rest.error.with_traceback(None)
+
+    def _lay(self, space: Space, error: Unavailable) -> None:
+        rest = self._resting.get(space.name)
+        if not space.name or (rest is not None and rest.error is error):
+            return  # the library's own is the indexer's to try again; or it rests already
+        pause_s = min(2 * rest.pause_s, BACKOFF_S[1]) if rest is not None else BACKOFF_S[0]
+        self._resting[space.name] = Rest(error, time.monotonic() + pause_s, pause_s)
 
     def _fill(self, space: Space, wait: Callable[[], bool], stopped: Callable[[], bool]) -> tuple[int, bool]:
         """(passages done, whether other processes hold some)."""

@@ -117,14 +117,19 @@ def test_a_changed_page_is_embedded_by_its_space_alone(library: Spaced) -> None:
 def test_a_model_that_fails_leaves_only_its_own_products_without_vectors(library: Spaced) -> None:
     library.models = {"alpha": "large", "beta": "small"}
     library.broken["large"] = "The model isn't here."
-    library.indexer.refresh()
-    with pytest.raises(Unavailable, match=r"isn't here"):
-        library.indexer.embed()
+    library.complete()
     assert library.embedded_by() == {"beta": {"small"}, "gamma": {"fake"}}
     assert library.indexer.problems() == {"embeddings of alpha": "The model isn't here. Mend it."}
     assert library.indexer.state() == "degraded"
+    library.write("gamma/guide/new.md", "# New\n\nA page that comes meanwhile.\n")
+    library.complete()
+    with library.catalog.read() as reader:
+        assert reader.count().embedded_chunks == 5
     library.broken.clear()
-    library.indexer.embed()
+    library.complete()
+    assert library.indexer.state() == "degraded"  # it rests
+    library.indexer.retry()
+    library.complete()
     assert library.embedded_by() == {"alpha": {"large"}, "beta": {"small"}, "gamma": {"fake"}}
     assert library.indexer.problems() == {}
 
@@ -137,6 +142,11 @@ def test_in_the_background_the_failed_space_is_tried_again_later(library: Spaced
         assert indexer.wait_until_ready(20)
         assert indexer.problems() == {"embeddings of beta": "No space left. Mend it."}
         assert library.embedded_by() == {"alpha": {"fake"}, "gamma": {"fake"}}
+        library.write("gamma/guide/new.md", "# New\n\nA page that comes meanwhile.\n")
+        indexer.changed(frozenset({str(library.root / "gamma/guide/new.md")}))
+        assert indexer.wait_until_ready(20)
+        with library.catalog.read() as reader:
+            assert reader.count().embedded_chunks == 5
         library.broken.clear()
         indexer.retry()
         assert indexer.wait_until_ready(20)
