@@ -62,7 +62,7 @@ def index_text(settings: Settings) -> tuple[float, int]:
         library.close()
 
 
-def noisy_vectors(settings: Settings) -> int:
+def noisy_vectors(settings: Settings, sample: int = SAMPLE) -> int:
     """Fill the archive with vectors for every window, so that the indexer embeds nothing; returns how many."""
     embedder = load_embedder(settings.embeddings.model)
     index = settings.index.path
@@ -71,7 +71,7 @@ def noisy_vectors(settings: Settings) -> int:
     try:
         with catalog.read() as reader:
             ids = [chunk.chunk_id for stored in reader.iter_documents() for chunk in reader.chunks_of(stored.doc_id)]
-        chosen = sorted(chance.choice(len(ids), min(SAMPLE, len(ids)), replace=False).tolist())
+        chosen = sorted(chance.choice(len(ids), min(sample, len(ids)), replace=False).tolist())
         with catalog.read() as reader:
             texts = [chunk.chunk.text for chunk in reader.chunks([ids[place] for place in chosen]).values()]
         samples: Vectors = embedder.embed_passages([text[:600] for text in texts])
