@@ -242,7 +242,7 @@ def _mail(number: int, thread: int, parent: Mail | None, date: datetime, chance:
     language = LANGUAGES[chance.choice(list(LANGUAGES))]
     subject = f"Driver restart {thread}"
     if parent is not None:
-        bare = parent.subject.rsplit(": ", 1)[-1]
+        bare = parent.subject.rsplit(": ", 1)[-1].removeprefix("[dev] ")
         changed = chance.random() < 0.04
         subject = f"{language.reply} {chance.choice(('', '[dev] '))}{bare}"
         subject = f"Restart times {number} (was: {bare})" if changed else subject

@@ -43,12 +43,13 @@ def suggest(
     found += _documents(analyzed, query.filters, reader)
     if not found:
         count = reader.count()
+        held, kind = (count.emails, "mails") if query.filters.kind == "email" else (count.documents, "documents")
         text = (
-            f"The library holds {count.documents} documents; none speaks of this. Try other words, or list_products."
+            f"The library holds {held:,} {kind}; none speaks of this. Try other words, or list_products."
             if count.documents + count.emails
             else "Nothing is indexed yet: see get_index_status."
         )
-        found.append(_item("index", str(count.documents), text))
+        found.append(_item("index", str(held), text))
     return tuple(found)
 
 

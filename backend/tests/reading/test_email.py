@@ -243,3 +243,10 @@ def test_a_lists_footer_beside_an_html_body_doesnt_hide_it(parse: Parse) -> None
     doc = parse(body, NAME)
     assert visible(doc) == "The pump."
     assert [span.reason for span in doc.excluded] == ["footer"]
+
+
+def test_a_multipart_whose_boundary_never_comes_is_read_as_text(parse: Parse) -> None:
+    data = b'From: a@x\nSubject: s\nContent-Type: multipart/mixed; boundary="zz"\n\n--yy\nThe pump is old.\n'
+    doc = parse(data, NAME)
+    assert "The pump is old." in doc.text
+    assert doc.notes == ("broken MIME",)

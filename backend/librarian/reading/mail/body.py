@@ -60,6 +60,8 @@ class Body:
     def _leaf(self, part: Message) -> Iterator[str]:
         kind, name = part.get_content_type(), _filename(part)
         attached = _disposition(part) == "attachment" or bool(name)
+        if part.get_content_maintype() == "multipart" and not attached:
+            kind = "text/plain"  # its boundary never comes: all of it is left, and better read than lost
         if kind in _TEXTS and not attached:
             words = self._text(part)
             yield html_to_text(words) if kind == "text/html" else words
