@@ -59,7 +59,7 @@ class SecondLook:
             if not judged:
                 reason = "no candidate reaches the keyword threshold"
                 return Second(LegReport("skipped", reason, _since(started)))
-            return Second(LegReport("ok", "", _since(started)), judged)
+            return Second(LegReport("ok", _counted(len(judged)), _since(started)), judged)
         if self._model is None or self._options.reranker == "none":
             return Second(LegReport("off", "no reranker is set: search.reranker", _since(started)))
         try:
@@ -79,10 +79,11 @@ class SecondLook:
             return Second(LegReport("failed", str(error), _since(started)), degraded=(f"rerank: {error}",))
         logits = {c.chunk_id: logit for c, logit in zip(read, scores, strict=True) if logit is not None}
         if len(logits) < len(read):
-            reason = f"{len(logits)} of {len(read)} candidates were read within {allowed_ms:.0f} ms"
+            reason = f"{len(logits)} of {len(read)} candidates were scored within {allowed_ms:.0f} ms"
             return Second(LegReport("skipped", reason, _since(started)), degraded=(f"rerank: {reason}",))
         opinions = {candidate.chunk_id: relevance(candidate) for candidate in candidates}
-        return Second(LegReport("ok", "", _since(started)), model_stage(candidates, logits, opinions), "cross-encoder")
+        judged = model_stage(candidates, logits, opinions)
+        return Second(LegReport("ok", _counted(len(logits)), _since(started)), judged, "cross-encoder")
 
 
 def keyword_stage(pool: Pool, candidates: Sequence[Candidate], count: int, options: SearchOptions) -> list[Candidate]:
@@ -123,6 +124,10 @@ def model_stage(
 def sigmoid(logit: float) -> float:
     """A logit as a probability, without overflow."""
     return 1 / (1 + math.exp(-logit)) if logit >= 0 else math.exp(logit) / (1 + math.exp(logit))
+
+
+def _counted(candidates: int) -> str:
+    return f"{candidates} candidates were scored" if candidates != 1 else "1 candidate was scored"
 
 
 def _since(started: float) -> float:

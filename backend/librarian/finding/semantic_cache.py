@@ -37,10 +37,19 @@ _TURNS = frozenset(
         add remove adding removing create delete creating deleting install uninstall mount unmount attach detach
         before after above below first last min max minimum maximum increase decrease more less fewer up down upgrade
         downgrade encrypt decrypt encode decode import export read write input output push pull open close lock unlock
-        grant revoke include exclude show hide from to into
+        grant revoke include exclude show hide from to into old new newest oldest latest earliest local remote public
+        private one two three four five six seven eight nine ten once twice second seconds minute minutes hour hours
+        day days week weeks month months year years but
         nicht kein keine keinen ohne nie niemals ne pas sans jamais non senza mai sin nunca nem sem não нет не без""",
     )
 )
+
+#: What turns a word into its opposite by standing in front of it: `unschedulable`, `disallow`, `non-root`.
+_OPPOSITE = re.compile(r"(?:(?:un|non|dis|anti)[a-z]{4}|de[a-z]{5})")
+#: What stands behind one of these is what it is about: from here to there isn't from there to here.
+_TOWARD = re.compile(r"\b(?:from|into|before|after|than|without|instead of)\s+(?:(?:a|an|the|my|our)\s+)?(\w+)")
+#: The unit of a number: `10ms` isn't `10mb`.
+_COUNTED = re.compile(r"\d+\s*([a-z]{1,3})\b")
 
 Guard = tuple[tuple[str, ...], ...]
 Key = tuple[str, Query, int, Guard]
@@ -57,11 +66,12 @@ def guard(query: AnalyzedQuery) -> Guard:
     """
     words = (word.replace("’", "'") for word in _WORD.findall(query.text.lower()))
     plain = ("not" if word.endswith("n't") else word for word in words)
-    turns = tuple(sorted(word for word in plain if word in _TURNS))
-    numbers = tuple(_NUMBER.findall(query.text))
+    turns = tuple(sorted(word for word in plain if word in _TURNS or _OPPOSITE.match(word)))
+    numbers = (*_NUMBER.findall(query.text), *_COUNTED.findall(query.text.lower()))
+    toward = tuple(_TOWARD.findall(query.text.lower()))
     names = tuple(sorted({name.lower() for name in _NAME.findall(query.text)} - {"i"}))
     phrases = tuple(" ".join(phrase) for phrase in query.phrases)
-    return tuple(sorted(query.identifiers)), numbers, turns, names, phrases, tuple(sorted(query.excluded))
+    return tuple(sorted(query.identifiers)), numbers, turns, toward, names, phrases, tuple(sorted(query.excluded))
 
 
 @dataclass(frozen=True, slots=True)
