@@ -64,7 +64,7 @@ def main() -> None:
     """The entry point of the `librarian` command."""
     code = run(sys.argv[1:])
     if sys.argv[1:2] == ["serve"]:  # who stops a server waits for it
-        import_module("librarian.serve").leave(code)
+        import_module("librarian.ending").leave(code)
     sys.exit(code)
 
 

@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import gc
 import logging
-import os
 import signal
 import socket
 import sys
@@ -19,11 +18,12 @@ import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn, TextIO, cast
+from typing import Any, TextIO, cast
 
 from . import __version__
 from .command_door import Verbs
 from .config.settings import Settings
+from .ending import cut_short, leave
 from .keeper import address as addresses
 from .keeper.greeting import greet
 from .keeper.host import Host
@@ -41,6 +41,8 @@ logger = logging.getLogger(__name__)
 GRACE_S = 2  #: what requests under way get at shutdown before they are cut
 STOP_S = 4.0  #: what everything gets; then the process ends where it is, which loses no more than a kill
 HANDSHAKE_S = 0.05  #: a host that has caused the start shakes hands before the library takes the processor
+DAMAGE_S = 1.0  #: how often is looked whether a part of the catalog couldn't be read
+TRUSTED_S = 300.0  #: a library that was opened anew for its damage isn't so again sooner: a disk may be failing
 FAILED_S = 1.0  #: what those who wait for a library that can't be opened get to hear why
 
 
@@ -80,6 +82,9 @@ def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None) -
         process = _Process(settings, listening, out)
         try:
             asyncio.run(process.run())
+            while process.again:
+                process = _Process(process.settings, listening, out, trusted_s=TRUSTED_S)
+                asyncio.run(process.run())
         finally:
             process.ended()
             lock.release()
@@ -154,8 +159,12 @@ def _say(out: TextIO | None, text: str) -> None:
 class _Process:
     """One run of the event loop: doors opened together, closed together."""
 
-    def __init__(self, settings: Settings, listening: socket.socket | None, out: TextIO | None) -> None:
-        self._settings = settings
+    def __init__(
+        self, settings: Settings, listening: socket.socket | None, out: TextIO | None, *, trusted_s: float = 0.0
+    ) -> None:
+        self.settings = settings
+        self.again = False  #: whether it ends so that the library is opened anew
+        self._trusted_s = trusted_s
         self._opening = Opening(settings.index.path)
         self._listening = listening
         self._out = out
@@ -179,6 +188,7 @@ class _Process:
                     with _uncollected():
                         await asyncio.to_thread(import_module, "librarian.mcp_server.app")
                 opening = asyncio.create_task(self._open(doors))
+                watching = asyncio.create_task(self._watch_damage())
                 if self._listening is not None:
                     await opening
                 if self._failure is None:  # else there is nobody yet to be told
@@ -186,6 +196,7 @@ class _Process:
                         doors.set_result(door)
                         await self._stop.wait()
                 await opening
+                await watching
         finally:
             doors.cancel()
             self._visitors.write()
@@ -214,7 +225,7 @@ class _Process:
     def _build(self) -> None:
         with _uncollected():
             from .assembly import Librarian, build
-        library = Librarian(build(self._settings))
+        library = Librarian(build(self.settings))
         try:
             library.start()  # first of all: an index of another root must not answer for this one
         except LibrarianError:
@@ -225,7 +236,7 @@ class _Process:
     def _end(self) -> None:
         """Stop; who has told us may be waiting, so that it ends in time whatever hangs."""
         if self._last is None:
-            self._last = threading.Timer(STOP_S, _cut_short, (self._settings.index.path,))
+            self._last = threading.Timer(STOP_S, cut_short, (self.settings.index.path, STOP_S))
             self._last.daemon = True
             self._last.start()
         self._stop.set()
@@ -235,8 +246,21 @@ class _Process:
         if self._last is not None:
             self._last.cancel()
 
+    async def _watch_damage(self) -> None:
+        """Where the catalog turns out to be damaged, end: opened anew it is made whole from the files."""
+        wait = max(self._trusted_s, DAMAGE_S)
+        while not self._stop.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stop.wait(), wait)
+            wait = DAMAGE_S
+            library = self._opening.library
+            if not self._stop.is_set() and library is not None and library.damage:
+                logger.warning("The library is opened anew: %s", library.damage)
+                self.again = True
+                self._stop.set()
+
     def _reload(self) -> None:
-        self._settings = reload(self._settings, self._app)
+        self.settings = reload(self.settings, self._app)
         logger.info("Looking at everything again (SIGHUP)")
         if self._opening.library is not None:
             self._opening.library.reload()
@@ -250,7 +274,7 @@ class _Process:
             door = await asyncio.shield(doors)
             await door.serve_lines(reader, writer)
 
-        settings, serves = self._settings, self._listening is not None
+        settings, serves = self.settings, self._listening is not None
         return Host(
             settings.index.path,
             version=__version__,
@@ -278,7 +302,7 @@ class _Process:
         """The MCP door, running; with HTTP around it where this process serves that."""
         from .mcp_server.app import McpDoor
 
-        toolsets = sorted(self._settings.enabled_toolsets)
+        toolsets = sorted(self.settings.enabled_toolsets)
         desk = cast(Desk, self._opening)
         door = McpDoor(desk, toolsets=toolsets, version=__version__, on_call=self._visitors.note)
         if self._listening is None:
@@ -289,7 +313,7 @@ class _Process:
 
         from .web.app import build_app
 
-        settings = self._settings
+        settings = self.settings
         token = settings.security.token
         self._app = build_app(
             desk,
@@ -310,7 +334,7 @@ class _Process:
             server_header=False,
         )
         server = _Server(config)
-        serving = asyncio.create_task(server.serve(sockets=[self._listening]))
+        serving = asyncio.create_task(server.serve(sockets=[self._listening.dup()]))
         serving.add_done_callback(lambda _: self._stop.set())
         _say(self._out, self._where())
         try:
@@ -321,7 +345,7 @@ class _Process:
             await serving
 
     def _where(self) -> str:
-        url, settings = self._url, self._settings
+        url, settings = self._url, self.settings
         return "\n".join(
             [
                 f"Librarian serves {settings.docs.root_path}",
@@ -332,24 +356,6 @@ class _Process:
                 *(f"  note         {notice}" for notice in settings.notices),
             ]
         )
-
-
-def leave(code: int) -> NoReturn:
-    """End the process after `serve` with what it returned. All is closed; taking modules apart would only take time."""
-    logging.shutdown()
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
-            stream.flush()
-    os._exit(code)
-
-
-def _cut_short(index: Path) -> None:
-    """End here and now. Nothing is half written: what is on disk is whole after every single write."""
-    waiting = [thread.name for thread in threading.enumerate() if not thread.daemon]
-    logger.warning("Stopping takes more than %g s, so it ends here (threads: %s)", STOP_S, ", ".join(waiting))
-    if (address := addresses.read(index)) is not None and address.pid == os.getpid():
-        addresses.withdraw(index, address)
-    leave(0)
 
 
 @contextlib.contextmanager

@@ -65,9 +65,11 @@ MAY_IMPORT: dict[str, set[str]] = {
         "log",
         "reloading",
         "opening",
+        "ending",
         "command_door",
     },
-    "cli": {"vocabulary", "keeper", "terminal", "serve"},
+    "cli": {"vocabulary", "keeper", "terminal", "ending"},
+    "ending": {"keeper"},
     "terminal": {"vocabulary", "desk", "config", "keeper", "gathering", "models", "serve", "assembly", "fittings"}
     | {"assembly_sharing", "assembly_storage"},
     "__init__": {"vocabulary", "config", "desk", "assembly", "shelving", "finding"},

@@ -62,6 +62,11 @@ class Librarian(Gathered, Knowledge, Hosting):
             self._parts.language_model.reset()
         self._parts.indexing.look_again()
 
+    @property
+    def damage(self) -> str:
+        """What of the catalog was found damaged since it was opened; opening it anew mends that."""
+        return self._parts.catalog.damage
+
     def close(self) -> None:
         """Stop all background work and close every store. Safe to call twice."""
         if not self._closed.is_set():

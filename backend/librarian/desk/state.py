@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..vocabulary import wire
+from ..vocabulary.errors import Damaged
 from ..vocabulary.types import Count, Failure, Progress
 from .parts import Parts
 
@@ -30,6 +31,8 @@ class StateReport:
     def reasons(self) -> list[str]:
         """Everything configured that doesn't work now."""
         found = list(self._parts.indexing.problems())
+        if damage := self._parts.catalog.damage:
+            found.append(f"catalog: {damage}")
         embedder = self._parts.embedder
         if embedder is None:
             return found
@@ -52,9 +55,12 @@ class StateReport:
         return "ready"
 
     def health(self) -> wire.HealthAnswer:
-        """The short form for `curl /health`."""
-        with self._parts.catalog.read() as reader:
-            count = reader.count()
+        """The short form for `curl /health`. A catalog that can't be read is a reason, not an error."""
+        try:
+            with self._parts.catalog.read() as reader:
+                count = reader.count()
+        except Damaged:
+            count = Count()
         reasons = self.reasons()
         word = self.word(reasons, count, self._parts.indexing.progress())
         return wire.HealthAnswer.model_validate(

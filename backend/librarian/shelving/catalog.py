@@ -73,6 +73,7 @@ class SqliteCatalog:
         self._log: dict[int, frozenset[int]] = {}
         self._embedded_below: dict[tuple[str, Products], int] = {}
         self.identity: str = self._identity()
+        self.damage = ""
         self.rescued = ""  #: a sentence, where a damaged file was set aside for this one
 
     @classmethod
@@ -310,6 +311,7 @@ class SqliteCatalog:
         told = explained(self._path, error)
         if isinstance(told, Damaged):
             catalog_rescue.suspect(self._path)
+            self.damage = self.damage or str(told)
         return told
 
     def _identity(self) -> str:

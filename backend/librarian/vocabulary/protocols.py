@@ -258,7 +258,12 @@ class Columns(Protocol):
 
 
 class Catalog(Protocol):
-    """The truth about text: documents, chunks, threads, failures, fingerprints. One writer, many readers."""
+    """The truth about text: documents, chunks, threads, failures, fingerprints. One writer, many readers.
+
+    `damage` says what of it couldn't be read, with the way out; empty where nothing was met.
+    """
+
+    damage: str
 
     def read(self) -> AbstractContextManager[CatalogReader]:
         """A read transaction."""

@@ -2,6 +2,7 @@
 
 * any of catalog, keyword index, archive and Chroma folder may be cut off, overwritten or gone;
 * text comes from the folder, vectors by hash from the archive: nothing is embedded again while that is there;
+* damage that is met while a server runs is said by its health, and mended without anybody's doing;
 * a disk that is full, read-only or somebody else's is refused in words, and what was there is still there afterwards.
 """
 
@@ -17,12 +18,15 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
+from librarian.assembly import Librarian
 from librarian.shelving.vectors.chroma import ChromaStore
 from librarian.vocabulary.errors import Damaged, LibrarianError
 from librarian.vocabulary.protocols import VectorStore
 from tests.reliability.killable import page
+from tests.reliability.running import Running, until
 from tests.shelving.library import Library
 
 BACKEND = Path(__file__).resolve().parents[2]
@@ -117,10 +121,59 @@ def test_damage_met_while_reading_is_remembered_for_the_next_start(library: Libr
     with pytest.raises(Damaged, match="start it again"), library.catalog.read() as reader:
         reader.document_by_path(path)
     assert (library.index / "catalog.sqlite.suspect").exists()
+    assert "start it again" in library.catalog.damage
     library.close()
     restart(library)
     library.assert_whole()
     assert library.embedder.calls == calls
+
+
+def test_damage_met_while_a_server_runs_is_said_and_mended_by_itself(tmp_path: Path) -> None:
+    dice = random.Random(7)
+    for number in range(30):
+        path = tmp_path / "docs" / "ray" / "core" / f"{number}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page(dice))
+    running = Running(tmp_path, {"embeddings": {"enabled": False}})
+    try:
+        with httpx.Client(base_url=running.url(), timeout=120) as asking:
+            until(lambda: asking.get("/health").json()["status"] == "ok", "the index")
+            connection = sqlite3.connect(running.index / "catalog.sqlite")
+            connection.execute("UPDATE texts SET text = x'00010203'")
+            connection.commit()
+            connection.close()
+            answer = asking.get("/api/document", params={"path": "ray/core/3.md"})
+            assert answer.status_code >= 500
+            assert "damaged" in answer.text
+            assert "Traceback" not in answer.text
+            until(
+                lambda: asking.get("/api/document", params={"path": "ray/core/3.md"}).status_code == 200, "its mending"
+            )
+            until(lambda: asking.get("/health").json()["status"] == "ok", "the index")
+            assert asking.get("/health").json()["documents"] == 30
+            assert any("set aside" in note for note in asking.get("/api/status").json()["notes"])
+        assert "opened anew" in running.said.read_text()
+    finally:
+        running.stop()
+    assert running.process.returncode == 0
+
+
+def test_a_library_whose_catalog_is_damaged_says_so_in_its_health(tmp_path: Path) -> None:
+    (tmp_path / "docs" / "ray" / "core").mkdir(parents=True)
+    (tmp_path / "docs" / "ray" / "core" / "1.md").write_text("# One\n\nA wombat.\n")
+    options: dict[str, object] = {"embeddings.enabled": False, "docs.watch_for_changes": False}
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **options) as library:
+        assert library.health().status == "ok"
+        connection = sqlite3.connect(tmp_path / "index" / "catalog.sqlite")
+        connection.execute("UPDATE texts SET text = x'00010203'")
+        connection.commit()
+        connection.close()
+        with pytest.raises(Damaged):
+            library.get_document("ray/core/1.md")
+        health = library.health()
+        assert health.status == "degraded"
+        assert any("catalog" in reason and "start it again" in reason for reason in health.reasons)
+        assert library.status().status == "degraded"
 
 
 @pytest.mark.parametrize(
@@ -219,15 +272,16 @@ INDEX = """
 import os, resource, signal, sys
 from pathlib import Path
 from librarian.vocabulary.errors import LibrarianError
+from tests.reliability.test_damage import WithChroma
 from tests.shelving.library import Library
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-limit, user = int(sys.argv[2]), int(sys.argv[3])
+limit, user, kind = int(sys.argv[2]), int(sys.argv[3]), {"exact": Library, "chroma": WithChroma}[sys.argv[4]]
 if user:
     os.setuid(user)
 if limit:
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 try:
-    library = Library(Path(sys.argv[1]))
+    library = kind(Path(sys.argv[1]))
     library.complete()
     library.assert_whole()
     library.close()
@@ -237,13 +291,13 @@ except LibrarianError as error:
 """
 
 
-def index_in_a_child(folder: Path, limit: int = 0, user: int = 0) -> tuple[int, str]:
+def index_in_a_child(folder: Path, limit: int = 0, user: int = 0, store: str = "exact") -> tuple[int, str]:
     done = subprocess.run(
-        [sys.executable, "-c", INDEX, str(folder), str(limit), str(user)],
+        [sys.executable, "-c", INDEX, str(folder), str(limit), str(user), store],
         env={**os.environ, "PYTHONPATH": str(BACKEND)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     return done.returncode, done.stdout + done.stderr
@@ -261,6 +315,29 @@ def test_a_full_disk_is_said_and_costs_nothing_once_there_is_space(tmp_path: Pat
     assert "Traceback" not in said
     assert "space" in said
     code, said = index_in_a_child(tmp_path)
+    assert code == 0, said
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.95])
+def test_a_disk_that_chroma_finds_full_is_said_and_costs_nothing_once_there_is_space(
+    tmp_path: Path, share: float
+) -> None:
+    dice = random.Random(5)
+    for number in range(150):
+        path = tmp_path / "library" / "p" / "c" / f"{number}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page(dice))
+    (tmp_path / "whole").mkdir()
+    shutil.copytree(tmp_path / "library", tmp_path / "whole" / "library")
+    assert index_in_a_child(tmp_path / "whole", store="chroma")[0] == 0
+    files = [path for path in (tmp_path / "whole" / "index").rglob("*") if path.is_file()]
+    largest = max(files, key=lambda path: path.stat().st_size)
+    assert "chroma" in largest.relative_to(tmp_path / "whole").parts
+    code, said = index_in_a_child(tmp_path, int(largest.stat().st_size * share), store="chroma")
+    assert code == 78, said
+    assert "Traceback" not in said
+    assert "space" in said or "full" in said
+    code, said = index_in_a_child(tmp_path, store="chroma")
     assert code == 0, said
 
 

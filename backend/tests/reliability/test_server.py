@@ -347,7 +347,8 @@ def test_a_server_told_to_stop_ends_streams_and_a_running_index_in_time(tmp_path
 HANGING = """
 import threading
 from librarian.desk import Librarian
-from librarian.serve import leave, main
+from librarian.ending import leave
+from librarian.serve import main
 Librarian.close = lambda self: threading.Event().wait(120)
 leave(main())
 """

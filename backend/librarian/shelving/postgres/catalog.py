@@ -93,6 +93,7 @@ class PostgresCatalog:
         self._columns_at = 0
         with self.read() as reader:
             self.identity: str = reader.meta("identity")
+        self.damage = ""  # PostgreSQL tells of damage itself, as an error of the query
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
