@@ -49,7 +49,7 @@ def test_every_process_of_a_trial_is_watched(tmp_path: Path, method: str) -> Non
     script = tmp_path / "asking.py"
     script.write_text(ASKING)
     environment, written = offline.watched(tmp_path)
-    subprocess.run([sys.executable, str(script), method], env=environment, check=True, timeout=60)
+    subprocess.run([sys.executable, str(script), method], env=environment, check=True, timeout=300)
     assert set(written.read_text().split()) == {"parent.invalid", "child.invalid", "192.0.2.1"}
 
 

@@ -66,7 +66,7 @@ class Machine:
             cwd=self.folder,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
         )
         calls = [call for call in self.calls_file.read_text().splitlines() if " -c " not in call]
         return done.returncode, done.stderr, calls

@@ -245,6 +245,6 @@ class VectorStoreContract:
         finally:
             done.set()
             for reader in readers:
-                reader.join(timeout=60)
+                reader.join(timeout=300)
         assert problems == []
         assert store.count() == 60

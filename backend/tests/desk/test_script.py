@@ -27,7 +27,7 @@ def test_a_script_without_a_main_guard_opens_a_library_once(tmp_path: Path) -> N
         env={**os.environ, "PYTHONPATH": str(backend)},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=400,
         check=False,
     )
     assert done.stdout.splitlines() == ["p/c/a.md"], done.stderr

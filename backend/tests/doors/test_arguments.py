@@ -122,7 +122,7 @@ def test_no_more_calls_run_than_there_are_threads_and_the_rest_wait_or_are_refus
 
         tasks = [asyncio.create_task(calls.run(work)) for _ in range(3)]
         for _ in range(2):
-            assert await asyncio.to_thread(started.acquire, timeout=10)
+            assert await asyncio.to_thread(started.acquire, timeout=120)
         assert calls.pending == 3
         with pytest.raises(Busy, match="Try again"):
             await calls.run(work)

@@ -15,7 +15,7 @@ from typing import Any
 
 BACKEND = Path(__file__).resolve().parents[2]
 ECHO = (sys.executable, str(Path(__file__).with_name("echo_keeper.py")))
-PATIENCE_S = 30.0
+PATIENCE_S = 180.0  #: matters only where something is wrong
 
 _RELAY = """
 import os, sys, threading

@@ -18,7 +18,7 @@ import psutil
 from librarian.keeper import address
 
 BACKEND = Path(__file__).resolve().parents[2]
-PATIENCE_S = 60.0
+PATIENCE_S = 240.0  #: matters only where something is wrong
 
 
 def until(condition: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:

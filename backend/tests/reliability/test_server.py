@@ -63,7 +63,7 @@ def url(server: Running) -> str:
 
 
 def client(url: str, token: str = TOKEN) -> httpx.Client:
-    return httpx.Client(base_url=url, headers={"authorization": f"Bearer {token}"}, timeout=30)
+    return httpx.Client(base_url=url, headers={"authorization": f"Bearer {token}"}, timeout=240)
 
 
 def get(url: str, path: str, token: str = TOKEN) -> httpx.Response:
@@ -75,7 +75,7 @@ def connect(url: str) -> socket.socket:
     parts = urlsplit(url)
     assert parts.hostname
     assert parts.port
-    return socket.create_connection((parts.hostname, parts.port), timeout=20)
+    return socket.create_connection((parts.hostname, parts.port), timeout=240)
 
 
 def raw(url: str, request: bytes) -> bytes:
@@ -95,7 +95,7 @@ def raw(url: str, request: bytes) -> bytes:
 async def many(url: str, number: int) -> list[httpx.Response]:
     limits = httpx.Limits(max_connections=number)
     headers = {"authorization": f"Bearer {TOKEN}"}
-    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=60, limits=limits) as asking:
+    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=240, limits=limits) as asking:
         return await asyncio.gather(
             *(asking.get("/api/search", params={"q": f"refund {n}", "mode": "keyword"}) for n in range(number))
         )
@@ -119,7 +119,7 @@ async def many_calls(url: str, number: int) -> list[httpx.Response]:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": called}
     headers = {"authorization": f"Bearer {TOKEN}", "accept": "application/json, text/event-stream"}
     limits = httpx.Limits(max_connections=number)
-    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=60, limits=limits) as asking:
+    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=240, limits=limits) as asking:
         return await asyncio.gather(*(asking.post("/mcp", json=message) for _ in range(number)))
 
 

@@ -73,7 +73,7 @@ def test_threads_share_one_cache() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(timeout=300)
     entries, hits, misses = cache.stats()
     assert entries == 8
     assert hits + misses == 8000

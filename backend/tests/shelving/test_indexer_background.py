@@ -24,7 +24,7 @@ from librarian.vocabulary.errors import Unavailable
 from tests.models.fakes import FakeEmbedder
 from tests.shelving.library import Library, Trap
 
-PATIENCE_S = 60.0
+PATIENCE_S = 240.0  #: matters only where something is wrong
 
 
 @pytest.fixture

@@ -231,7 +231,7 @@ def test_threads_share_one_archive(archive: SqliteVectorArchive) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(timeout=300)
     assert problems == []
     assert archive.count() == 200
 

@@ -23,7 +23,7 @@ import pytest
 from librarian.shelving.folder_events import is_remote, kernel_events
 from librarian.shelving.watcher import FileWatcher, usually_ignored
 
-PATIENCE_S = 20.0
+PATIENCE_S = 120.0  #: matters only where something is wrong
 
 
 class Told:
