@@ -23,7 +23,9 @@ from .blocks import REPOSITORY
 COMMAND = """#!/bin/sh
 exec '{python}' -m librarian.cli "$@"
 """
-PATIENCE_S = 120.0
+PATIENCE_S = 300.0
+LEFT_OUT = shutil.ignore_patterns("explanation", "internals", "commands.md", "settings.md")
+"""Half of the manual is enough to ask questions of."""
 
 
 class Stage:
@@ -32,7 +34,7 @@ class Stage:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "clone"
         for name in ("docs", "scripts", "deploy"):
-            shutil.copytree(REPOSITORY / name, self.folder / name)
+            shutil.copytree(REPOSITORY / name, self.folder / name, ignore=LEFT_OUT)
         for name in ("config.json", "README.md", "requirements.txt"):
             shutil.copy(REPOSITORY / name, self.folder / name)
         (self.folder / "scripts" / "setup.sh").write_text("#!/bin/sh\n")
