@@ -1,6 +1,6 @@
 """Judged questions over documentation files, and over the same pages crawled back from their HTML.
 
-    python -m venv /tmp/tools && /tmp/tools/bin/pip install sphinx sphinx-design furo myst-parser
+    python -m venv /tmp/tools && /tmp/tools/bin/pip install sphinx sphinx-design sphinx-tabs furo myst-parser
     PYTHONPATH=backend python benchmarks/crawl_quality.py --files DIR/ray --tools /tmp/tools/bin \
         --queries queries.jsonl --qrels qrels.tsv --modes keyword hybrid
 
@@ -76,7 +76,7 @@ def chosen(files: Path, kept: Path, qrels: Path, others: int | None) -> None:
 
 
 def rendered(files: Path, home: Path, tools: Path) -> Path:
-    """The folder as sphinx renders it with MyST, sphinx-design and the furo theme; unknown directives are left out."""
+    """The folder as sphinx renders it with the furo theme. Directives of none of these extensions are left out."""
     source, site = home / "source", home / "site"
     shutil.copytree(files, source)
     for path in source.rglob("*.rst.txt"):
@@ -87,7 +87,8 @@ def rendered(files: Path, home: Path, tools: Path) -> Path:
     toc = "\n".join(f"   {re.sub(r'[.](md|rst)$', '', page)}" for page in pages)
     (source / "contents.rst").write_text(f"Contents\n========\n\nAll pages.\n\n.. toctree::\n\n{toc}\n", "utf-8")
     (source / "conf.py").write_text(
-        "extensions = ['myst_parser', 'sphinx_design']\nroot_doc = 'contents'\nhtml_theme = 'furo'\n"
+        "extensions = ['myst_parser', 'sphinx_design', 'sphinx.ext.doctest', 'sphinx_tabs.tabs']\n"
+        "root_doc = 'contents'\nhtml_theme = 'furo'\n"
         "myst_enable_extensions = ['attrs_block', 'colon_fence', 'dollarmath']\nkeep_warnings = False\n",
         "utf-8",
     )

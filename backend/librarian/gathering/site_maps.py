@@ -63,8 +63,8 @@ def navigation(page: html.HtmlElement, base: str) -> dict[str, tuple[str, ...]]:
     for menu in page.xpath(_NAVS):
         for link in menu.iter("a"):
             target = link.get("href", "")
-            if not target or target.startswith("#"):
-                continue
+            if not target or "#" in target.rstrip("#"):
+                continue  # a section of a page, as menus list them below it
             url = urls.normalised(target, base)
             groups = _groups(link, menu)
             if url and len(groups) > len(found.get(url, ())) - (url not in found):
@@ -75,7 +75,7 @@ def navigation(page: html.HtmlElement, base: str) -> dict[str, tuple[str, ...]]:
 def _groups(link: html.HtmlElement, menu: html.HtmlElement) -> tuple[str, ...]:
     names: list[str] = []
     own = _item(link)
-    if own is not None and own.find(".//ul") is not None and _label(own) == _words(link):
+    if own is not None and _introduces(own) and _label(own) == _words(link):
         names.append(_words(link))  # the page that introduces a group belongs to it
     item = own
     while item is not None and len(names) < MOST_DEPTH + 2:
@@ -90,6 +90,11 @@ def _groups(link: html.HtmlElement, menu: html.HtmlElement) -> tuple[str, ...]:
             break
         item = outer
     return tuple(reversed(names))[:MOST_DEPTH]
+
+
+def _introduces(item: html.HtmlElement) -> bool:
+    """Whether a menu's entry has other pages below it, and not only sections of its own."""
+    return any("#" not in str(target) for target in item.xpath(".//ul//a/@href"))
 
 
 def _item(element: html.HtmlElement) -> html.HtmlElement | None:

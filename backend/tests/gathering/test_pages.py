@@ -194,6 +194,19 @@ def test_menus_nest_categories() -> None:
     }
 
 
+def test_sections_that_a_menu_lists_below_a_page_are_no_group() -> None:
+    page = html.document_fromstring(
+        """<nav><ul><li><a href="/a.html">Page</a><ul><li><a href="/a.html#x">Part</a><ul><li><a href="a.html#y">Sub</a>
+        </li></ul></li></ul></li><li><a href="/g/">Group</a><ul><li><a href="/g/b.html">B</a><ul><li><a href="#z">Z</a>
+        </li></ul></li></ul></li></ul></nav>"""
+    )
+    assert site_maps.navigation(page, "https://e.org/") == {
+        "https://e.org/a.html": (),
+        "https://e.org/g/": ("Group",),
+        "https://e.org/g/b.html": ("Group",),
+    }
+
+
 def test_sitemaps_of_all_kinds_are_read() -> None:
     index = b"<sitemapindex><sitemap><loc>https://e.org/2.xml</loc></sitemap></sitemapindex>"
     assert site_maps.parse_sitemap(index) == ([], ["https://e.org/2.xml"])
