@@ -17,6 +17,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +220,28 @@ def test_who_deletes_or_compares_waits_until_what_was_stored_is_marked(tmp_path:
         thread.join(PATIENCE_S)
     assert one.store(MODEL).ids().tolist() == []
     for shared in (one, other):
+        shared.close()
+
+
+def test_a_turn_that_cannot_be_begun_is_given_back_and_asked_for_again(tmp_path: Path) -> None:
+    root = tmp_path / "docs"
+    write(root, "ray/api/a.md", "alpha")
+    shared = Shared(postgres.url(), postgres.schema_of(tmp_path), root)
+    alone, tries = shared.writers.alone, []
+
+    def sometimes() -> AbstractContextManager[object]:
+        tries.append(shared.upkeep.turn.mine)
+        if len(tries) == 1:
+            raise Unavailable("Others don't come to an end.", hint="Wait.")
+        return alone()
+
+    shared.writers.alone = sometimes  # type: ignore[method-assign, assignment]
+    try:
+        shared.upkeep.start()
+        until(lambda: len(tries) > 1 and not shared.upkeep.problems())
+        assert shared.upkeep.wait_until_idle(PATIENCE_S)
+        until(lambda: shared.catalog.columns().documents == 1)
+    finally:
         shared.close()
 
 

@@ -65,6 +65,8 @@ class SharedUpkeep:
                 pass  # what a killed predecessor had sent is decided now: what is compared next stays so
             self._upkeep.start()
             self._problem = ""
+        except Unavailable:
+            raise  # the turn is given back and asked for again: nobody would index while it is held in vain
         except LibrarianError as error:
             self._problem = f"index: {error}"
             logger.error("%s", error)
