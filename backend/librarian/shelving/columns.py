@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ import numpy.typing as npt
 from librarian.vocabulary.errors import CallerError
 from librarian.vocabulary.types import Filters, Ids, Kind, Selection, Tally
 
+from .cache import LruCache
 from .dates import FIRST, LAST, NO_DATE, micros
 from .tally import tally
 
@@ -84,8 +84,7 @@ class LoadedColumns:
     _mails: dict[int, Mail]
     _paths: dict[str, int]
     _vocabularies: dict[str, Vocabulary]
-    _selections: OrderedDict[Filters, Selection] = field(default_factory=OrderedDict, repr=False)
-    _lock: Lock = field(default_factory=Lock, repr=False)
+    _selections: LruCache[Filters, Selection] = field(default_factory=lambda: LruCache(_KEPT_SELECTIONS), repr=False)
 
     @property
     def documents(self) -> int:
@@ -146,16 +145,10 @@ class LoadedColumns:
 
     def select(self, filters: Filters) -> Selection:
         """The chunks that pass the filters. Raises `CallerError` for a date that isn't one."""
-        with self._lock:
-            kept = self._selections.get(filters)
-            if kept is not None:
-                self._selections.move_to_end(filters)
-                return kept
-        selection = self._select(filters)
-        with self._lock:
-            self._selections[filters] = selection
-            while len(self._selections) > _KEPT_SELECTIONS:
-                self._selections.popitem(last=False)
+        selection = self._selections.get(filters)
+        if selection is None:
+            selection = self._select(filters)
+            self._selections.put(filters, selection)
         return selection
 
     # -- selecting -------------------------------------------------------------------------------------------------

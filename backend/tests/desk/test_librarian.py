@@ -231,6 +231,7 @@ def test_changes_are_found_and_what_is_gone_is_gone(library: Librarian) -> None:
     assert eventually(library, lambda: paths(library.search("quatloo", mode="keyword")) == ["shop/guides/presents.md"])
     page.with_name("presents.md").unlink()
     assert eventually(library, lambda: paths(library.search("quatloo", mode="keyword")) == [])
+    assert library.wait_until_ready(60)  # others ask the same library
 
 
 def test_why_a_document_is_missing_is_explained(library: Librarian) -> None:
