@@ -1,33 +1,26 @@
-"""How long answers take, beside the raw parts they are made of and beside rivals, all in one run.
+"""How long answers take and how much they hold, beside the raw parts they are made of and beside rivals, in one run.
 
-    .venv/bin/python benchmarks/speed.py --docs FOLDER [--passages 50000] [--keep FOLDER]
+    .venv/bin/python benchmarks/speed.py --docs FOLDER --keep FOLDER [--passages 50000] [--only keyword,server]
+        [--store exact] [--torch PYTHON --weights FOLDER] [--plot FILE.svg] [--updates 10000]
 
-`FOLDER` holds `{product}/…` text files, for example some projects' documentation. Each figure's floor (raw tantivy, raw
-query embedding, raw scan, an empty request) is measured in the same run. Rivals: SQLite FTS5, rank-bm25 (on 5,000
-passages: it is slow), and, where they are installed, bm25s.
+`--docs` holds `{product}/…` text files, for example some projects' documentation; `--keep` is where the library that is
+measured is built, and found again next time. Each figure's floor is measured in the same run: raw tantivy, the bare
+model, the bare vector store, an empty request. Its vectors are a sample of real ones with noise, since embedding 50,000
+passages takes a quarter of an hour. `--torch` is a Python that has sentence-transformers, `--weights` the folder of the
+model for it.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import json
 import os
-import platform
-import random
-import re
 import shutil
-import socket
-import sqlite3
-import statistics
-import subprocess
 import sys
 import tempfile
+import threading
 import time
-import urllib.parse
-import urllib.request
-from collections.abc import Callable, Sequence
-from importlib import metadata
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,369 +28,270 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import speed_rivals as rivals
 from librarian.assembly import build
 from librarian.config.settings import Settings
 from librarian.desk import Librarian
 from librarian.language.analyzer import StandardAnalyzer
+from librarian.models.embedder import batches, padded
 from librarian.models.loading import load_embedder
-from librarian.vocabulary.types import Filters
+from librarian.shelving.vectors.archive import SqliteVectorArchive
+from librarian.shelving.vectors.exact import ExactStore
+from librarian.vocabulary.protocols import Catalog
+from librarian.vocabulary.types import Filters, Selection
+from speed_growth import growth, updates
 from speed_library import index_text, noisy_vectors, write_documents
+from speed_parts import RawParts, questions_of, timed
+from speed_report import Report, machine
+from speed_server import pss, restart, served
 
-REPOSITORY = Path(__file__).resolve().parents[1]
-ROUNDS = 2
-RIVAL_PASSAGES = 5_000
-
-
-def percentile(times: Sequence[float], share: float) -> float:
-    return float(np.percentile(times, share * 100))
-
-
-def timed(work: Callable[[str], object], questions: Sequence[str], rounds: int = ROUNDS) -> tuple[float, float]:
-    """p50 and p95 in ms over all questions, after one warm-up round of five."""
-    for question in questions[:5]:
-        work(question)
-    times = []
-    for _ in range(rounds):
-        for question in questions:
-            started = time.perf_counter()
-            work(question)
-            times.append((time.perf_counter() - started) * 1000)
-    return percentile(times, 0.5), percentile(times, 0.95)
+ROWS = ("indexing", "keyword", "hybrid", "filters", "cached", "embedding", "chroma", "restart", "server", "growth",
+        "updates")  # fmt: skip
+IN_PROCESS = ("keyword", "hybrid", "filters", "cached", "chroma")
+EMBEDDED = 300  #: passages that embedding is measured with
+RECALLED = 50
 
 
-def questions_of(library: Librarian, count: int = 100) -> list[str]:
-    """About eight words each, taken from passages across the library."""
-    chance, found = random.Random(7), []
-    with library._parts.catalog.read() as reader:
-        documents = [stored.doc_id for stored in reader.iter_documents()]
-        while len(found) < count:
-            chunks = reader.chunks_of(chance.choice(documents))
-            if not chunks:
-                continue
-            words = re.findall(r"[A-Za-z]{4,}", chance.choice(chunks).chunk.text)
-            if len(words) >= 12:
-                start = chance.randrange(len(words) - 8)
-                found.append(" ".join(words[start : start + 8]))
-    return found
+def prepared(docs: Path, folder: Path, passages: int, store: str) -> Path:
+    """The configuration of the library that is measured, which is built where it isn't there."""
+    config, done = folder / "config.json", folder / "done"
+    if not done.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        config.write_text('{"docs": {"root_path": "docs"}, "embeddings": {"enabled": false}}')
+        write_documents(docs, folder / "docs", 1)
+        copies = -(-passages // index_text(Settings.load(config))[1])
+        write_documents(docs, folder / "docs", copies)
+        index_text(Settings.load(config))
+        config.write_text('{"docs": {"root_path": "docs"}}')
+        made = noisy_vectors(Settings.load(config))
+        done.write_text(f"{copies} copies, {made:,} vectors\n")
+    config.write_text(f'{{"docs": {{"root_path": "docs"}}, "vector_db": {{"store": "{store}"}}}}')
+    print(f"(library: {done.read_text().strip()})", file=sys.stderr)
+    return config
 
 
-class Report:
-    """Rows of a Markdown table, printed as they come."""
+def indexing(docs: Path, work: Path, report: Report) -> None:
+    """The shipped indexer over one copy, from nothing to found by words; memory meanwhile."""
+    folder = work / "indexing"
+    folder.mkdir()
+    config = folder / "config.json"
+    config.write_text('{"docs": {"root_path": "docs"}, "embeddings": {"enabled": false}}')
+    size = write_documents(docs, folder / "docs", 1)
+    highest, done = [0.0], threading.Event()
 
-    def __init__(self) -> None:
-        self.rows: list[tuple[str, str, str]] = []
-        print("| what | Librarian | beside it, in the same run |\n|---|---|---|")
+    def watch() -> None:
+        while not done.wait(0.5):
+            highest[0] = max(highest[0], pss(os.getpid()))
 
-    def add(self, what: str, own: str, beside: str) -> None:
-        self.rows.append((what, own, beside))
-        print(f"| {what} | {own} | {beside} |", flush=True)
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    took, passages = index_text(Settings.load(config))
+    done.set()
+    watcher.join()
+    rate = size / 1e6 / took
+    texts = [path.read_text("utf-8", "replace") for path in (folder / "docs").rglob("*.md")]
+    rival = rivals.bm25s_tokens(texts)
+    report.add(
+        f"keyword-ready indexing of {size / 1e6:.0f} MB, {passages:,} passages, MB/s",
+        f"{rate:.1f}",
+        f"bm25s tokenizes {rival:.1f}, and stores nothing" if rival else "bm25s isn't installed",
+        "3",
+        rate >= 3,
+    )
+    report.add("memory of the process tree meanwhile (PSS), MB", f"{highest[0]:.0f}", "", "1,000", highest[0] <= 1000)
 
 
-def in_process(settings: Settings, report: Report) -> list[str]:
-    """Searching in this process: keyword, hybrid, filters, cache."""
-    library = Librarian(build(settings))
-    try:
-        library.start()
-        library.wait_until_ready(600)
-        questions = questions_of(library)
-        parts: Any = library._parts
-        engine, lexical, catalog = parts.engine._engine, parts.engine._engine._lexical, parts.catalog
-        analyzer = StandardAnalyzer()
-        embedder = parts.embedder.get()
-        vectors = engine._semantic.store()
-        selection = catalog.columns().select(Filters())
+class InProcess:
+    """Rows that are measured in this process, on one opened library."""
 
-        def ask(mode: str, **given: Any) -> Callable[[str], object]:
-            def search(question: str) -> object:
-                library.clear_cache()
-                return library.search(question, mode=mode, **given)
+    def __init__(self, config: Path, report: Report) -> None:
+        self._report = report
+        self._library = Librarian(build(Settings.load(config)))
+        self._library.start()
+        self._library.wait_until_ready(900)
+        self.questions = questions_of(self._library)
+        self._raw = RawParts(self._library)
+        self._fresh = (f"{question} {number}" for number in range(10**6) for question in self.questions)
+        self._parts: Any = self._library._parts
 
-            return search
+    def close(self) -> None:
+        self._library.close()
 
-        raw_keyword = timed(lambda question: _raw_tantivy(lexical, analyzer, question), questions)
-        keyword = timed(ask("keyword"), questions)
-        report.add(
-            f"keyword, top 10 with snippets, {selection.count:,} passages, p50 / p95 ms",
-            f"{keyword[0]:.1f} / {keyword[1]:.1f}",
-            f"raw tantivy {raw_keyword[0]:.2f} / {raw_keyword[1]:.2f}",
+    def keyword(self) -> None:
+        raw = timed(self._raw.keyword, self.questions)
+        own = timed(self._raw.asking("keyword"), self.questions)
+        most = 2 * raw[0] + 1
+        passages = self._library.status().chunks
+        self._report.add(
+            f"keyword, top 10 with snippets, {passages:,} passages, p50 / p95 ms",
+            f"{own[0]:.1f} / {own[1]:.1f}",
+            f"raw tantivy {raw[0]:.2f} / {raw[1]:.2f}",
+            f"p50 {most:.1f}",
+            own[0] <= most,
         )
-        fresh = iter(f"{question} {number}" for number in range(100) for question in questions)
-        raw_embed = timed(lambda _: embedder.embed_query(next(fresh)), questions)
-        unit = [embedder.embed_query(question) for question in questions]
-        turn = iter(unit * 50)
-        raw_scan = timed(lambda _: vectors.search(next(turn), 100, selection), questions)
-        hybrid = timed(lambda question: ask("hybrid")(next(fresh)), questions)
-        parts_sum = raw_keyword[0] + raw_embed[0] + raw_scan[0]
-        report.add(
+        catalog: Catalog = self._parts.catalog
+        with catalog.read() as reader:
+            texts = [c.chunk.text for stored in reader.iter_documents() for c in reader.chunks_of(stored.doc_id)]
+        rivals.keyword(texts, StandardAnalyzer(), self.questions, own[0], self._report)
+
+    def hybrid(self) -> None:
+        words = timed(self._raw.keyword, self.questions)
+        model = timed(lambda _: self._raw.embed(next(self._fresh)), self.questions)
+        vectors = iter([self._raw.embed(question) for question in self.questions] * 50)
+        store, everything = self._raw.store(), self._raw.everything()
+        scan = timed(lambda _: store.search(next(vectors), 100, everything), self.questions)
+        asking = self._raw.asking("hybrid")
+        own = timed(lambda _: asking(next(self._fresh)), self.questions)
+        total = words[0] + model[0] + scan[0]
+        self._report.add(
             "hybrid, uncached, in process, p50 / p95 ms",
-            f"{hybrid[0]:.1f} / {hybrid[1]:.1f}",
-            f"sum of its parts {parts_sum:.1f}: tantivy {raw_keyword[0]:.1f}, model {raw_embed[0]:.1f}, "
-            f"scan {raw_scan[0]:.1f}",
+            f"{own[0]:.1f} / {own[1]:.1f}",
+            f"sum of its parts {total:.1f}: tantivy {words[0]:.1f}, model {model[0]:.1f}, {store.name} {scan[0]:.1f}",
+            f"{1.5 * total + 5:.1f} / {3 * total + 5:.1f}",
+            own[0] <= 1.5 * total + 5 and own[1] <= 3 * total + 5,
         )
-        products = [item.name for item in library.list_products().products]
-        filtered = timed(lambda question: ask("hybrid", product=products[0])(next(fresh)), questions)
-        report.add(
-            "the same with a product filter",
-            f"{filtered[0]:.1f} / {filtered[1]:.1f}",
-            f"{filtered[0] / hybrid[0]:.2f}× unfiltered",
+
+    def filters(self) -> None:
+        store, columns = self._raw.store(), self._parts.catalog.columns()
+        product = self._library.list_products().products[0].name
+        plain, filtered = self._raw.asking("hybrid"), self._raw.asking("hybrid", product=product)
+        free = timed(lambda _: plain(next(self._fresh)), self.questions)
+        bound = timed(lambda _: filtered(next(self._fresh)), self.questions)
+        recalls = [self._recall(store, columns.select(given)) for given in (Filters(), Filters(product=product))]
+        self._report.add(
+            "hybrid with a product filter, p50 / p95 ms; recall@50 without and with",
+            f"{bound[0]:.1f} / {bound[1]:.1f}; {recalls[0]:.4f} and {recalls[1]:.4f}",
+            f"{bound[0] / free[0]:.2f}× unfiltered",
+            "1.5×, 0.99",
+            bound[0] <= 1.5 * free[0] and min(recalls) >= 0.99,
         )
-        for question in questions:
-            library.search(question)
-        cached = timed(lambda question: library.search(question), questions)
-        report.add("a repeated question, in process, p50 / p95 ms", f"{cached[0]:.2f} / {cached[1]:.2f}", "")
-        _rivals(catalog, analyzer, questions, keyword[0], report)
-        return questions
-    finally:
-        library.close()
+
+    def _recall(self, store: Any, selection: Any) -> float:
+        """Against every vector of the archive that passes."""
+        model = self._parts.embedder.get().fingerprint
+        ids, hashes = zip(*self._parts.catalog.windows(model), strict=True)
+        numbers = np.array(ids, dtype=np.int64)
+        kept = np.ones(len(ids), bool) if selection.mask is None else selection.mask[numbers // 64]
+        archive = SqliteVectorArchive(self._library.index / "vectors.sqlite")
+        wanted = [digest for digest, passes in zip(hashes, kept, strict=True) if passes]
+        found = archive.get(model, wanted)
+        archive.close()
+        rows = np.stack([found[digest] for digest in wanted]).astype(np.float32)
+        numbers = numbers[kept]
+        shares = []
+        for question in self.questions[:40]:
+            vector = self._raw.embed(question)
+            best = numbers[np.argsort(-(rows @ vector))[:RECALLED]]
+            got, _ = store.search(vector, RECALLED, selection)
+            shares.append(len(set(got.tolist()) & set(best.tolist())) / RECALLED)
+        return float(np.mean(shares))
+
+    def cached(self) -> None:
+        for question in self.questions:
+            self._library.search(question)
+        own = timed(self._library.search, self.questions)
+        self._report.add("a repeated question, in process, p50 / p95 ms", f"{own[0]:.2f} / {own[1]:.2f}")
+
+    def chroma(self) -> None:
+        chance = np.random.default_rng(3)
+        centres = np.stack([self._raw.embed(question) for question in self.questions])
+        rows = (
+            centres[chance.integers(0, len(centres), 20_000)] + chance.standard_normal((20_000, centres.shape[1])) / 40
+        )
+        rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+        marks = [f"p{number % 2}" for number in range(len(rows))]
+        found = rivals.chroma(rows, centres[:40], marks, "p0")
+        store = ExactStore(rows.shape[1])
+        store.upsert(np.arange(64, 64 * (len(rows) + 1), 64, dtype=np.int64), rows)
+        mask = np.arange(len(rows) + 1) % 2 == 1
+        for name, selection in (("all", Selection(Filters(), None, len(rows))),
+                                ("where", Selection(Filters(product="p0"), mask, int(mask.sum())))):  # fmt: skip
+            turn = iter(list(centres[:40]) * 9)
+            own = timed(lambda _, s=selection, t=turn: store.search(next(t), 50, s), self.questions[:40])  # type: ignore[misc]
+            took, recall = found[name]
+            self._report.add(
+                f"20,000 vectors, best 50, {'half of them by a filter' if name == 'where' else 'all'}, p50 ms",
+                f"{own[0]:.1f}, every one",
+                f"Chroma {took:.1f}, recall {recall:.3f}",
+            )
 
 
-def _raw_tantivy(lexical: Any, analyzer: StandardAnalyzer, question: str) -> object:
-    """The least that a tantivy search can be: any of the terms in the body, ten addresses."""
-    import tantivy
-
-    searcher = lexical._searcher
-    schema = lexical._index.schema
-    terms = [
-        (tantivy.Occur.Should, tantivy.Query.term_query(schema, "body", term))
-        for term in analyzer.query(question).terms
-    ]
-    return searcher.search(tantivy.Query.boolean_query(terms), 50, count=False).hits
-
-
-def _rivals(catalog: Any, analyzer: StandardAnalyzer, questions: list[str], own: float, report: Report) -> None:
+def embedding(config: Path, torch: Path | None, weights: Path | None, report: Report) -> None:
+    """The embedder beside its bare session on the same passages, sorted alike; and beside sentence-transformers."""
+    library = Librarian(build(Settings.load(config)))
+    catalog: Catalog = library._parts.catalog
     with catalog.read() as reader:
-        texts = [chunk.chunk.text for stored in reader.iter_documents() for chunk in reader.chunks_of(stored.doc_id)]
-    db = sqlite3.connect(":memory:")
-    db.execute("CREATE VIRTUAL TABLE t USING fts5(body, tokenize='porter')")
-    db.executemany("INSERT INTO t VALUES (?)", ((text,) for text in texts))
-    select = "SELECT rowid FROM t WHERE t MATCH ? ORDER BY bm25(t) LIMIT 50"
-    fts = timed(lambda q: db.execute(select, (" OR ".join(f'"{w}"' for w in q.split()),)).fetchall(), questions[:40], 1)
-    report.add(
-        f"keyword beside SQLite FTS5, {len(texts):,} passages, p50 ms",
-        f"{own:.1f}",
-        f"{fts[0]:.1f}: {fts[0] / own:.0f}×",
-    )
-    db.close()
-    few = texts[:RIVAL_PASSAGES]
-    from rank_bm25 import BM25Okapi
-
-    tokens = [analyzer.tokens(text) for text in few]
-    bm25 = BM25Okapi(tokens)
-    slow = timed(lambda q: np.argsort(bm25.get_scores(analyzer.tokens(q)))[-50:], questions[:20], 1)
-    scaled = slow[0] * len(texts) / len(few)
-    report.add(
-        f"keyword beside rank-bm25, {len(few):,} passages, p50 ms",
-        f"{own:.1f} (on {len(texts):,})",
-        f"{slow[0]:.1f}; {scaled:.0f} when scaled to {len(texts):,}: {scaled / own:.0f}×",
-    )
-    try:
-        import bm25s
-    except ImportError:
-        report.add("keyword beside bm25s", f"{own:.1f}", "not installed")
-        return
-    retriever = bm25s.BM25()
-    retriever.index([analyzer.tokens(text) for text in texts], show_progress=False)
-    quick = timed(lambda q: retriever.retrieve([analyzer.tokens(q)], k=50, show_progress=False), questions[:40], 1)
-    report.add(f"keyword beside bm25s, {len(texts):,} passages, p50 ms", f"{own:.1f}", f"{quick[0]:.1f}")
-
-
-def served(config: Path, questions: list[str], root: Path, report: Report) -> None:
-    """A process of its own: restart, HTTP, MCP, many clients, a changed file, memory."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    env = {**os.environ, "MCP_PORT": str(port), "PYTHONPATH": str(REPOSITORY / "backend"), "LOG_LEVEL": "warning"}
-    started = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-m", "librarian.serve", "--config", str(config)], env=env)
-    url = f"http://127.0.0.1:{port}"
-    try:
-        first = {}
-        while len(first) < 2 and time.perf_counter() - started < 120:
-            for mode in ("keyword", "hybrid"):
-                if mode in first:
-                    continue
-                try:
-                    answer = _get(f"{url}/api/search?mode={mode}&q={urllib.parse.quote(questions[0])}")
-                except OSError:
-                    continue
-                if answer["results"] and (mode == "keyword" or answer["legs"]["semantic"]["status"] == "ok"):
-                    first[mode] = time.perf_counter() - started
-        report.add(
-            "restart to the first keyword / hybrid answer, s", f"{first['keyword']:.1f} / {first['hybrid']:.1f}", ""
-        )
-        while _get(f"{url}/api/status")["progress"]["phase"] != "idle":
-            time.sleep(0.5)
-        health = timed(lambda _: _get(f"{url}/health"), questions)
-        number = iter(range(10_000))
-        rest = timed(
-            lambda q: _get(f"{url}/api/search?mode=hybrid&q={urllib.parse.quote(q)}+{next(number)}"), questions
-        )
-        report.add("hybrid through REST, p50 / p95 ms", f"{rest[0]:.1f} / {rest[1]:.1f}", f"/health {health[0]:.1f}")
-        asyncio.run(_through_mcp(url, questions, report))
-        _changed_file(url, root, report)
-        _clients(url, questions, report)
-        report.add("memory of the process tree (PSS), MB", f"{_pss(process.pid):.0f}", "")
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-def _get(url: str) -> Any:
-    with urllib.request.urlopen(url, timeout=60) as answer:
-        return json.load(answer)
-
-
-async def _through_mcp(url: str, questions: list[str], report: Report) -> None:
-    from mcp import Client
-
-    async with Client(f"{url}/mcp") as client:
-
-        async def ask(question: str, **given: object) -> float:
-            started = time.perf_counter()
-            await client.call_tool("search_documentation", {"query": question, **given})
-            return (time.perf_counter() - started) * 1000
-
-        await ask("warm up")
-        asked = [await ask(f"{question} again{n}", mode="hybrid") for n, question in enumerate(questions)]
-        for question in questions[:20]:
-            await ask(question)
-        again = [await ask(question) for question in questions[:20] for _ in range(3)]
-        empty = []
-        for _ in range(100):
-            started = time.perf_counter()
-            await client.call_tool("list_products", {})
-            empty.append((time.perf_counter() - started) * 1000)
-    report.add(
-        "hybrid through MCP over HTTP (official client), p50 / p95 ms",
-        f"{percentile(asked, 0.5):.1f} / {percentile(asked, 0.95):.1f}",
-        f"list_products {percentile(empty, 0.5):.1f}",
-    )
-    report.add("a repeated question through MCP, p50 ms", f"{percentile(again, 0.5):.1f}", "")
-
-
-def _changed_file(url: str, root: Path, report: Report) -> None:
-    product = next(path for path in sorted(root.iterdir()) if path.is_dir())
-    page = product / "general" / "speed-probe.md"
-    page.parent.mkdir(exist_ok=True)
-    words, vectors = [], []
-    try:
-        for number in range(3):
-            word = f"zorkmid{chr(97 + number)}quatloo"
-            page.write_text(f"# Probe\n\nThe word {word} stands here.\n")
-            started = time.perf_counter()
-            while not _get(f"{url}/api/search?mode=keyword&q={word}")["results"]:
-                time.sleep(0.02)
-            words.append(time.perf_counter() - started)
-            while True:
-                status = _get(f"{url}/health")
-                if status["embedded_chunks"] == status["chunks"]:
-                    break
-                time.sleep(0.05)
-            vectors.append(time.perf_counter() - started)
-    finally:
-        page.unlink(missing_ok=True)
-    report.add(
-        "a changed file to searchable, debounce of 1 s included: words / vectors, s",
-        f"{statistics.median(words):.2f} / {statistics.median(vectors):.2f}",
-        "",
-    )
-
-
-def _clients(url: str, questions: list[str], report: Report, clients: int = 16, each: int = 25) -> None:
-    import threading
-
-    times: list[float] = []
-    errors: list[str] = []
-
-    def client(number: int) -> None:
-        for turn in range(each):
-            question = urllib.parse.quote(f"{questions[(number * each + turn) % len(questions)]} c{number} {turn}")
-            started = time.perf_counter()
-            try:
-                _get(f"{url}/api/search?mode=hybrid&q={question}")
-            except OSError as error:
-                errors.append(str(error))
-            times.append((time.perf_counter() - started) * 1000)
-
-    threads = [threading.Thread(target=client, args=(number,)) for number in range(clients)]
-    started = time.perf_counter()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    rate = len(times) / (time.perf_counter() - started)
-    report.add(
-        f"{clients} clients at once, hybrid: a second, p95 ms, errors",
-        f"{rate:.0f}, {percentile(times, 0.95):.0f}, {len(errors)}",
-        "the clients share the same cores",
-    )
-
-
-def _pss(pid: int) -> float:
-    import psutil
-
-    process = psutil.Process(pid)
-    total = 0.0
-    for one in [process, *process.children(recursive=True)]:
-        try:
-            found = re.search(r"^Pss:\s+(\d+)", Path(f"/proc/{one.pid}/smaps_rollup").read_text(), re.MULTILINE)
-        except OSError:
-            continue
-        total += int(found[1]) / 1024 if found else 0
-    return total
-
-
-def embedding_speed(report: Report, texts: Sequence[str]) -> None:
-    """The embedder beside the raw session on the same windows."""
+        stored = list(reader.iter_documents())
+        texts = [c.chunk.text for document in stored[:: max(1, len(stored) // 100)]
+                 for c in reader.chunks_of(document.doc_id)][:EMBEDDED]  # fmt: skip
+    library.close()
     embedder: Any = load_embedder("all-MiniLM-L6-v2")
-    started = time.perf_counter()
-    embedder.embed_passages(texts)
-    own = len(texts) / (time.perf_counter() - started)
-    report.add("embedding, windows a second", f"{own:.0f}", f"{len(texts)} windows of the library")
+    encoded = [embedder._tokenizer.encode(text).ids[: embedder.spec.max_tokens] for text in texts]
+    feeds = [padded([encoded[i] for i in batch], embedder._inputs)
+             for batch in batches([len(row) for row in encoded], embedder._max_batch)]  # fmt: skip
+    embedder.embed_passages(texts[:8])
+    rates: dict[str, list[float]] = {"own": [], "raw": []}
+    for _ in range(2):
+        started = time.perf_counter()
+        embedder.embed_passages(texts)
+        rates["own"].append(len(texts) / (time.perf_counter() - started))
+        started = time.perf_counter()
+        for feed in feeds:
+            embedder._session.run([embedder._output], feed)
+        rates["raw"].append(len(texts) / (time.perf_counter() - started))
     embedder.close()
-
-
-def machine() -> str:
-    model = next(
-        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
-        platform.processor(),
-    )
-    versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("tantivy", "onnxruntime", "chromadb", "mcp"))
-    load = os.getloadavg()[0]
-    return f"{os.cpu_count()} cores ({model}), Python {platform.python_version()}, {versions}; load at start {load:.1f}"
+    own, raw = max(rates["own"]), max(rates["raw"])
+    report.add("embedding, passages a second", f"{own:.0f}", f"bare model {raw:.0f}: {own / raw:.0%}", "85%",
+               own >= 0.85 * raw)  # fmt: skip
+    if torch and weights:
+        rival = rivals.torch_speed(torch, texts, weights)
+        if rival:
+            report.add("the same", f"{own:.0f}", f"sentence-transformers {rival:.0f}: {own / rival:.1f}×", "3×",
+                       own >= 3 * rival)  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--docs", type=Path, required=True)
+    parser.add_argument("--keep", type=Path, required=True, help="where the library is built, and found next time")
     parser.add_argument("--passages", type=int, default=50_000)
-    parser.add_argument("--keep", type=Path, help="build the library here and use it again next time")
+    parser.add_argument("--only", default=",".join(ROWS), help=f"some of {', '.join(ROWS)}")
+    parser.add_argument("--store", default="auto", help="vector_db.store: auto, exact or chroma")
+    parser.add_argument("--torch", type=Path, help="a Python that has sentence-transformers")
+    parser.add_argument("--weights", type=Path, help="the folder of all-MiniLM-L6-v2 for it")
+    parser.add_argument("--plot", type=Path, help="where the plot of growth goes (SVG)")
+    parser.add_argument("--updates", type=int, default=2_000)
     given = parser.parse_args()
-    folder = given.keep or Path(tempfile.mkdtemp(prefix="librarian-speed-"))
-    root, config = folder / "docs", folder / "config.json"
-    print(f"{time.strftime('%Y-%m-%d')}, {machine()}\n")
-    report = Report()
-    if not config.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        config.write_text('{"docs": {"root_path": "docs"}, "embeddings": {"enabled": false}}')
-        size = write_documents(given.docs, root, 1)
-        took, passages = index_text(Settings.load(config))
-        report.add(
-            f"keyword-ready indexing of {size / 1e6:.0f} MB, {passages:,} passages", f"{size / 1e6 / took:.1f} MB/s", ""
-        )
-        copies = -(-given.passages // passages)
-        if copies > 1:
-            write_documents(given.docs, root, copies)
-            index_text(Settings.load(config))
-        config.write_text('{"docs": {"root_path": "docs"}}')
-        made = noisy_vectors(Settings.load(config))
-        print(f"(library: {copies} copies; {made:,} vectors, a sample of real ones with noise)", file=sys.stderr)
+    wanted = [row for row in ROWS if row in given.only.split(",")]
+    print(f"{machine()}\n")
+    report, work = Report(), Path(tempfile.mkdtemp(prefix="librarian-speed-"))
     try:
-        questions = in_process(Settings.load(config), report)
-        served(config, questions, root, report)
+        if "indexing" in wanted:
+            indexing(given.docs, work, report)
+        rest = [row for row in wanted if row not in ("indexing", "growth", "updates")]
+        if rest:
+            config = prepared(given.docs.resolve(), given.keep.resolve(), given.passages, given.store)
+            inside = InProcess(config, report)
+            try:
+                questions = inside.questions
+                for row in IN_PROCESS:
+                    if row in wanted:
+                        work_of: Callable[[], None] = getattr(inside, row)
+                        work_of()
+            finally:
+                inside.close()
+        outside: dict[str, Callable[[], None]] = {
+            "embedding": lambda: embedding(config, given.torch, given.weights, report),
+            "restart": lambda: restart(config, questions[0], report),
+            "server": lambda: served(config, questions, given.keep.resolve() / "docs", report),
+            "growth": partial(growth, given.docs, work / "growth", given.plot, report),
+            "updates": partial(updates, given.docs, work / "updates", given.updates, report),
+        }
+        for row, measure in outside.items():
+            if row in wanted:
+                measure()
     finally:
-        if not given.keep:
-            shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(work, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -29,8 +29,11 @@ NOISE = 0.35  #: length of the noise that is added to a unit vector; leaves a co
 WORDS = ("amber", "basalt", "cobalt", "dune", "ember", "fjord", "garnet", "heath", "indigo", "jasper", "kelp", "lagoon")
 
 
-def write_documents(source: Path, root: Path, copies: int) -> int:
-    """`copies` of every text file of `source` below `root`, as products `copyN-<product>`; returns bytes written."""
+def write_documents(source: Path, root: Path, copies: int, most: int | None = None) -> int:
+    """`copies` of every text file of `source` below `root`, as products `copyN-<product>`; returns their bytes.
+
+    `most` ends it after so many bytes. What was written before is left as it is.
+    """
     written = 0
     for number in range(copies):
         chance = random.Random(number)
@@ -44,9 +47,12 @@ def write_documents(source: Path, root: Path, copies: int) -> int:
             text = path.read_text("utf-8", "replace")
             if number:
                 text = "\n\n".join(f"{part} {chance.choice(WORDS)}" if part else part for part in text.split("\n\n"))
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text, "utf-8")
+            if not target.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(text, "utf-8")
             written += len(text.encode())
+            if most is not None and written >= most:
+                return written
     return written
 
 

@@ -1,0 +1,269 @@
+"""What a server takes in a process of its own: restart, HTTP, MCP, many clients, a changed file, memory."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import os
+import re
+import socket
+import statistics
+import subprocess
+import sys
+import threading
+import time
+import urllib.parse
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from speed_parts import percentile, timed
+from speed_report import Report
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+DEBOUNCE_S = 1.0  #: the default of docs.watch_debounce_ms
+
+
+class Server:
+    """A running server, asked over one connection a thread."""
+
+    def __init__(self, process: subprocess.Popen[bytes], port: int, started: float) -> None:
+        self.process, self.port, self.started = process, port, started
+        self._own = threading.local()
+
+    def get(self, path: str) -> Any:
+        """Raises `OSError` while nobody listens, and for an answer that isn't 200."""
+        for attempt in (1, 2):
+            connection = getattr(self._own, "connection", None)
+            reused = connection is not None
+            if connection is None:
+                connection = self._own.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+            try:
+                connection.request("GET", path)
+                answer = connection.getresponse()
+                body = answer.read()
+                break
+            except (OSError, http.client.HTTPException) as error:
+                connection.close()
+                self._own.connection = None
+                if attempt == 2 or not reused:  # the server closes connections that nobody used for a while
+                    raise OSError(str(error)) from error
+        if answer.status != 200:
+            raise OSError(f"{answer.status} for {path}")
+        return json.loads(body)
+
+    def search(self, question: str, mode: str = "hybrid") -> Any:
+        return self.get(f"/api/search?mode={mode}&q={urllib.parse.quote(question)}")
+
+    def settled(self, timeout_s: float = 300) -> None:
+        """Wait until nothing is left to be done."""
+        until = time.monotonic() + timeout_s
+        while time.monotonic() < until:
+            try:
+                if self.get("/api/status")["progress"]["phase"] == "idle":
+                    return
+            except OSError:
+                pass
+            time.sleep(0.3)
+
+
+@contextmanager
+def running(config: Path) -> Iterator[Server]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    env = {**os.environ, "MCP_PORT": str(port), "PYTHONPATH": str(REPOSITORY / "backend"), "LOG_LEVEL": "error"}
+    started = time.perf_counter()
+    process = subprocess.Popen([sys.executable, "-m", "librarian.serve", "--config", str(config)], env=env)
+    try:
+        yield Server(process, port, started)
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def restart(config: Path, question: str, report: Report) -> None:
+    """Once to settle what is behind; then the time from the start of the process to the first answers."""
+    with running(config) as server:
+        server.settled()
+    firsts: dict[str, list[float]] = {"keyword": [], "hybrid": []}
+    for _ in range(3):
+        with running(config) as server:
+            for mode, times in firsts.items():
+                while time.perf_counter() - server.started < 120:
+                    try:
+                        answer = server.search(question, mode)
+                    except OSError:
+                        time.sleep(0.01)
+                        continue
+                    if answer["results"] and (mode == "keyword" or answer["legs"]["semantic"]["status"] == "ok"):
+                        break
+                times.append(time.perf_counter() - server.started)
+    words, both = (statistics.median(times) for times in firsts.values())
+    report.add(
+        "restart to the first keyword / hybrid answer, s",
+        f"{words:.1f} / {both:.1f}",
+        bound="1.5 / 3",
+        holds=words <= 1.5 and both <= 3,
+    )
+
+
+def served(config: Path, questions: Sequence[str], root: Path, report: Report) -> None:
+    """Everything that one running server is asked."""
+    with running(config) as server:
+        server.settled()
+        idle = pss(server.process.pid)
+        number = iter(range(10**6))
+        health = timed(lambda _: server.get("/health"), questions)
+        rest = timed(lambda question: server.search(f"{question} {next(number)}"), questions)
+        report.add("hybrid through REST, p50 / p95 ms", f"{rest[0]:.1f} / {rest[1]:.1f}", f"/health {health[0]:.1f}")
+        asyncio.run(_through_mcp(server, questions, report))
+        _changed_file(server, root, report)
+        _clients(server, questions, report)
+        _command(config, questions[0], report)
+        after = pss(server.process.pid)
+    report.add(
+        "memory of the process tree (PSS), settled / after an index run and all questions, MB",
+        f"{idle:.0f} / {after:.0f}",
+        bound="300",
+        holds=max(idle, after) <= 300,
+    )
+
+
+async def _through_mcp(server: Server, questions: Sequence[str], report: Report) -> None:
+    from mcp import Client
+
+    async with Client(f"http://127.0.0.1:{server.port}/mcp") as client:
+
+        async def taking(tool: str, given: dict[str, object]) -> float:
+            started = time.perf_counter()
+            await client.call_tool(tool, given)
+            return (time.perf_counter() - started) * 1000
+
+        for question in questions[:5]:
+            await taking("search_documentation", {"query": question, "mode": "hybrid"})
+        asked = [
+            await taking("search_documentation", {"query": f"{question} again{n}", "mode": "hybrid"})
+            for n, question in enumerate(questions)
+        ]
+        for question in questions[:20]:
+            await taking("search_documentation", {"query": question})
+        again = [await taking("search_documentation", {"query": q}) for q in questions[:20] for _ in range(3)]
+        empty = [await taking("list_products", {}) for _ in range(60)]
+    floor = f"list_products {percentile(empty, 0.5):.1f}"
+    p50, kept = percentile(asked, 0.5), percentile(again, 0.5)
+    report.add(
+        "hybrid through MCP over HTTP (official client), p50 / p95 ms",
+        f"{p50:.1f} / {percentile(asked, 0.95):.1f}",
+        floor,
+        "p50 15",
+        p50 <= 15,
+    )
+    report.add("a repeated question through MCP, p50 ms", f"{kept:.1f}", floor, "3", kept <= 3)
+
+
+def _changed_file(server: Server, root: Path, report: Report) -> None:
+    product = next(path for path in sorted(root.iterdir()) if path.is_dir())
+    page = product / "general" / "speed-probe.md"
+    page.parent.mkdir(exist_ok=True)
+    words, vectors = [], []
+    try:
+        for number in range(3):
+            word = f"zorkmid{chr(97 + number)}quatloo"
+            page.write_text(f"# Probe\n\nThe word {word} stands here.\n")
+            started = time.perf_counter()
+            while not server.search(word, "keyword")["results"] and time.perf_counter() - started < 60:
+                time.sleep(0.02)
+            words.append(time.perf_counter() - started - DEBOUNCE_S)
+            while time.perf_counter() - started < 60:
+                status = server.get("/health")
+                if status["embedded_chunks"] == status["chunks"]:
+                    break
+                time.sleep(0.02)
+            vectors.append(time.perf_counter() - started - DEBOUNCE_S)
+    finally:
+        page.unlink(missing_ok=True)
+    first, last = statistics.median(words), statistics.median(vectors)
+    report.add(
+        "a changed file to searchable, after the debounce: words / vectors, s",
+        f"{first:.2f} / {last:.2f}",
+        bound="0.5 / 2",
+        holds=first <= 0.5 and last <= 2,
+    )
+
+
+def _clients(server: Server, questions: Sequence[str], report: Report, clients: int = 16, each: int = 40) -> None:
+    """The generator shares the processors with the server."""
+    times: list[float] = []
+    pings: list[float] = []
+    errors: list[str] = []
+    done = threading.Event()
+
+    def taking(into: list[float], work: Callable[[], object]) -> None:
+        started = time.perf_counter()
+        try:
+            work()
+        except OSError as error:
+            errors.append(str(error))
+        into.append((time.perf_counter() - started) * 1000)
+
+    def client(number: int) -> None:
+        for turn in range(each):
+            question = f"{questions[(number * each + turn) % len(questions)]} c{number} {turn}"
+            taking(times, lambda question=question: server.search(question))  # type: ignore[misc]
+
+    def watch() -> None:
+        while not done.wait(0.1):
+            taking(pings, lambda: server.get("/health"))
+
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(clients)]
+    watcher = threading.Thread(target=watch)
+    started = time.perf_counter()
+    for thread in (*threads, watcher):
+        thread.start()
+    for thread in threads:
+        thread.join()
+    rate = len(times) / (time.perf_counter() - started)
+    done.set()
+    watcher.join()
+    slow, ping = percentile(times, 0.95), percentile(pings, 0.95)
+    report.add(
+        f"{clients} clients at once, hybrid: a second, p95 ms, errors",
+        f"{rate:.0f}, {slow:.0f}, {len(errors)}",
+        f"/health meanwhile p95 {ping:.0f} ms",
+        "100, 300, 0; /health 50",
+        rate >= 100 and slow <= 300 and not errors and ping <= 50,
+    )
+
+
+def _command(config: Path, question: str, report: Report) -> None:
+    env = {**os.environ, "PYTHONPATH": str(REPOSITORY / "backend")}
+    command = [sys.executable, "-m", "librarian.cli", "search", question, "--config", str(config)]
+    times = []
+    for _ in range(5):
+        started = time.perf_counter()
+        subprocess.run(command, env=env, capture_output=True, check=False)
+        times.append(time.perf_counter() - started)
+    took = statistics.median(times)
+    report.add("`librarian search` where a keeper runs, start to end, s", f"{took:.2f}", "", "0.5", took <= 0.5)
+
+
+def pss(pid: int) -> float:
+    """MB of a process and all its children: shared pages are divided among those that share them."""
+    import psutil
+
+    total = 0.0
+    try:
+        process = psutil.Process(pid)
+        tree = [process, *process.children(recursive=True)]
+    except psutil.Error:
+        return total
+    for one in tree:
+        try:
+            found = re.search(r"^Pss:\s+(\d+)", Path(f"/proc/{one.pid}/smaps_rollup").read_text(), re.MULTILINE)
+        except OSError:
+            continue
+        total += int(found[1]) / 1024 if found else 0
+    return total
