@@ -244,12 +244,15 @@ def row(answer: dict[str, Any]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def plot(answers: list[dict[str, Any]], path: Path) -> None:
-    """Median time of an unfiltered search against size, both logarithmic, as SVG."""
+PLOTTED = {"p50_ms": "Median time of a search", "cpu_ms": "Processor time of a search"}
+
+
+def plot(answers: list[dict[str, Any]], path: Path, what: str) -> None:
+    """Time of an unfiltered search against size, both logarithmic, as SVG."""
     colours = dict(zip(STORES, ("#1b7837", "#762a83", "#2166ac", "#b35806", "#888888"), strict=True))
     sizes = [answer["size"] for answer in answers]
     low, high = np.log10(min(sizes)), np.log10(max(sizes))
-    times = [np.log10(answer["p50_ms"]) for answer in answers]
+    times = [np.log10(answer[what]) for answer in answers]
     bottom, top = np.floor(min(times)), np.ceil(max(times))
 
     def x(size: float) -> float:
@@ -260,7 +263,7 @@ def plot(answers: list[dict[str, Any]], path: Path) -> None:
 
     parts = [
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 350" font-family="sans-serif" font-size="12">',
-        "<title>Median time of a search against the number of vectors</title>",
+        f"<title>{PLOTTED[what]} against the number of vectors</title>",
         '<rect width="640" height="350" fill="white"/>',
     ]
     for power in range(int(bottom), int(top) + 1):
@@ -270,7 +273,7 @@ def plot(answers: list[dict[str, Any]], path: Path) -> None:
         parts.append(f'<text x="{x(size):.0f}" y="320" text-anchor="middle">{size:,}</text>')
     parts.append('<text x="280" y="342" text-anchor="middle">vectors</text>')
     for name in dict.fromkeys(answer["store"] for answer in answers):
-        of = sorted((a["size"], a["p50_ms"]) for a in answers if a["store"] == name)
+        of = sorted((a["size"], a[what]) for a in answers if a["store"] == name)
         line = "L".join(f"{x(size):.1f} {y(ms):.1f}" for size, ms in of)
         parts.append(f'<path d="M{line}" fill="none" stroke="{colours[name]}" stroke-width="2"/>')
         parts += [f'<circle cx="{x(s):.1f}" cy="{y(ms):.1f}" r="2.5" fill="{colours[name]}"/>' for s, ms in of]
@@ -287,6 +290,7 @@ def main() -> None:
     parser.add_argument("--by-upsert", action="store_true", help="fill pgvector batch by batch too, not by COPY")
     parser.add_argument("--json", type=Path, help="where figures are kept, those of other rows too")
     parser.add_argument("--plot", type=Path, help="where to draw how time grows with size")
+    parser.add_argument("--plotted", choices=PLOTTED, default="p50_ms")
     given = parser.parse_args()
     kept: dict[tuple[int, str], dict[str, Any]] = {}
     if given.json and given.json.exists():
@@ -316,7 +320,7 @@ def main() -> None:
     if len(answers) > len(given.sizes) * len(given.stores):
         print("\nAll that is kept:\n", *map(row, answers), sep="\n")
     if given.plot and answers:
-        plot(answers, given.plot)
+        plot(answers, given.plot, given.plotted)
 
 
 if __name__ == "__main__":
