@@ -40,7 +40,7 @@ from .catalog_rows import (
     text_row,
 )
 from .catalog_schema import connect, explained, open_writer
-from .columns import LoadedColumns, load_columns, updated_columns
+from .columns import LoadedColumns
 from .document_memory import DocumentMemory
 
 log = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ class SqliteCatalog:
 
     def columns(self) -> LoadedColumns:
         """The columns of what is committed: kept, and brought up to date by what changed since."""
-        with self._columns_lock, self._reading() as (connection, reader):
+        with self._columns_lock, self.read() as reader:
             changes = int(reader.meta("changes", "0"))
             columns = self._columns
             # The write log says which documents each of the changes since then touched. It lacks those that another
@@ -107,9 +107,9 @@ class SqliteCatalog:
             known = [ids for ids in touched if ids is not None]
             changed = frozenset().union(*known)
             if columns is None or len(known) < len(touched) or len(changed) > _most_changed(columns.documents):
-                columns = load_columns(connection, reader.generation, self._shared_products)
+                columns = reader.load_columns()
             elif changed:
-                columns = updated_columns(columns, connection, reader.generation, changed)
+                columns = reader.updated_columns(columns, changed)
             elif columns.generation != reader.generation:
                 columns = replace(columns, generation=reader.generation)
             self._columns, self._columns_at = columns, changes

@@ -6,13 +6,10 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from librarian.vocabulary.types import OUTDATED, Document, Email, StoredMail
+from librarian.vocabulary.types import OUTDATED, Document, Email
 
-from .catalog_rows import EMAIL_COLUMNS, UNFINISHED, stored_email
+from .catalog_rows import UNFINISHED
 
-_EMAIL_OF_E = ", ".join(f"e.{name.strip()}" for name in EMAIL_COLUMNS.split(","))
-_SELECT = f"""SELECT d.id, d.file_path, d.product, d.chunk_count, {_EMAIL_OF_E}
-    FROM emails e JOIN documents d ON d.id = e.doc_id"""
 _AMONG = "IN (SELECT value FROM json_each(?))"
 
 
@@ -79,47 +76,6 @@ def with_members(connection: sqlite3.Connection, file_paths: Sequence[str]) -> I
 
 
 _MEMBERS = "SELECT file_path, content_hash FROM documents WHERE archive <> '' AND archive = ?"
-
-
-def members(connection: sqlite3.Connection, archive: str) -> dict[str, str]:
-    """file_path → content hash of the documents that an archive holds."""
-    return dict(connection.execute(_MEMBERS, (archive,)).fetchall())
-
-
-def mails(
-    connection: sqlite3.Connection,
-    paths: Sequence[str],
-    mentioning: Sequence[str],
-    threads: Sequence[str],
-    topics: Sequence[str],
-    fingerprints: Sequence[str],
-) -> list[StoredMail]:
-    """Mails that any of these find, by document id."""
-    found: dict[int, StoredMail] = {}
-    for names, where in (
-        (paths, f"d.file_path {_AMONG}"),
-        (paths, f"d.archive <> '' AND d.archive {_AMONG}"),
-        (mentioning, f"e.doc_id IN (SELECT doc_id FROM mail_ids WHERE message_id {_AMONG})"),
-        (threads, f"e.thread_id {_AMONG}"),
-        (topics, f"e.topic {_AMONG}"),
-        (fingerprints, f"e.fingerprint {_AMONG}"),
-    ):
-        if names:
-            for row in connection.execute(f"{_SELECT} WHERE {where}", (json.dumps(list(names)),)):
-                doc_id, path, product, chunk_count, *email = row
-                found[doc_id] = StoredMail(doc_id, path, product, chunk_count, stored_email(tuple(email)))
-    return [found[doc_id] for doc_id in sorted(found)]
-
-
-def copies(connection: sqlite3.Connection, doc_ids: Iterable[int]) -> list[tuple[int, str]]:
-    """(document id, path of a copy of that mail), by path."""
-    return connection.execute(
-        f"""SELECT e.doc_id, d.file_path FROM emails e
-            JOIN emails other ON other.fingerprint = e.fingerprint AND other.doc_id <> e.doc_id
-            JOIN documents d ON d.id = other.doc_id
-            WHERE e.doc_id {_AMONG} AND e.fingerprint <> '' ORDER BY d.file_path""",
-        (json.dumps(list(doc_ids)),),
-    ).fetchall()
 
 
 def drop(connection: sqlite3.Connection, file_path: str) -> tuple[list[int], list[int]]:

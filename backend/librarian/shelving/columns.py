@@ -8,7 +8,6 @@ shared from one to the next.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -272,13 +271,6 @@ def _bounds(filters: Filters) -> tuple[int, int] | None:
 # -- loading -------------------------------------------------------------------------------------------------------
 
 
-def load_columns(connection: sqlite3.Connection, generation: int, shared_products: frozenset[str]) -> LoadedColumns:
-    """Read all columns; the connection should be in a read transaction."""
-    documents = connection.execute(DOCUMENTS).fetchall()
-    chunks = connection.execute("SELECT id, doc_id FROM chunks").fetchall()
-    return columns_of(documents, chunks, generation, shared_products)
-
-
 def columns_of(
     documents: Sequence[tuple[Any, ...]],
     chunks: Sequence[tuple[Any, ...]],
@@ -299,19 +291,6 @@ def columns_of(
         _vocabularies={name: Vocabulary() for name in (*CODED, "tags", "threads")},
     )
     return _filled(empty, generation, documents, chunks, np.empty(0, dtype=np.int64))
-
-
-def updated_columns(
-    columns: LoadedColumns, connection: sqlite3.Connection, generation: int, changed: Iterable[int]
-) -> LoadedColumns:
-    """New columns after the documents `changed` were put, moved or dropped."""
-    ids = sorted(changed)
-    wanted = (json.dumps(ids),)
-    documents = connection.execute(f"{DOCUMENTS} WHERE d.id IN (SELECT value FROM json_each(?))", wanted).fetchall()
-    chunks = connection.execute(
-        "SELECT id, doc_id FROM chunks WHERE doc_id IN (SELECT value FROM json_each(?))", wanted
-    ).fetchall()
-    return columns_with(columns, documents, chunks, generation, ids)
 
 
 def columns_with(

@@ -130,7 +130,7 @@ def test_columns_keep_working_after_an_error_while_they_were_read(path: Path, mo
     catalog.columns()
     catalog.put([result(document("beta/api/b.md"))])
     with monkeypatch.context() as patched:
-        patched.setattr("librarian.shelving.catalog.updated_columns", _full_disk)
+        patched.setattr("librarian.shelving.catalog_queries.columns_with", _full_disk)
         with pytest.raises(Unavailable, match="free space"):
             catalog.columns()
     assert catalog.columns().select(Filters(product="beta")).count > 0

@@ -61,7 +61,7 @@ def test_columns_take_up_what_another_server_wrote(tmp_path: Path, monkeypatch: 
     one.move("alpha/api/1.md", source("beta/api/1.md"))
     one.remove(["alpha/api/2.md"])
     with monkeypatch.context() as patched:
-        patched.setattr("librarian.shelving.postgres.catalog_reader.columns_of", None)  # reading anew would fail
+        patched.setattr("librarian.shelving.catalog_queries.columns_of", None)  # reading anew would fail
         assert other.columns().documents == 20
     assert other.columns().select(Filters(product="beta")).count == one.columns().select(Filters(product="beta")).count
     assert other.columns().select(Filters(product="beta")).count == 6

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from librarian.vocabulary.types import OUTDATED, Document, Email, StoredMail
+from librarian.vocabulary.types import OUTDATED, Document, Email
 
-from ..catalog_rows import EMAIL_COLUMNS, UNFINISHED, stored_email
+from ..catalog_rows import UNFINISHED
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
-_EMAIL_OF_E = ", ".join(f"e.{name.strip()}" for name in EMAIL_COLUMNS.split(","))
-_SELECT = f"""SELECT d.id, d.file_path, d.product, d.chunk_count, {_EMAIL_OF_E}
-    FROM emails e JOIN documents d ON d.id = e.doc_id"""
 _MEMBERS = "SELECT file_path, content_hash FROM documents WHERE archive <> '' AND archive = %s"
 
 
@@ -89,11 +86,6 @@ def with_members(connection: Connection[Any], file_paths: Sequence[str]) -> list
     return list(dict.fromkeys([*file_paths, *(path for (path,) in members)]))
 
 
-def members(connection: Connection[Any], archive: str) -> dict[str, str]:
-    """file_path → content hash of the documents that an archive holds."""
-    return dict(connection.execute(_MEMBERS, (archive,)).fetchall())
-
-
 def known(connection: Connection[Any]) -> dict[str, tuple[int, int, str]]:
     """file_path → (size, mtime_ns, content_hash) of every file; the hash of a failed one is empty."""
     rows = connection.execute(
@@ -107,39 +99,3 @@ def known(connection: Connection[Any]) -> dict[str, tuple[int, int, str]]:
     for path, size, mtime_ns, digest in sorted(rows, key=lambda row: (bool(row[3]), row[3] != "?")):
         best[path] = (size, mtime_ns, digest)
     return best
-
-
-def mails(
-    connection: Connection[Any],
-    paths: Sequence[str],
-    mentioning: Sequence[str],
-    threads: Sequence[str],
-    topics: Sequence[str],
-    fingerprints: Sequence[str],
-) -> list[StoredMail]:
-    """Mails that any of these find, by document id."""
-    found: dict[int, StoredMail] = {}
-    for names, where in (
-        (paths, "d.file_path = ANY(%s)"),
-        (paths, "d.archive <> '' AND d.archive = ANY(%s)"),
-        (mentioning, "e.doc_id IN (SELECT doc_id FROM mail_ids WHERE message_id = ANY(%s))"),
-        (threads, "e.thread_id = ANY(%s)"),
-        (topics, "e.topic = ANY(%s)"),
-        (fingerprints, "e.fingerprint = ANY(%s)"),
-    ):
-        if names:
-            for row in connection.execute(f"{_SELECT} WHERE {where}", (list(names),)).fetchall():
-                doc_id, path, product, chunk_count, *email = row
-                found[doc_id] = StoredMail(doc_id, path, product, chunk_count, stored_email(tuple(email)))
-    return [found[doc_id] for doc_id in sorted(found)]
-
-
-def copies(connection: Connection[Any], doc_ids: Iterable[int]) -> list[tuple[int, str]]:
-    """(document id, path of a copy of that mail), by path."""
-    return connection.execute(
-        """SELECT e.doc_id, d.file_path FROM emails e
-           JOIN emails other ON other.fingerprint = e.fingerprint AND other.doc_id <> e.doc_id
-           JOIN documents d ON d.id = other.doc_id
-           WHERE e.doc_id = ANY(%s) AND e.fingerprint <> '' ORDER BY d.file_path""",
-        (list(doc_ids),),
-    ).fetchall()

@@ -1,0 +1,232 @@
+"""What a catalog is asked, whatever database holds it: the questions, and documents made of the answers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from librarian.vocabulary.types import Count, Failure, Filters, StoredChunk, StoredDocument, StoredMail
+
+from .catalog_rows import (
+    CHUNK_COLUMNS,
+    DOCUMENT_COLUMNS,
+    EMAIL_COLUMNS,
+    Row,
+    stored_chunk,
+    stored_document,
+    stored_email,
+)
+from .columns import DOCUMENTS, LoadedColumns, columns_of, columns_with
+
+_BATCH = 500
+_EMAIL_OF_E = ", ".join(f"e.{name.strip()}" for name in EMAIL_COLUMNS.split(","))
+_MAILS = f"""SELECT d.id, d.file_path, d.product, d.chunk_count, {_EMAIL_OF_E}
+    FROM emails e JOIN documents d ON d.id = e.doc_id WHERE"""
+
+
+class CatalogQueries(ABC):
+    """`protocols.CatalogReader` over one read transaction, but for what a database does in its own way.
+
+    Statements write `?` for a value and `AMONG ?` for "is one of this list".
+    """
+
+    def __init__(self, shared_products: frozenset[str]) -> None:
+        self._shared_products = shared_products
+        self._columns: LoadedColumns | None = None
+        self.generation = int(self.meta("generation", "0"))
+
+    @abstractmethod
+    def _rows(self, statement: str, *values: object) -> list[Any]:
+        """All rows, as tuples. Lists among the values are what `AMONG ?` asks for."""
+
+    @abstractmethod
+    def _embedded(self) -> tuple[int, dict[str, int]]:
+        """(chunks with vectors of any model, model → chunks with vectors of that one)."""
+
+    def chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
+        """Stored chunks by id; unknown ids are missing."""
+        rows = self._rows(f"SELECT id, {CHUNK_COLUMNS} FROM chunks WHERE id AMONG ?", _listed(ids))
+        return {row[0]: stored_chunk(row) for row in rows}
+
+    def texts(self, ids: Sequence[int]) -> dict[int, str]:
+        """Texts of chunks by id; unknown ids are missing."""
+        return dict(self._rows("SELECT id, text FROM chunks WHERE id AMONG ?", _listed(ids)))
+
+    def chunks_of(self, doc_id: int) -> list[StoredChunk]:
+        """All chunks of a document in order."""
+        rows = self._rows(f"SELECT id, {CHUNK_COLUMNS} FROM chunks WHERE doc_id = ? ORDER BY ordinal", doc_id)
+        return [stored_chunk(row) for row in rows]
+
+    def documents(self, ids: Sequence[int], *, text: bool = False) -> dict[int, StoredDocument]:
+        """Stored documents by id; unknown ids are missing."""
+        wanted = _listed(ids)
+        rows = self._rows(f"SELECT id, {DOCUMENT_COLUMNS} FROM documents WHERE id AMONG ?", wanted)
+        emails = _by_id(self._rows(f"SELECT doc_id, {EMAIL_COLUMNS} FROM emails WHERE doc_id AMONG ?", wanted))
+        texts: dict[int, Row] = {}
+        if text:
+            texts = _by_id(self._rows("SELECT doc_id, text, structure FROM texts WHERE doc_id AMONG ?", wanted))
+        also_in: dict[int, set[str]] = {}
+        for doc_id, path in self._alike(wanted, list(emails)):
+            also_in.setdefault(doc_id, set()).add(path)
+        return {
+            row[0]: stored_document(row, emails.get(row[0]), texts.get(row[0]), tuple(sorted(also_in.get(row[0], ()))))
+            for row in rows
+        }
+
+    def _alike(self, doc_ids: list[int], mails: list[int]) -> list[Any]:
+        """(document id, path of another one with the same content, or of the same mail)."""
+        found = self._rows(
+            """SELECT d.id, other.file_path FROM documents d
+               JOIN documents other ON other.content_hash = d.content_hash AND other.id <> d.id
+               WHERE d.id AMONG ? AND d.content_hash <> ''""",
+            doc_ids,
+        )
+        if mails:
+            found += self._rows(
+                """SELECT e.doc_id, d.file_path FROM emails e
+                   JOIN emails other ON other.fingerprint = e.fingerprint AND other.doc_id <> e.doc_id
+                   JOIN documents d ON d.id = other.doc_id
+                   WHERE e.doc_id AMONG ? AND e.fingerprint <> ''""",
+                mails,
+            )
+        return found
+
+    def document_by_path(self, file_path: str, *, text: bool = True) -> StoredDocument | None:
+        """The document of exactly that path."""
+        rows = self._rows("SELECT id FROM documents WHERE file_path = ?", file_path)
+        return self.documents([rows[0][0]], text=text)[rows[0][0]] if rows else None
+
+    def iter_documents(self, filters: Filters = Filters()) -> Iterator[StoredDocument]:
+        """Documents without text, by path. Raises `CallerError` for a date filter that isn't a date."""
+        ids = [row[0] for row in self._rows("SELECT id FROM documents ORDER BY file_path")]
+        if not filters.is_empty():
+            if self._columns is None:
+                self._columns = self.load_columns()
+            passing = self._columns.select(filters).doc_ids
+            if passing is not None:
+                among = set(passing.tolist())
+                ids = [doc_id for doc_id in ids if doc_id in among]
+        for start in range(0, len(ids), _BATCH):
+            batch = ids[start : start + _BATCH]
+            found = self.documents(batch)
+            yield from (found[doc_id] for doc_id in batch)
+
+    def load_columns(self) -> LoadedColumns:
+        """All columns, read anew."""
+        chunks = self._rows("SELECT id, doc_id FROM chunks")
+        return columns_of(self._rows(DOCUMENTS), chunks, self.generation, self._shared_products)
+
+    def updated_columns(self, columns: LoadedColumns, changed: Iterable[int]) -> LoadedColumns:
+        """New columns after the documents `changed` were put, moved or dropped."""
+        ids = sorted(changed)
+        documents = self._rows(f"{DOCUMENTS} WHERE d.id AMONG ?", ids)
+        chunks = self._rows("SELECT id, doc_id FROM chunks WHERE doc_id AMONG ?", ids)
+        return columns_with(columns, documents, chunks, self.generation, ids)
+
+    def names(self, kind: str, limit: int) -> list[tuple[str, str]]:
+        """(file path, title) of documents of that kind (empty: of every kind), by path."""
+        return self._rows(
+            "SELECT file_path, title FROM documents WHERE ? IN ('', kind) ORDER BY file_path LIMIT ?", kind, limit
+        )
+
+    def thread(self, thread_id: str) -> list[StoredDocument]:
+        """The mails of a thread with their text, oldest first; those without a date come first."""
+        rows = self._rows(
+            """SELECT d.id FROM emails e JOIN documents d ON d.id = e.doc_id
+               WHERE e.thread_id = ? ORDER BY d.modified, d.file_path""",
+            thread_id,
+        )
+        found = self.documents([row[0] for row in rows], text=True)
+        return [found[row[0]] for row in rows]
+
+    def mails(
+        self,
+        *,
+        paths: Sequence[str] = (),
+        mentioning: Sequence[str] = (),
+        threads: Sequence[str] = (),
+        topics: Sequence[str] = (),
+        fingerprints: Sequence[str] = (),
+    ) -> list[StoredMail]:
+        """Mails that any of these find, by document id."""
+        found: dict[int, StoredMail] = {}
+        for names, where in (
+            (paths, "d.file_path AMONG ?"),
+            (paths, "d.archive <> '' AND d.archive AMONG ?"),
+            (mentioning, "e.doc_id IN (SELECT doc_id FROM mail_ids WHERE message_id AMONG ?)"),
+            (threads, "e.thread_id AMONG ?"),
+            (topics, "e.topic AMONG ?"),
+            (fingerprints, "e.fingerprint AMONG ?"),
+        ):
+            for row in self._rows(f"{_MAILS} {where}", list(names)) if names else ():
+                doc_id, path, product, chunk_count, *email = row
+                found[doc_id] = StoredMail(doc_id, path, product, chunk_count, stored_email(tuple(email)))
+        return [found[doc_id] for doc_id in sorted(found)]
+
+    def members(self, archive: str) -> dict[str, str]:
+        """file_path → content hash of the documents that an archive holds."""
+        return dict(
+            self._rows("SELECT file_path, content_hash FROM documents WHERE archive <> '' AND archive = ?", archive)
+        )
+
+    def copies(self, chunk_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
+        """Further documents (file paths, sorted) that hold a chunk of the same hash; only chunks that have some."""
+        copies: dict[int, list[str]] = {}
+        for chunk_id, path in self._rows(
+            """SELECT DISTINCT c.id, d.file_path FROM chunks c
+               JOIN chunks other ON other.hash = c.hash AND other.doc_id <> c.doc_id
+               JOIN documents d ON d.id = other.doc_id
+               WHERE c.id AMONG ? AND c.hash <> '' ORDER BY d.file_path""",
+            _listed(chunk_ids),
+        ):
+            copies.setdefault(chunk_id, []).append(path)
+        return {chunk_id: tuple(paths) for chunk_id, paths in copies.items()}
+
+    def products(self) -> dict[str, dict[str, int]]:
+        """Product → component → number of documents (mails included), by name."""
+        products: dict[str, dict[str, int]] = {}
+        for product, component, number in self._rows(
+            "SELECT product, component, count(*) FROM documents GROUP BY product, component ORDER BY product, component"
+        ):
+            products.setdefault(product, {})[component] = number
+        return products
+
+    def count(self, model: str = "") -> Count:
+        """Totals. `documents` are those that aren't mails; `by_product` counts both."""
+        count, embedded = self._totals()
+        return replace(count, embedded_chunks=embedded.get(model, 0)) if model else count
+
+    def _totals(self) -> tuple[Count, dict[str, int]]:
+        """(all totals, model → chunks with vectors of it)."""
+        kinds = dict(self._rows("SELECT kind, count(*) FROM documents GROUP BY kind"))
+        by_product = dict(self._rows("SELECT product, count(*) FROM documents GROUP BY product ORDER BY product"))
+        some, embedded = self._embedded()
+        count = Count(
+            documents=kinds.get("document", 0),
+            emails=kinds.get("email", 0),
+            chunks=self._rows("SELECT count(*) FROM chunks")[0][0],
+            embedded_chunks=some,
+            products=len(by_product),
+            by_product=by_product,
+        )
+        return count, embedded
+
+    def failures(self) -> list[Failure]:
+        """What couldn't be read and what was left out, by path."""
+        rows = self._rows("SELECT file_path, kind, reason, detail, size, mtime_ns FROM failures ORDER BY file_path")
+        return [Failure(*row) for row in rows]
+
+    def meta(self, key: str, default: str = "") -> str:
+        """What `set_meta` stored."""
+        rows = self._rows("SELECT value FROM meta WHERE key = ?", key)
+        return str(rows[0][0]) if rows else default
+
+
+def _listed(ids: Iterable[int]) -> list[int]:
+    return [int(number) for number in ids]
+
+
+def _by_id(rows: Iterable[Row]) -> dict[int, Row]:
+    return {row[0]: row[1:] for row in rows}
