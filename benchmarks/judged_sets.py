@@ -19,18 +19,22 @@ from librarian.config.settings import Settings
 from librarian.evaluation import own_questions
 from librarian.evaluation.judgments import Judged, load
 from librarian.evaluation.learning import Asked
-from librarian.finding import features
+from librarian.finding import modes
 from librarian.finding.explain import Analyst
 from librarian.finding.hybrid_search import HybridSearchEngine
 from librarian.vocabulary.protocols import Budget
 from librarian.vocabulary.types import Document, Mode, Query
 
-ANCHORS_AT_MOST = 600
+ANCHORS_AT_MOST = 200
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedSet:
-    """A folder of documents, the part of it that is indexed, and its judged questions."""
+    """A folder of documents, the part of it that is indexed, and its judged questions.
+
+    A name like `abstracts@cacm` is that of a further set, made from documents of another by a script: it is learned
+    from, lightly, and never where the other one is tested. Without questions (`-`) a set has its link texts alone.
+    """
 
     name: str
     docs: Path
@@ -45,7 +49,16 @@ class JudgedSet:
         return cls(name, Path(docs), () if include == "*" else (include,), Path(queries), Path(qrels))
 
     def questions(self) -> list[Judged]:
-        return load(self.queries, self.qrels)
+        return [] if self.queries == Path("-") else load(self.queries, self.qrels)
+
+    @property
+    def origin(self) -> str:
+        """The set that a further one was made from; its own name otherwise."""
+        return self.name.partition("@")[2] or self.name
+
+    @property
+    def further(self) -> bool:
+        return "@" in self.name
 
 
 def engine_of(parts: desk.Parts) -> HybridSearchEngine:
@@ -59,6 +72,7 @@ def opened(judged: JudgedSet, work: Path, **overrides: object) -> Iterator[desk.
         "docs.root_path": str(judged.docs),
         "docs.include": list(judged.include),
         "docs.watch_for_changes": False,
+        "vector_db.store": "exact",
         "index.path": str(work / judged.name),
     }
     parts = build(Settings.load(None, overrides=given | overrides))
@@ -81,7 +95,7 @@ def asked(
             own = isinstance(question, own_questions.OwnQuestion)
             judged = question.judged if own else question
             ignored = question.ignored if own else frozenset()
-            seen = features.of(engine.judge(Query(judged.text, mode="hybrid"), reader).pool)
+            seen = modes.weighed(engine.judge(Query(judged.text, mode="hybrid"), reader).pool)
             documents = [one for one in seen.values() if paths[one.doc_id] not in ignored]
             rows = [[one.values.get(name, 0.0) for name in names] for one in documents]
             grades = np.array([judged.grades.get(paths[one.doc_id], 0) for one in documents], dtype=np.int64)
@@ -116,6 +130,6 @@ def add_arguments(parser: object) -> None:
         action="append",
         required=True,
         metavar=("NAME", "DOCS", "INCLUDE", "QUERIES", "QRELS"),
-        help="a folder, which part of it is indexed (glob pattern or *), and the judged questions",
+        help="a folder, which part of it is indexed (glob pattern or *), and the judged questions (- for none)",
     )
     parser.add_argument("--work", type=Path, required=True, help="where the indexes are kept")  # type: ignore[attr-defined]

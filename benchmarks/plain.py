@@ -115,6 +115,7 @@ class PlainPipeline:
 
     def _chunks(self, file: Path) -> Iterator[str]:
         text = re.sub(r"\A---\n.*?\n---\n", "", file.read_text("utf-8", errors="replace"), flags=re.DOTALL)
+        empty, prefix = True, ""
         for headings, body in sections(text):
             prefix = " > ".join(headings)
             piece: list[str] = []
@@ -127,7 +128,10 @@ class PlainPipeline:
                 piece.append(line)
                 size += cost
             if "".join(piece).strip():
+                empty = False
                 yield f"{prefix}\n" + "\n".join(piece)
+        if empty and prefix:  # a title without text, as many records of a catalogue are, is a document too
+            yield prefix
 
     def search(self, text: str, mode: str) -> list[str]:
         rankings = []

@@ -1,8 +1,9 @@
 """How good the answers are, by mode, beside rivals on the same files and questions; a Markdown table.
 
-Every set is searched through the engine with fusion weights that were learned without anything of that set. Intervals
-are bootstrap, p is of the paired randomisation test against the plain hybrid pipeline; the last table pools the
-questions of all sets.
+Every set is searched through the engine with fusion weights that were learned without anything of that set, by
+`train_ranker.py`, which runs first. Intervals are bootstrap, p is of the paired randomisation test against the plain
+hybrid pipeline; the last table pools the questions of all sets. With `--whole` each set is also searched in a larger
+library that holds it.
 
     python benchmarks/quality.py --work FOLDER --model FOLDER --set ray DOCS 'ray/**' QUERIES.jsonl QRELS.tsv --set …
 """
@@ -10,7 +11,9 @@ questions of all sets.
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import judged_sets
@@ -19,7 +22,7 @@ from librarian.evaluation.evaluate import ModeReport, evaluate
 from librarian.evaluation.statistics import interval, randomisation
 from librarian.finding.ranker import READ, LinearRanker
 from rivals import rankings
-from train_ranker import gather, learned, rounded
+from train_ranker import LEFT_OUT
 
 MODES = ("keyword", "semantic", "hybrid", "auto", "rerank", "hyde")
 MEASURE = "nDCG@10"
@@ -73,20 +76,44 @@ def main(say: Callable[[str], None] = print) -> None:
     judged_sets.add_arguments(parser)
     parser.add_argument("--model", type=Path, help="the rivals' model folder; without it only kept rankings are shown")
     parser.add_argument("--modes", default=",".join(MODES), help="separated by commas")
+    parser.add_argument(
+        "--whole",
+        nargs=2,
+        metavar=("NAME", "INCLUDE"),
+        help="a larger part of the first set's folder (glob pattern or *), in which its sets are searched too",
+    )
     given = parser.parse_args()
     modes = given.modes.split(",")
     sets = [JudgedSet.of(row) for row in given.set]
-    gathered = gather(sets, given.work)
+    left_out = json.loads((given.work / LEFT_OUT).read_text("utf-8"))
     every = {}
     for one in sets:
-        weights = rounded(learned(gathered, one.name))
+        weights = left_out[one.name]
         assert tuple(weights) == READ
         every[one.name] = found = reports(one, given.work, given.model, LinearRanker(weights), modes)
-        say(f"\n{one.name}, {len(one.questions())} questions; weights learned from the other sets: {weights}\n")
+        say(f"\n{one.name}, {len(one.questions())} questions; weights learned from other sets: {weights}\n")
         say(f"| | {MEASURE} | recall@10 | MRR@10 | 95% of {MEASURE} | p against {RIVAL} |\n|---|---|---|---|---|---|")
         say("\n".join(rows(found)))
     say(f"\npooled\n\n| | {MEASURE} | 95% | p against {RIVAL} |\n|---|---|---|---|")
     say("\n".join(pooled(every)))
+    if given.whole:
+        name, pattern = given.whole
+        within = {
+            one.name: reports(
+                replace(one, name=name, include=() if pattern == "*" else (pattern,)),
+                given.work,
+                None,
+                LinearRanker(left_out[one.name]),
+                modes,
+            )
+            for one in sets
+            if one.docs == sets[0].docs
+        }
+        for set_name, found in within.items():
+            say(f"\n{set_name} in {name}\n\n| | {MEASURE} | recall@10 | MRR@10 | 95% | p |\n|---|---|---|---|---|---|")
+            say("\n".join(rows(found)))
+        say(f"\npooled in {name}\n\n| | {MEASURE} | 95% | p |\n|---|---|---|---|")
+        say("\n".join(pooled(within)))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
-"""Trains the weights of the learned fusion on judged questions and link anchors.
+"""Trains the weights of the learned fusion on judged questions, link texts, and further sets made by script.
 
 Each set is a library (a folder of documents, indexed here) with judged questions; the texts of its links are further
-questions, each answered by the page that the link leads to. Sets weigh the same. The table shows every set under
-weights learned without anything of that library, with and without the anchors; what is written is learned from all.
+questions, each answered by the page that the link leads to. A set named like `abstracts@cacm` was made from documents
+of another (`short_documents.py`) and weighs less. The table shows every set under weights learned without anything of
+that library, and under those learned from all, which are what is written. The former are kept in the work folder for
+`quality.py`.
 
     python benchmarks/train_ranker.py --work FOLDER --set ray DOCS 'ray/**' QUERIES.jsonl QRELS.tsv --set … --out FILE
 """
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,13 +23,18 @@ import numpy.typing as npt
 import judged_sets
 from judged_sets import JudgedSet
 from librarian.evaluation.learning import Asked, quality, trained
+from librarian.evaluation.statistics import SEED
 from librarian.finding.ranker import READ, shipped
 
 #: Between 0.001 and 0.05 the left-out means lie within 0.009 of each other.
 RIDGE = 0.01
 ANCHORS_WEIGH = 0.5  #: of a library's anchors, where its judged questions weigh 1
+FURTHER_WEIGH = 0.25  #: of a further set's questions
+FURTHER_AT_MOST = 200
 
-Gathered = dict[str, tuple[list[Asked], list[Asked]]]  #: set → (judged questions, anchors)
+LEFT_OUT = "left_out.json"  #: in the work folder: set → weights learned without it
+
+Gathered = dict[JudgedSet, tuple[list[Asked], list[Asked]]]  #: set → (judged questions, anchors)
 
 
 def gather(sets: Sequence[JudgedSet], work: Path, names: Sequence[str] = READ) -> Gathered:
@@ -34,20 +42,21 @@ def gather(sets: Sequence[JudgedSet], work: Path, names: Sequence[str] = READ) -
     found: Gathered = {}
     for one in sets:
         with judged_sets.opened(one, work) as parts:
-            judged = judged_sets.asked(parts, one.questions(), names)
-            found[one.name] = judged, judged_sets.asked(parts, judged_sets.anchors(parts), names)
+            questions = one.questions()
+            if one.further:
+                questions = random.Random(SEED).sample(questions, min(len(questions), FURTHER_AT_MOST))
+            judged = judged_sets.asked(parts, questions, names)
+            found[one] = judged, judged_sets.asked(parts, judged_sets.anchors(parts), names)
     return found
 
 
-def learned(
-    gathered: Gathered, without: str | None = None, *, anchors: float = ANCHORS_WEIGH
-) -> npt.NDArray[np.float64]:
-    """Weights from every set but one."""
+def learned(gathered: Gathered, without: str | None = None) -> npt.NDArray[np.float64]:
+    """Weights from every set but one and what was made from it."""
     sets, weights = [], []
-    for name, (judged, links) in gathered.items():
-        if name != without:
-            sets += [judged, links] if links and anchors else [judged]
-            weights += [1.0, anchors] if links and anchors else [1.0]
+    for one, (judged, links) in gathered.items():
+        if one.origin != without:
+            sets += [questions for questions in (judged, links) if questions]
+            weights += [FURTHER_WEIGH if one.further else 1.0] * bool(judged) + [ANCHORS_WEIGH] * bool(links)
     return trained(sets, weights=weights, ridge=RIDGE)
 
 
@@ -63,17 +72,23 @@ def main() -> None:
     gathered = gather([JudgedSet.of(row) for row in given.set], given.work)
     now = np.array([shipped().weights.get(name, 0.0) for name in READ])
     everything = learned(gathered)
-    print("| set | questions | anchors | left out, judged only | left out, with anchors | trained on all | shipped |")
-    print("|---|---|---|---|---|---|---|")
-    for name, (judged, links) in gathered.items():
-        columns = [learned(gathered, name, anchors=0.0), learned(gathered, name), everything, now]
-        cells = [f"{np.mean(quality(judged, weights)):.3f}" for weights in columns]
-        print(f"| {name} | {len(judged)} | {len(links)} | {' | '.join(cells)} |")
+    judged_alone = [one.origin for one in gathered if not one.further and gathered[one][0]]
+    left_out = {origin: learned(gathered, origin) for origin in judged_alone}
+    keep = {origin: rounded(weights) for origin, weights in left_out.items()}
+    (given.work / LEFT_OUT).write_text(json.dumps(keep, indent=2) + "\n")
+    print("| set | questions | anchors | left out | trained on all | shipped before |")
+    print("|---|---|---|---|---|---|")
+    for one, (judged, links) in gathered.items():
+        if judged:
+            columns = [left_out.get(one.origin), everything, now]
+            cells = ["—" if weights is None else f"{np.mean(quality(judged, weights)):.3f}" for weights in columns]
+            print(f"| {one.name} | {len(judged)} | {len(links)} | {' | '.join(cells)} |", flush=True)
     print(json.dumps(rounded(everything)))
     if given.out:
         data = {
-            "trained_on": list(gathered),
+            "trained_on": [one.name for one in gathered],
             "anchors": ANCHORS_WEIGH,
+            "further": FURTHER_WEIGH,
             "ridge": RIDGE,
             "weights": rounded(everything),
         }

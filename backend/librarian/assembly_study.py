@@ -16,7 +16,7 @@ from .evaluation.judgments import load
 from .evaluation.learning import Asked, Floats, quality, trained
 from .evaluation.own_questions import OwnQuestion
 from .evaluation.statistics import interval, randomisation
-from .finding import features
+from .finding import modes
 from .finding.hybrid_search import HybridSearchEngine
 from .finding.ranker import READ, LinearRanker, shipped
 from .vocabulary.errors import CallerError
@@ -142,7 +142,9 @@ class Study:
             paths = {stored.doc_id: stored.document.file_path for stored in reader.iter_documents()}
             for question in questions:
                 budget.check()
-                seen = features.of(self._engine.judge(Query(question.judged.text, mode="hybrid"), reader, budget).pool)
+                seen = modes.weighed(
+                    self._engine.judge(Query(question.judged.text, mode="hybrid"), reader, budget).pool
+                )
                 documents = [one for one in seen.values() if paths.get(one.doc_id, "") not in question.ignored]
                 rows = [[one.values.get(name, 0.0) for name in READ] for one in documents]
                 names = [paths.get(one.doc_id, "") for one in documents]

@@ -1,31 +1,43 @@
-"""What a ranker may know about a document that answers a question: a few cheap numbers, each meaningful by itself."""
+"""What a ranker may know about a document that answers a question: a few cheap numbers, each meaningful by itself.
+
+Some are absolute, so that a weak best stays weak; some are stretched over the question's candidates, since the words of
+a long question never all occur in one text, and its best text is good all the same.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from librarian.vocabulary.types import Ranking
+import numpy as np
+import numpy.typing as npt
 
-from . import evidence
-from .fusion import ranking_of
-from .pool import Passage, Pool
+from .evidence import DECAY, FURTHER
+from .pool import Pool
 
-#: In the order of the shipped weights. All lie in 0–1 or little above.
+Floats = npt.NDArray[np.float64]
+
+#: In the order in which reasons are told. All lie in 0–1 or little above.
 NAMES = (
-    "keyword",  # best passage's BM25 share
+    "keyword",  # best passage's BM25 over the most that the question could reach
     "keyword_further",  # what further passages add to it
     "semantic",  # best passage's cosine
     "semantic_further",
     "hyde",  # best passage's cosine to the hypothetical answer
-    "keyword_place",  # 10 / (10 + the document's rank in the leg)
+    "keyword_place",  # 10 / (10 + the document's rank by best and further passages)
     "semantic_place",
-    "body",  # best field scores over the document's candidates
-    "title",
-    "headings",
-    "path",
-    "agreement",  # 1 where both legs chose the same passage of the document
+    "body",  # best BM25 of the text alone, without title, headings and path
+    "keyword_scaled",  # each from the worst candidate document, 0, to the best, 1
+    "semantic_scaled",
+    "body_scaled",
+    "hyde_scaled",
 )
+
+#: Scaled feature, and what it is made of.
+SCALED = {"keyword_scaled": "keyword", "semantic_scaled": "semantic", "body_scaled": "body", "hyde_scaled": "hyde"}
+
+#: Every passage of a document on the topic has some cosine: further ones count from here.
+_FLOOR = {"keyword": 0.0, "semantic": 0.25, "hyde": 0.25}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,53 +51,68 @@ class DocumentEvidence:
 
 
 def of(pool: Pool) -> dict[int, DocumentEvidence]:
-    """Features of every document that has a candidate."""
-    doc_of = pool.doc_of
-    rankings = {
-        "keyword": _by_score("keyword", {p.chunk_id: p.bm25 for p in pool.passages.values() if p.bm25}),
-        "semantic": _by_score("semantic", {p.chunk_id: p.semantic for p in pool.passages.values() if p.semantic}),
-        "hyde": pool.hyde,
+    """Absolute features of every document that has a candidate; `scaled` adds the others."""
+    passages = list(pool.passages.values())
+    docs, owner = np.unique([passage.doc_id for passage in passages], return_inverse=True)
+    hyde = dict(zip(pool.hyde.ids, pool.hyde.scores, strict=True))
+    scores = {
+        "keyword": np.array([passage.bm25 or 0.0 for passage in passages]),
+        "semantic": np.array([passage.semantic or 0.0 for passage in passages]),
+        "hyde": np.array([hyde.get(passage.chunk_id, 0.0) for passage in passages]),
     }
-    best = {name: evidence.of_documents(ranking, doc_of, further=0) for name, ranking in rankings.items()}
-    whole = {
-        "keyword": evidence.of_documents(rankings["keyword"], doc_of),
-        # Every passage of a document on the topic has some cosine: only those above this say something (facts).
-        "semantic": evidence.of_documents(rankings["semantic"], doc_of, floor=0.25),
+    columns: dict[str, Floats] = {"body": np.zeros(len(docs))}
+    np.maximum.at(columns["body"], owner, [passage.fields.get("body", 0.0) for passage in passages])
+    ranks: dict[str, list[int | None]] = {}
+    for name, own in scores.items():
+        best, further = _by_document(own, owner, len(docs), _FLOOR[name])
+        total = best if name == "hyde" else best + further
+        rank = np.empty(len(docs), dtype=np.int64)
+        rank[np.lexsort((docs, -total))] = np.arange(1, len(docs) + 1)
+        columns[name] = best
+        if name != "hyde":
+            columns[f"{name}_further"] = further
+            columns[f"{name}_place"] = np.where(total > 0, 10 / (10 + rank), 0.0)
+        ranks[name] = [place if there else None for place, there in zip(rank.tolist(), total > 0, strict=True)]
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return {
+        doc_id: DocumentEvidence(
+            doc_id, dict(zip(columns, row, strict=True)), {name: of_leg[at] for name, of_leg in ranks.items()}
+        )
+        for at, (doc_id, row) in enumerate(zip(docs.tolist(), rows, strict=True))
     }
-    score = {name: dict(zip(ranking.ids, ranking.scores, strict=True)) for name, ranking in best.items()}
-    total = {name: dict(zip(ranking.ids, ranking.scores, strict=True)) for name, ranking in whole.items()}
-    place = {name: {doc: rank for rank, doc in enumerate(whole[name].ids, start=1)} for name in whole}
-    place["hyde"] = {doc: rank for rank, doc in enumerate(best["hyde"].ids, start=1)}
-    first = {name: _first_passage(rankings[name], doc_of) for name in ("keyword", "semantic")}
-    members: dict[int, list[Passage]] = {}
-    for passage in pool.passages.values():
-        members.setdefault(passage.doc_id, []).append(passage)
-
-    found = {}
-    for doc_id, passages in members.items():
-        values = {
-            "keyword": score["keyword"].get(doc_id, 0.0),
-            "semantic": score["semantic"].get(doc_id, 0.0),
-            "hyde": score["hyde"].get(doc_id, 0.0),
-        }
-        for name in ("keyword", "semantic"):
-            values[f"{name}_further"] = total[name].get(doc_id, 0.0) - values[name]
-            values[f"{name}_place"] = 10 / (10 + place[name][doc_id]) if doc_id in place[name] else 0.0
-        for name in ("body", "title", "headings", "path"):
-            values[name] = max(passage.fields.get(name, 0.0) for passage in passages)
-        same = first["keyword"].get(doc_id)
-        values["agreement"] = float(same is not None and same == first["semantic"].get(doc_id))
-        found[doc_id] = DocumentEvidence(doc_id, values, {name: ranks.get(doc_id) for name, ranks in place.items()})
-    return found
 
 
-def _by_score(source: str, scored: Mapping[int, float | None]) -> Ranking:
-    return ranking_of(source, {chunk: own for chunk, own in scored.items() if own is not None})
+def scaled(found: Mapping[int, DocumentEvidence]) -> dict[int, DocumentEvidence]:
+    """The same with the scaled features: 0 for the question's worst candidate document, 1 for its best.
+
+    Without them the ranker trusts words too little where questions are paragraphs; nDCG@10 under weights learned from
+    other collections: CACM abstracts 0.515 without and 0.549 with them, Kubernetes tasks 0.730 and 0.744, Ray 0.646 and
+    0.648.
+    """
+    documents = list(found.values())
+    columns = {}
+    for name, absolute in SCALED.items():
+        own = np.array([one.values[absolute] for one in documents])
+        low, high = own.min(initial=np.inf), own.max(initial=0.0)
+        columns[name] = ((own - low) / (high - low) if high > low else np.zeros(len(own))).tolist()
+    return {
+        one.doc_id: replace(
+            one,
+            values={**one.values, **{name: column[at] for name, column in columns.items()}},
+            assumed=one.assumed | {name for name, absolute in SCALED.items() if absolute in one.assumed},
+        )
+        for at, one in enumerate(documents)
+    }
 
 
-def _first_passage(ranking: Ranking, doc_of: Mapping[int, int]) -> dict[int, int]:
-    first: dict[int, int] = {}
-    for chunk in ranking.ids:
-        if chunk in doc_of:
-            first.setdefault(doc_of[chunk], chunk)
-    return first
+def _by_document(scores: Floats, owner: npt.NDArray[np.intp], count: int, floor: float) -> tuple[Floats, Floats]:
+    """Each document's best score, and what its further ones add: as `evidence.of_documents`, for all at once."""
+    order = np.lexsort((-scores, owner))
+    own, sorted_scores = owner[order], scores[order]
+    starts = np.flatnonzero(np.diff(own, prepend=-1))
+    place = np.arange(len(own)) - np.repeat(starts, np.diff(starts, append=len(own)))
+    best, further = np.zeros(count), np.zeros(count)
+    best[own[place == 0]] = sorted_scores[place == 0]
+    counts = (place > 0) & (place <= FURTHER) & (sorted_scores >= floor)
+    np.add.at(further, own[counts], sorted_scores[counts] * DECAY ** place[counts])
+    return best, further

@@ -24,6 +24,10 @@ from .unembedded import expected
 STEP = {"learned": 0.2, "rrf": 0.002, "weighted": 0.01, "rerank": 0.01, "cross-encoder": 0.01}
 
 
+#: `learned`: what a passage's BM25 share and its cosine count within its document.
+OWN = (3.0, 10.0)
+
+
 def keyword(pool: Pool) -> list[Candidate]:
     """By keyword score alone."""
     found = [p if p.cosine is None else replace(p, cosine=None) for p in pool.passages.values()]
@@ -61,14 +65,15 @@ def by_weight(pool: Pool, weight: float) -> list[Candidate]:
     return in_order(found)
 
 
+def weighed(pool: Pool) -> dict[int, features.DocumentEvidence]:
+    """All that a ranker reads of a question's candidate documents."""
+    return features.scaled(expected(features.of(pool), pool))
+
+
 def learned(pool: Pool, ranker: LinearRanker) -> list[Candidate]:
     """Documents by the learned sum of their features, passages by their distance to the document's best."""
-    documents = {doc: ranker.why(found) for doc, found in expected(features.of(pool), pool).items()}
-    own = {
-        p.chunk_id: ranker.weights.get("keyword", 0.0) * (p.bm25 or 0.0)
-        + (ranker.weights.get("semantic", 0.0) + ranker.weights.get("hyde", 0.0)) * (p.semantic or 0.0)
-        for p in pool.passages.values()
-    }
+    documents = {doc: ranker.why(found) for doc, found in weighed(pool).items()}
+    own = {p.chunk_id: OWN[0] * (p.bm25 or 0.0) + OWN[1] * (p.semantic or 0.0) for p in pool.passages.values()}
     return _identifiers_first(pool, _passages(pool, documents, own), STEP["learned"])
 
 

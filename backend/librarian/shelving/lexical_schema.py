@@ -21,7 +21,7 @@ from librarian.vocabulary.errors import Damaged, SetupError
 
 log = logging.getLogger(__name__)
 
-FORMAT = 1  #: raised when fields change: an index of another format is made anew
+FORMAT = 2  #: raised when fields, or what goes into them, change: an index of another format is made anew
 STATE_FILE = "librarian.json"
 
 #: Analysed text fields. Positions are kept where quoted phrases are looked for.

@@ -20,12 +20,12 @@ from librarian.vocabulary.wire import Result
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "librarian" / "explanation" / "ranking.md"
 MEANINGS = {
-    "keyword": "best passage by words",
+    "keyword_further": "its further passages by words",
     "semantic": "best passage by meaning",
     "semantic_further": "its further passages by meaning",
-    "keyword_place": "place by words",
-    "semantic_place": "place by meaning",
-    "body": "words in the running text",
+    "keyword_scaled": "words, beside the other candidates",
+    "semantic_scaled": "meaning, beside the other candidates",
+    "body_scaled": "words in the running text, beside the others",
 }
 TOLERANCE = 0.03  #: in what a leg sees: 8-bit arithmetic differs a little between processors
 
@@ -89,7 +89,7 @@ def test_points_are_weights_times_what_was_seen_and_add_up(answer: dict[str, Res
         for reason in result.why:
             assert reason.raw is not None
             assert reason.points == pytest.approx(shipped().weights[reason.source] * reason.raw, rel=1e-6)
-        curve = 1 / (1 + math.exp(-0.6 * (total(result) - 10.5)))
+        curve = 1 / (1 + math.exp(-0.8 * (total(result) - 10.1)))
         assert result.relevance_score == pytest.approx(curve, abs=1e-5)
     assert [total(result) for result in documents] == sorted((total(result) for result in documents), reverse=True)
 

@@ -70,6 +70,13 @@ def test_entries_hold_the_analysed_fields_of_each_chunk(tmp_path: Path) -> None:
     assert len(result.chunks) == len(result.entries)
 
 
+def test_a_document_of_one_chunk_is_found_by_its_body_in_which_title_and_headings_stand(tmp_path: Path) -> None:
+    (entry,) = read(tmp_path, "# The guide\n\nSet it.\n").entries
+    assert (entry.body, entry.title, entry.headings) == ("the guide set it", "", "")
+    (entry,) = read(tmp_path, "---\ntitle: Another name\n---\n\nSet it.\n").entries
+    assert (entry.body, entry.title) == ("set it", "another name")
+
+
 def test_a_reader_reads_the_same_after_a_pickle(tmp_path: Path) -> None:
     source_reader = reader()
     other = pickle.loads(pickle.dumps(source_reader))

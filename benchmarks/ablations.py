@@ -1,0 +1,179 @@
+"""What each choice of the search is worth: nDCG@10 of the development sets with it and without it; Markdown tables.
+
+Every question's candidates are gathered once and weighed in each way, hybrid's with the weights that
+`train_ranker.py` learned without the set. Field weights are tried by keyword search alone. The vector store's profiles
+are measured on the first set's vectors: how many of the exact fifty nearest the graph finds, and what it takes to
+build and to ask, in processor time.
+
+    python benchmarks/ablations.py --work FOLDER --set ray DOCS 'ray/**' QUERIES.jsonl QRELS.tsv --set …
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+import judged_sets
+from judged_sets import JudgedSet, engine_of, opened
+from librarian.config.settings import Settings
+from librarian.evaluation.metrics import ndcg, recall
+from librarian.finding import modes
+from librarian.finding.options import SearchOptions
+from librarian.finding.pool import Pool
+from librarian.finding.ranker import LinearRanker
+from librarian.fittings import embedder_of
+from librarian.language.analyzer import StandardAnalyzer
+from librarian.shelving.lexical_index import TantivyIndex
+from librarian.shelving.vectors.archive import SqliteVectorArchive
+from librarian.shelving.vectors.chroma import ChromaStore
+from librarian.shelving.vectors.exact import ExactStore
+from librarian.vocabulary.types import Candidate, FieldWeights, Filters, Query
+from train_ranker import LEFT_OUT
+
+#: Fields as weighted by the first design (phrase 5, file name 3, heading 2, content 1); quoted phrases are demanded,
+#: not scored, and a title is a heading.
+POINTS = FieldWeights(body=1.0, title=2.0, headings=2.0, path=3.0)
+FIELDS = {
+    "field weights as shipped": FieldWeights(),
+    "the body alone": replace(FieldWeights(), title=0.0, headings=0.0, path=0.0),
+    "content 1, heading 2, file name 3": POINTS,
+}
+WEIGHTS = (0.2, 0.5, 0.8, 1.0)
+#: construction_ef, search_ef, M
+PROFILES = ((200, 100, 16), (400, 200, 32), (100, 50, 8))
+NEAREST = 50
+
+Row = dict[str, float]  #: choice → mean over the set's questions
+
+
+def without(weights: Mapping[str, float], *names: str) -> LinearRanker:
+    return LinearRanker({name: 0.0 if name in names else weight for name, weight in weights.items()})
+
+
+def ways(weights: Mapping[str, float]) -> dict[str, Callable[[Pool], Sequence[Candidate]]]:
+    """Each way to order a question's candidates, by its name."""
+    scaled = [name for name in weights if name.endswith("_scaled")]
+    further = [name for name in weights if name.endswith("_further")]
+    usual = SearchOptions()
+    return {
+        "learned fusion": lambda pool: modes.learned(pool, LinearRanker(weights)),
+        "… without further passages": lambda pool: modes.learned(pool, without(weights, *further)),
+        "… without scaled features": lambda pool: modes.learned(pool, without(weights, *scaled)),
+        "… without absolute features": lambda pool: modes.learned(
+            pool, without(weights, *(name for name in weights if name not in (*scaled, *further)))
+        ),
+        "RRF, k = 10": lambda pool: modes.by_rrf(pool, 10),
+        "RRF, k = 60": lambda pool: modes.by_rrf(pool, 60),
+        "weighted, 0.5": lambda pool: modes.by_scores(pool, usual),
+        **{
+            f"`semantic_weight` {weight}": lambda pool, weight=weight: modes.by_weight(pool, weight)
+            for weight in WEIGHTS
+        },
+    }
+
+
+def first(paths: Mapping[int, str], docs: Iterable[int], per_document: int = 1, wanted: int = 10) -> list[str]:
+    """The files of the first results, where a document may have so many of them."""
+    shown: dict[int, int] = {}
+    out: list[str] = []
+    for doc in docs:
+        if len(out) < wanted and shown.get(doc, 0) < per_document:
+            shown[doc] = shown.get(doc, 0) + 1
+            out.append(paths[doc])
+    return out
+
+
+def measured(one: JudgedSet, work: Path, weights: Mapping[str, float]) -> tuple[Row, Row]:
+    """nDCG@10 of each way and of each choice of field weights; recall among ten results by results per document."""
+    found: dict[str, list[float]] = {}
+    spread: dict[str, list[float]] = {}
+    with opened(one, work) as parts, parts.catalog.read() as reader:
+        paths = {stored.doc_id: stored.document.file_path for stored in reader.iter_documents()}
+        columns, analyzer, depth = parts.catalog.columns(), StandardAnalyzer(), SearchOptions().depth
+        indexes = {name: TantivyIndex(work / one.name / "keyword", weights=fields) for name, fields in FIELDS.items()}
+        for question in one.questions():
+            pool = engine_of(parts).judge(Query(question.text, mode="hybrid"), reader).pool
+            for name, way in ways(weights).items():
+                order = [candidate.doc_id for candidate in way(pool)]
+                found.setdefault(name, []).append(ndcg(first(paths, order), question.grades))
+                if name == "learned fusion":
+                    for limit in (1, 3):
+                        shown = list(dict.fromkeys(first(paths, order, limit)))
+                        spread.setdefault(f"{limit}", []).append(recall(shown, question.grades))
+            analyzed = replace(analyzer.query(question.text, columns.languages()), phrases=())
+            for name, index in indexes.items():
+                ids = np.array(index.search(analyzed, columns.select(Filters()), depth).ids, dtype=np.int64)
+                docs = columns.doc_of(ids).tolist() if len(ids) else []
+                found.setdefault(name, []).append(ndcg(first(paths, docs), question.grades))
+        for index in indexes.values():
+            index.close()
+    return tuple({name: float(np.mean(own)) for name, own in rows.items()} for rows in (found, spread))  # type: ignore[return-value]
+
+
+def profiles(one: JudgedSet, work: Path) -> list[str]:
+    """Rows of the vector store's profiles: recall among the nearest, seconds to build, milliseconds of a question."""
+    rows = []
+    embedder = embedder_of(Settings.load(None))
+    assert embedder is not None
+    model = embedder.get()
+    asked = [model.embed_query(question.text) for question in one.questions()]
+    with opened(one, work) as parts:
+        ids, digests = zip(*parts.catalog.windows(model.fingerprint), strict=True)
+        everything = parts.catalog.columns().select(Filters())
+        archive = SqliteVectorArchive(work / one.name / "vectors.sqlite")
+        kept = archive.get(model.fingerprint, digests)
+        archive.close()
+        vectors, numbers = np.stack([kept[digest] for digest in digests]), np.array(ids, dtype=np.int64)
+        exact = ExactStore(vectors.shape[1])
+        exact.upsert(numbers, vectors)
+        nearest = [set(exact.search(vector, NEAREST, everything)[0].tolist()) for vector in asked]
+        for construction, search, links in PROFILES:
+            with tempfile.TemporaryDirectory() as folder:
+                store = ChromaStore(
+                    Path(folder), "profile", vectors.shape[1], M=links, construction_ef=construction, search_ef=search
+                )
+                begun = time.process_time()
+                store.upsert(numbers, vectors)
+                built, begun = time.process_time() - begun, time.process_time()
+                seen = [set(store.search(vector, NEAREST, everything)[0].tolist()) for vector in asked]
+                each = (time.process_time() - begun) / len(asked) * 1000
+                share = np.mean([len(own & best) / len(best) for own, best in zip(seen, nearest, strict=True)])
+                rows.append(f"| {construction}, {search}, {links} | {share:.3f} | {built:.0f} s | {each:.1f} ms |")
+                store.close()
+    return rows
+
+
+def table(rows: Mapping[str, Row], head: str) -> str:
+    names = list(next(iter(rows.values())))
+    lines = [f"| {head} | {' | '.join(rows)} |", "|---" * (len(rows) + 1) + "|"]
+    lines += [f"| {name} | {' | '.join(f'{row[name]:.3f}' for row in rows.values())} |" for name in names]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    judged_sets.add_arguments(parser)
+    parser.add_argument("--profiles", action="store_true", help="measure the vector store's profiles too")
+    given = parser.parse_args()
+    sets = [JudgedSet.of(row) for row in given.set]
+    left_out = json.loads((given.work / LEFT_OUT).read_text("utf-8"))
+    both = {one.name: measured(one, given.work, left_out[one.name]) for one in sets}
+    print(table({name: found for name, (found, _) in both.items()}, "nDCG@10"))
+    print(
+        "\n"
+        + table({name: spread for name, (_, spread) in both.items()}, "recall in ten results, by `max_per_document`")
+    )
+    if given.profiles:
+        print(f"\n| HNSW | recall@{NEAREST} | to build | a question |\n|---|---|---|---|")
+        print("\n".join(profiles(sets[0], given.work)))
+
+
+if __name__ == "__main__":
+    main()
