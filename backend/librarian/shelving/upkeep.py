@@ -107,6 +107,7 @@ class Upkeep:
         self._tally = tally
         self._look_at_start = look_at_start
         self._watcher: Watching | None = None
+        self._starting: threading.Thread | None = None
         self._lost = ""
 
     def start(self) -> None:
@@ -115,7 +116,8 @@ class Upkeep:
         if self._make_watcher is None:
             return
         self._watcher = self._make_watcher(self._changed, self._watcher_lost)
-        threading.Thread(target=self._start_watcher, name="start-watcher", daemon=True).start()
+        self._starting = threading.Thread(target=self._start_watcher, name="start-watcher", daemon=True)
+        self._starting.start()
 
     def _start_watcher(self) -> None:
         try:
@@ -135,6 +137,9 @@ class Upkeep:
 
     def close(self) -> None:
         """End watcher, threads and children."""
+        if self._starting is not None:  # else it might begin to watch after it was stopped
+            self._starting.join()
+            self._starting = None
         if self._watcher is not None:
             self._watcher.stop()
             self._watcher = None

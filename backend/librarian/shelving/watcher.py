@@ -87,8 +87,9 @@ class FileWatcher:
             return
         self._stopping = False
         self._arm()
-        self._thread = threading.Thread(target=self._run, name="file-watcher", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._run, name="file-watcher", daemon=True)
+        thread.start()
+        self._thread = thread
 
     def stop(self) -> None:
         """End watching; joins all threads. Changes not yet told are dropped."""

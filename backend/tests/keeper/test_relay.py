@@ -14,10 +14,10 @@ import json
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from librarian.keeper import address, client
@@ -342,12 +342,11 @@ def test_it_is_small_and_quick(relay: StartRelay) -> None:
     times = []
     measured_for_coverage = any(name.startswith("COV") for name in os.environ)
     for _ in range(5):
-        began = time.perf_counter()
         one = relay()
         shake_hands(one)
-        times.append(time.perf_counter() - began)
+        times.append(sum(psutil.Process(one.process.pid).cpu_times()[:2]))
         status = Path(f"/proc/{one.process.pid}/status").read_text()
         resident = int(status.split("VmRSS:")[1].split()[0]) / 1024
         assert resident < 15 or measured_for_coverage, f"{resident} MB"
-    # measured 0.08 s on an idle machine; the bound leaves room for a busy one
+    # seconds of the processor, because the clock on the wall counts what else runs here
     assert min(times) < 0.5, times
