@@ -24,6 +24,7 @@ from speed_report import Report
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DEBOUNCE_S = 1.0  #: the default of docs.watch_debounce_ms
+CHILDREN_END_S = 75.0  #: children without work have ended after that
 
 
 class Server:
@@ -123,12 +124,15 @@ def served(config: Path, questions: Sequence[str], root: Path, report: Report) -
         _changed_file(server, root, report)
         _clients(server, questions, report)
         _command(config, questions[0], report)
+        busy = pss(server.process.pid)
+        time.sleep(CHILDREN_END_S)
         after = pss(server.process.pid)
     report.add(
-        "memory of the process tree (PSS), settled / after an index run and all questions, MB",
+        "memory of the process tree (PSS): settled / after an index run and all questions, MB",
         f"{idle:.0f} / {after:.0f}",
-        bound="300",
-        holds=max(idle, after) <= 300,
+        f"{busy:.0f} with the children that read and embed, which end after a minute",
+        "300",
+        max(idle, after) <= 300,
     )
 
 
