@@ -107,6 +107,11 @@ def test_a_lost_store_is_filled_from_the_archive(library: Library) -> None:
     calls = library.embedder.calls
     library.store_kept.clear()
     library.reopen()
+    assert library.complete().notes == ()  # a store in memory begins empty: that is no repair
+    library.assert_whole()
+    (store,) = library.store_kept.values()
+    store.delete(store.ids()[::2])
+    library.reopen()
     assert "from the archive" in " ".join(library.complete().notes)
     assert library.embedder.calls == calls
     library.assert_whole()

@@ -152,7 +152,11 @@ class Database:
 
         with self.told():
             connection = psycopg.connect(self._url, autocommit=True, connect_timeout=int(self._wait_s))
-            self._configure(connection)
+            try:
+                self._configure(connection)
+            except BaseException:
+                connection.close()
+                raise
             return connection
 
     @contextlib.contextmanager
