@@ -7,7 +7,6 @@ import stat
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
 
 from pathspec import GitIgnoreSpec
 
@@ -17,7 +16,6 @@ from librarian.vocabulary.types import Failure, SourceFile
 from .ignoring import IGNORE_FILES, IgnoreRules, left_out_folder
 from .mail.mbox import EXTENSIONS as ARCHIVE_EXTENSIONS
 
-Layout = Literal["product/component", "flat"]
 _LAYOUTS = ("product/component", "flat")
 _GENERAL = "general"
 _BYTES_PER_MB = 1024 * 1024

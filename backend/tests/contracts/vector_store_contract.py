@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,6 +62,34 @@ def recall_at(store: VectorStore, ids: Ids, rows: Vectors, questions: Vectors, l
         wanted += true_ids.size
         found += sum(float(by_id[int(i)] @ question) >= edge for i in got)
     return found / wanted
+
+
+def assert_value_filters_agree(store: VectorStore, names: tuple[str, str, str], tags: tuple[str, ...]) -> None:
+    """What a store finds by products, tags and dates of its own is what it finds among the same chunks by their ids.
+
+    `store` is empty and has 8 dimensions. The chunks belong to `names` in turn; of three, the last two have the tag
+    "a", which `tags` must hold.
+    """
+    count = 200
+    rows = clustered(count, 8)
+    payloads = [{"product": names[n % 3], "tags": ["a", "b"][: n % 3], "modified": n} for n in range(count)]
+    store.upsert(np.arange(count, dtype=np.int64) * WINDOWS_PER_CHUNK, rows, payloads)
+    for product, wanted, modified in itertools.product(names, ((), tags), (None, (20, 150))):
+        passing = [
+            n
+            for n in range(count)
+            if names[n % 3] == product
+            and (not wanted or n % 3)
+            and (modified is None or modified[0] <= n <= modified[1])
+        ]
+        by_chunk = selection_of(np.array(passing, dtype=np.int64), count - 1)
+        allowed = {"product": (product,), **({"tags": wanted} if wanted else {})}
+        by_value = Selection(
+            Filters(product=product), by_chunk.mask, by_chunk.count, None, allowed, modified, complete=True
+        )
+        one, other = (store.search(rows[3], 500, selection) for selection in (by_chunk, by_value))
+        assert one[0].tolist() == other[0].tolist()
+        assert len(one[0]) == len(passing)
 
 
 class VectorStoreContract:

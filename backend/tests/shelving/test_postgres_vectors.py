@@ -27,7 +27,14 @@ from librarian.vocabulary.types import Filters, Selection
 from tests import postgres
 from tests.contracts.catalog_contract import document, result
 from tests.contracts.lexical_contract import entry
-from tests.contracts.vector_store_contract import EVERYTHING, VectorStoreContract, clustered, recall_at, selection_of
+from tests.contracts.vector_store_contract import (
+    EVERYTHING,
+    VectorStoreContract,
+    assert_value_filters_agree,
+    clustered,
+    recall_at,
+    selection_of,
+)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -84,27 +91,8 @@ def test_through_the_graph_filters_keep_their_recall(database: Database, monkeyp
 
 def test_filters_by_value_find_what_filters_by_chunk_find(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors, "ONE_BY_ONE", 0)
-    names = ["ray", "'; DROP TABLE documents; --", "kubernetes"]
-    rows, ids = clustered(300, 8), np.arange(300, dtype=np.int64) * 64
     store = PgVectorStore(database, "m", 8)
-    store.upsert(ids, rows, [{"product": names[n % 3], "tags": ["a", "b"][: n % 3], "modified": n} for n in range(300)])
-    for product in names:
-        for tags, modified in (((), None), (("a", "%s"), (20, 150))):
-            passing = [
-                n
-                for n in range(300)
-                if names[n % 3] == product
-                and (not tags or n % 3)
-                and (modified is None or modified[0] <= n <= modified[1])
-            ]
-            by_chunk = selection_of(np.array(passing, dtype=int), 299)
-            allowed = {"product": (product,), **({"tags": tags} if tags else {})}
-            by_value = Selection(
-                Filters(product=product), by_chunk.mask, by_chunk.count, None, allowed, modified, complete=True
-            )
-            one, other = (store.search(rows[3], 500, sel) for sel in (by_chunk, by_value))
-            assert one[0].tolist() == other[0].tolist()
-            assert len(one[0]) == len(passing)
+    assert_value_filters_agree(store, ("ray", "'; DROP TABLE documents; --", "kubernetes"), ("a", "%s"))
     store.close()
     with pytest.raises(Unavailable, match="closed"):
         store.count()

@@ -20,8 +20,11 @@ import pytest
 from librarian.shelving.vectors.qdrant import IN_MEMORY, QdrantStore, Quantization
 from librarian.vocabulary.errors import SetupError, Unavailable
 from librarian.vocabulary.protocols import VectorStore
-from librarian.vocabulary.types import Filters, Selection
-from tests.contracts.vector_store_contract import EVERYTHING, VectorStoreContract, clustered, selection_of
+from tests.contracts.vector_store_contract import (
+    EVERYTHING,
+    VectorStoreContract,
+    assert_value_filters_agree,
+)
 
 pytest.importorskip("qdrant_client", reason="the extra librarian[qdrant] isn't installed")
 
@@ -54,28 +57,7 @@ def test_a_folder_keeps_what_was_stored(tmp_path: Path) -> None:
 
 def test_filters_by_value_find_what_filters_by_chunk_find(tmp_path: Path) -> None:
     store = QdrantStore(IN_MEMORY, "windows", 8)
-    rows = clustered(200, 8)
-    names = ["ray", 'it\'s; DROP TABLE "x" --', "kubernetes"]
-    payloads = [{"product": names[n % 3], "tags": ["a", "b"][: n % 3], "modified": n} for n in range(200)]
-    store.upsert(np.arange(200) * 64, rows, payloads)
-    for product in names:
-        for tags in ((), ("a",)):
-            for modified in (None, (20, 150)):
-                passing = [
-                    n
-                    for n in range(200)
-                    if names[n % 3] == product
-                    and (not tags or n % 3)
-                    and (modified is None or modified[0] <= n <= modified[1])
-                ]
-                by_chunk = selection_of(np.array(passing, dtype=int), 199)
-                allowed = {"product": (product,), **({"tags": tags} if tags else {})}
-                by_value = Selection(
-                    Filters(product=product), by_chunk.mask, by_chunk.count, None, allowed, modified, complete=True
-                )
-                one, other = (store.search(rows[3], 500, sel) for sel in (by_chunk, by_value))
-                assert one[0].tolist() == other[0].tolist()
-                assert len(one[0]) == len(passing)
+    assert_value_filters_agree(store, ("ray", 'it\'s; DROP TABLE "x" --', "kubernetes"), ("a",))
     store.close()
 
 

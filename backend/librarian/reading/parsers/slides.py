@@ -19,8 +19,6 @@ _TITLES = frozenset({"title", "ctrTitle"})
 _LEFT_OUT = frozenset({"dt", "ftr", "sldNum", "hdr", "sldImg"})  #: placeholders: date, footer, slide number
 _MAX_DEPTH = 20
 
-Relations = dict[str, tuple[str, str, bool]]
-
 
 class SlidesParser:
     """A heading per slide, its texts as lists, tables as rows, the speaker's notes; slides count as pages."""
