@@ -66,7 +66,7 @@ def ways(weights: Mapping[str, float]) -> dict[str, Callable[[Pool], Sequence[Ca
         "learned fusion": lambda pool: modes.learned(pool, LinearRanker(weights)),
         "… without further passages": lambda pool: modes.learned(pool, without(weights, *further)),
         "… without scaled features": lambda pool: modes.learned(pool, without(weights, *scaled)),
-        "… without absolute features": lambda pool: modes.learned(
+        "… without the absolute cosine": lambda pool: modes.learned(
             pool, without(weights, *(name for name in weights if name not in (*scaled, *further)))
         ),
         "RRF, k = 10": lambda pool: modes.by_rrf(pool, 10),
