@@ -99,7 +99,7 @@ def chroma(vectors: Vectors, questions: Vectors, marks: Sequence[str], wanted: s
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         client = chromadb.PersistentClient(folder)
-        collection = client.create_collection("c", metadata={"hnsw:space": "cosine"})
+        collection = client.create_collection("rival", metadata={"hnsw:space": "cosine"})
         for start in range(0, len(vectors), 4000):
             span = slice(start, start + 4000)
             collection.add(
