@@ -22,12 +22,18 @@ from .features import NAMES, DocumentEvidence
 #: nDCG@10 of the left out sets by 0.007 at most.
 READ = (
     "keyword_further",
-    "semantic",
     "semantic_further",
     "keyword_scaled",
     "semantic_scaled",
     "body_scaled",
 )
+
+#: Points per unit of the question's best cosine. They are the same for all its candidates and move none: they make sums
+#: of different questions compare, which relevance is read off. A candidate's own cosine would do too, but orders worse.
+#: With 10 the best sums of answered questions lie above those of questions on neighbouring software in 88% (Ray), 93%
+#: (Kubernetes) and 97% (CACM) of pairs, with 5 in 86%, 91% and 93%; with 20 hardly more, and a question's worst
+#: candidates would come close to its best.
+EVIDENCE = 10.0
 
 #: What a hypothetical answer's cosine takes over half of.
 _FOR_HYDE = {"semantic": "hyde", "semantic_scaled": "hyde_scaled"}
@@ -38,7 +44,7 @@ EXPECTED = "_expected"
 
 @dataclass(frozen=True, slots=True)
 class LinearRanker:
-    """Points per unit of each feature; features without a weight bring none."""
+    """Points per unit of each feature; features without a weight bring none, but for the evidence: `EVIDENCE`."""
 
     weights: Mapping[str, float]
 
@@ -46,18 +52,19 @@ class LinearRanker:
         """The reasons for a document's place; their sum is its score.
 
         >>> ranker = LinearRanker({"keyword": 2.0, "semantic": 4.0})
-        >>> [c.points for c in ranker.why(DocumentEvidence(1, {"keyword": 0.5, "semantic": 0.25, "title": 1.0}, {}))]
+        >>> [c.points for c in ranker.why(DocumentEvidence(1, {"keyword": 0.5, "semantic": 0.25, "body": 1.0}, {}))]
         [1.0, 1.0]
         """
+        weights = {"evidence": EVIDENCE, **self.weights}
         return tuple(
             Contribution(
                 f"{name}{EXPECTED}" if name in document.assumed else name,
                 document.places.get(name),
                 value,
-                self.weights[name] * value,
+                weights[name] * value,
             )
             for name in NAMES
-            if (value := document.values.get(name, 0.0)) and self.weights.get(name, 0.0)
+            if (value := document.values.get(name, 0.0)) and weights.get(name, 0.0)
         )
 
     def with_hyde(self) -> LinearRanker:

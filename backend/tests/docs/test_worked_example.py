@@ -14,18 +14,18 @@ from pathlib import Path
 import pytest
 
 from librarian.assembly import Librarian
-from librarian.finding.ranker import READ, shipped
+from librarian.finding.ranker import EVIDENCE, READ, shipped
 from librarian.models.store import ModelStore
 from librarian.vocabulary.wire import Result
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "librarian" / "explanation" / "ranking.md"
 MEANINGS = {
     "keyword_further": "its further passages by words",
-    "semantic": "best passage by meaning",
     "semantic_further": "its further passages by meaning",
     "keyword_scaled": "words, beside the other candidates",
     "semantic_scaled": "meaning, beside the other candidates",
     "body_scaled": "words in the running text, beside the others",
+    "evidence": "the best cosine of all",
 }
 TOLERANCE = 0.03  #: in what a leg sees: 8-bit arithmetic differs a little between processors
 
@@ -52,10 +52,11 @@ def table(answer: dict[str, Result]) -> str:
     documents = sorted(answer.values(), key=lambda result: result.rank)
     rows = [["reason", "what it is", "weight", *(result.file_name for result in documents)]]
     rows.append(["---"] * len(rows[0]))
-    for name in READ:
+    weights = {**shipped().weights, "evidence": EVIDENCE}
+    for name in (*READ, "evidence"):
         found = [next((reason for reason in result.why if reason.source == name), None) for result in documents]
         cells = ["" if reason is None else f"{reason.raw:.3f} → {reason.points:.2f}" for reason in found]
-        rows.append([f"`{name}`", MEANINGS[name], f"{shipped().weights[name]:g}", *cells])
+        rows.append([f"`{name}`", MEANINGS[name], f"{weights[name]:g}", *cells])
     rows.append(["sum", "", "", *(f"{total(result):.2f}" for result in documents)])
     rows.append(["`relevance_score`", "", "", *(f"{result.relevance_score:.3f}" for result in documents)])
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
@@ -85,11 +86,12 @@ def test_the_table_is_what_the_library_answers(answer: dict[str, Result], update
 
 def test_points_are_weights_times_what_was_seen_and_add_up(answer: dict[str, Result]) -> None:
     documents = sorted(answer.values(), key=lambda result: result.rank)
+    weights = {**shipped().weights, "evidence": EVIDENCE}
     for result in documents:
         for reason in result.why:
             assert reason.raw is not None
-            assert reason.points == pytest.approx(shipped().weights[reason.source] * reason.raw, rel=1e-6)
-        curve = 1 / (1 + math.exp(-0.8 * (total(result) - 10.1)))
+            assert reason.points == pytest.approx(weights[reason.source] * reason.raw, rel=1e-6)
+        curve = 1 / (1 + math.exp(-1.2 * (total(result) - 14.6)))
         assert result.relevance_score == pytest.approx(curve, abs=1e-5)
     assert [total(result) for result in documents] == sorted((total(result) for result in documents), reverse=True)
 

@@ -69,7 +69,9 @@ def test_tuning_changes_nothing_until_it_is_adopted(library: Librarian, tmp_path
     assert set(adopted(tmp_path / "index").weights) == set(READ)
     library.close()
     with opened(tmp_path) as again:
-        assert any(json.dumps(kept["weights"]["semantic"]) in note for note in again.evaluate(tune=True)["notes"])  # type: ignore[index,attr-defined]
+        assert any(
+            json.dumps(kept["weights"]["semantic_scaled"]) in note for note in again.evaluate(tune=True)["notes"]
+        )  # type: ignore[index,attr-defined]
         again.evaluate(reset=True)
         assert adopted(tmp_path / "index") == shipped()
 

@@ -16,7 +16,7 @@ from librarian.finding import evidence, features
 from librarian.finding.features import SCALED, DocumentEvidence
 from librarian.finding.fusion import ranking_of, score
 from librarian.finding.pool import Passage, Pool
-from librarian.finding.ranker import LinearRanker, shipped
+from librarian.finding.ranker import EVIDENCE, LinearRanker, shipped
 from librarian.vocabulary.types import Ranking
 
 SCORES = st.none() | st.floats(0.01, 1.0)
@@ -66,7 +66,7 @@ def test_scaled_features_run_from_the_worst_candidate_to_the_best(
         assert (pairs[0][1], pairs[-1][1]) == pytest.approx(expected)
     for one in found:
         assert score(shipped().why(one)) == pytest.approx(
-            sum(weight * one.values[name] for name, weight in shipped().weights.items())
+            sum(weight * one.values[name] for name, weight in {**shipped().weights, "evidence": EVIDENCE}.items())
         )
 
 

@@ -47,8 +47,8 @@ def test_the_best_by_words_isnt_lost_among_those_that_are_embedded(shelve: Calla
     assert after.candidate.doc_id == best
     assert after.candidate.semantic_score is None
     sources = {why.source for why in after.candidate.why}
-    assert "semantic_expected" in sources
-    assert "semantic" not in sources
+    assert "semantic_scaled_expected" in sources
+    assert "semantic_scaled" not in sources
 
 
 rows = st.lists(st.tuples(st.booleans(), *[st.floats(0, 1) for _ in range(6)]), min_size=2, max_size=30)

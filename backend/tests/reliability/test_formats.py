@@ -54,9 +54,9 @@ def test_every_published_format_is_kept() -> None:
 @pytest.mark.parametrize("number", KEPT)
 def test_an_older_format_opens_with_all_it_holds(tmp_path: Path, number: str) -> None:
     library = Unpacked(tmp_path, number)
+    library.complete()  # a keyword index of another format is made again from the catalog
     assert library.find("wombat") == {"ray/core/tasks.md"}
     assert library.find("axolotl") == {"mail/inbox/one.eml"}
-    library.complete()
     assert library.documents() == set(PAGES)
     assert library.embedder.calls == 0  # whatever the rules of reading are now, no text has changed
     assert library.indexer.check() == []

@@ -6,8 +6,9 @@ const SOURCES = {
   keyword: ["words", 1], keyword_further: ["words, further passages", 1], keyword_place: ["words, rank", 1],
   semantic: ["meaning", 2], semantic_further: ["meaning, further passages", 2], semantic_place: ["meaning, rank", 2],
   identifier: ["exact name", 3], rerank: ["second look", 4], "cross-encoder": ["second look", 4],
-  title: ["title", 5], headings: ["headings", 5], path: ["file path", 5], body: ["text", 5],
-  hyde: ["imagined answer", 6], date: ["date", 7], agreement: ["words and meaning agree", 7],
+  keyword_scaled: ["words, beside the others", 1], semantic_scaled: ["meaning, beside the others", 2],
+  body: ["text", 5], body_scaled: ["text, beside the others", 5],
+  hyde: ["imagined answer", 6], hyde_scaled: ["imagined answer, beside the others", 6], date: ["date", 7],
   passage: ["behind its document’s best passage", 7], evidence: ["strength of the best matches", 7],
 };
 // A file whose vectors aren't made yet is given the points that files with its words have.
