@@ -51,7 +51,7 @@ from .meaning import Meaning, Meanings
 from .options import SearchOptions
 from .pool import Pool, gather
 from .query_router import QueryRouter
-from .ranker import LinearRanker, shipped
+from .ranker import EVIDENCE, LinearRanker, shipped
 from .reranker import SecondLook
 from .rewriting import REWRITTEN, Rewriting, as_told, better_of
 from .snippet import Snippets
@@ -183,8 +183,8 @@ class HybridSearchEngine:
 
     @property
     def weights(self) -> Mapping[str, float]:
-        """Those of the learned fusion."""
-        return self._ranker.weights
+        """Those of the learned fusion, with the evidence's."""
+        return {"evidence": EVIDENCE, **self._ranker.weights}
 
     def use(self, *, ranker: LinearRanker | None = None, calibration: Calibration | None = None) -> None:
         """Weigh, or judge relevance, otherwise from the next question on."""
