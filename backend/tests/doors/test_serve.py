@@ -1,13 +1,16 @@
 """The process that owns an index folder, run in this one: what is proved here.
 
 * As a keeper it answers over the socket and ends when it is asked to; as a server it answers over HTTP, too.
+* An answer's body doesn't wait for the acknowledgement of its head.
 * A library that can't be opened is the answer to whoever asks, and the process's own end.
 * A desk that is still opening makes callers wait, remembers who wants news, and introduces itself as it did last.
 """
 
 from __future__ import annotations
 
+import asyncio
 import io
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -22,7 +25,7 @@ from librarian.command_door import VERBS
 from librarian.config.settings import Settings
 from librarian.keeper import address, client
 from librarian.opening import KEPT, Opening
-from librarian.serve import serve, served_at
+from librarian.serve import bind, serve, served_at
 from librarian.vocabulary.desk_protocol import Desk
 from librarian.vocabulary.errors import CallerError, LibrarianError, SetupError
 from librarian.vocabulary.protocols import Budget
@@ -96,6 +99,25 @@ def test_a_server_answers_over_http_and_says_where(settings: Settings) -> None:
     ((url, path),) = outcome
     assert path == "ray/core/tokens.md"
     assert f"page         {url}/" in out.getvalue()
+
+
+def test_small_packets_leave_at_once() -> None:
+    async def accepted() -> int:
+        delays: asyncio.Queue[int] = asyncio.Queue()
+
+        async def look(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            connection = writer.get_extra_info("socket")
+            await delays.put(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        listening = bind("127.0.0.1", 0)
+        async with await asyncio.start_server(look, sock=listening):
+            reader, writer = await asyncio.open_connection(*listening.getsockname())
+            await reader.read()
+            writer.close()
+            return await delays.get()
+
+    assert asyncio.run(accepted()) != 0
 
 
 @pytest.mark.parametrize("http", [False, True])
