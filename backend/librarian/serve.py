@@ -121,8 +121,8 @@ def _lock(index: Path, *, take: bool) -> FolderLock | None:
 def bind(host: str, port: int) -> socket.socket:
     """A bound socket. Raises `SetupError` naming who holds the port.
 
-    The protocol is named: asyncio sends small packets at once (TCP_NODELAY) only where it reads TCP there, and an answer's
-    body would else wait 40 ms for the acknowledgement of its head.
+    The protocol is named: asyncio sends small packets at once (TCP_NODELAY) only where it reads TCP there, and else an
+    answer's body would wait 40 ms for the acknowledgement of its head.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
