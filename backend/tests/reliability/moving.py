@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from librarian.shelving.migration import Side, copy_library
+from librarian.shelving.migration import COPY_OF, Side, copy_library
 from librarian.shelving.postgres.archive import PostgresVectorArchive
 from librarian.shelving.postgres.catalog import PostgresCatalog
 from librarian.shelving.postgres.database import Database
@@ -48,6 +48,10 @@ def move(folder: str, url: str, schema: str, back: bool, started: object = None)
         source, target = (there, embedded(library)) if back else (embedded(library), there)
         if started is not None:
             started.set()  # type: ignore[attr-defined]
+        with target.catalog.read() as reader:
+            count = reader.count()
+            if (count.documents or count.emails) and not reader.meta(COPY_OF):
+                return 0  # whole before its killer came; another copy would be refused
         return copy_library(source, target, entries=library.reader.entries).documents  # type: ignore[attr-defined]
 
 
