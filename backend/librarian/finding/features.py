@@ -101,6 +101,7 @@ def scaled(found: Mapping[int, DocumentEvidence]) -> dict[int, DocumentEvidence]
         one.doc_id: replace(
             one,
             values={**one.values, **{name: column[at] for name, column in columns.items()}},
+            places={**one.places, **{name: one.places.get(absolute) for name, absolute in SCALED.items()}},
             assumed=one.assumed | {name for name, absolute in SCALED.items() if absolute in one.assumed},
         )
         for at, one in enumerate(documents)

@@ -70,10 +70,11 @@ def test_scaled_features_run_from_the_worst_candidate_to_the_best(
         )
 
 
-def test_what_is_expected_is_expected_in_its_scaled_form_too() -> None:
+def test_a_scaled_feature_keeps_its_place_and_whether_it_is_expected() -> None:
     values = dict.fromkeys(("keyword", "semantic", "body", "hyde"), 0.5)
-    one = DocumentEvidence(1, values, {}, frozenset({"semantic"}))
+    one = DocumentEvidence(1, values, {"keyword": 3}, frozenset({"semantic"}))
     (found,) = features.scaled({1: one}).values()
+    assert found.places["keyword_scaled"] == 3
     assert found.assumed == {"semantic", "semantic_scaled"}
     assert features.scaled({}) == {}
 
