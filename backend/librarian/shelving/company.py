@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+import threading
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 
@@ -25,14 +26,17 @@ class Company(Protocol):
 
 
 class Nobody:
-    """No company: the lock of the one process is enough."""
+    """No company: the one process stores, or looks, but not both at once."""
 
     shared = False
 
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
     def storing(self) -> AbstractContextManager[object]:
-        """Nothing to wait for."""
-        return nullcontext()
+        """From a batch's way into the stores until it is marked."""
+        return self._lock
 
     def alone(self) -> AbstractContextManager[object]:
-        """Nothing to wait for."""
-        return nullcontext()
+        """While no batch is between the stores and its mark."""
+        return self._lock
