@@ -2,8 +2,8 @@
 
 Every set is searched through the engine with fusion weights that were learned without anything of that set, by
 `train_ranker.py`, which runs first. Intervals are bootstrap, p is of the paired randomisation test against the plain
-hybrid pipeline; the last table pools the questions of all sets. With `--whole` each set is also searched in a larger
-library that holds it.
+hybrid pipeline; the last table pools the questions of all sets. With `--whole` the sets of the first one's folder are
+also searched in a larger library that holds them, by the rivals too.
 
     python benchmarks/quality.py --work FOLDER --model FOLDER --set ray DOCS 'ray/**' QUERIES.jsonl QRELS.tsv --set …
 """
@@ -102,7 +102,7 @@ def main(say: Callable[[str], None] = print) -> None:
             one.name: reports(
                 replace(one, name=name, include=() if pattern == "*" else (pattern,)),
                 given.work,
-                None,
+                given.model,
                 LinearRanker(left_out[one.name]),
                 modes,
             )

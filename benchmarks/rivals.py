@@ -1,7 +1,8 @@
 """What others make of the same files and questions: rank-bm25, the plain pipeline (`plain.py`), and knowledge-rag
 where an environment that has it is named (`knowledge_rag.py`).
 
-Their rankings are kept beside the indexes, since they embed everything in one go.
+Their rankings are kept beside the indexes, and so are the plain pipeline's vectors: what it embeds for one product it
+need not embed again for all of them, and an interrupted run goes on where it stopped.
 
     python benchmarks/rivals.py --work FOLDER --model FOLDER --set NAME DOCS INCLUDE QUERIES QRELS … \\
         [--knowledge-rag RIVAL/bin/python]
@@ -10,9 +11,16 @@ Their rankings are kept beside the indexes, since they embed everything in one g
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
+import sqlite3
+from collections.abc import Sequence
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
 
 import judged_sets
 import knowledge_rag
@@ -22,24 +30,63 @@ from librarian.models.table import DEFAULT
 from plain import Model, PlainPipeline
 
 MODES = {"rank-bm25": "keyword", "plain semantic": "semantic", "plain hybrid": "hybrid"}
+PORTION = 400  #: passages embedded between two writes
 
 Rankings = dict[str, dict[str, list[str]]]  #: rival → question → file paths, best first
 
 
+class KeptModel(Model):
+    """The plain pipeline's model, with the vectors of what it embedded before in a file."""
+
+    def __init__(self, folder: Path, kept: Path) -> None:
+        super().__init__(folder)
+        self.kept = sqlite3.connect(kept)
+        self.kept.execute("create table if not exists vectors (text blob primary key, vector blob)")
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """One row of unit length per text, float32."""
+        missing = sorted({text for text in texts if self._row(text) is None}, key=len)
+        for start in range(0, len(missing), PORTION):
+            portion = missing[start : start + PORTION]
+            rows = [
+                (_digest(text), row.astype(np.float32).tobytes())
+                for text, row in zip(portion, super().embed(portion), strict=True)
+            ]
+            with self.kept:
+                self.kept.executemany("insert into vectors values (?, ?)", rows)
+        found = [self._row(text) for text in texts]
+        return np.stack([np.frombuffer(row, dtype=np.float32) for row in found if row is not None])
+
+    def _row(self, text: str) -> bytes | None:
+        found = self.kept.execute("select vector from vectors where text = ?", (_digest(text),)).fetchone()
+        return found[0] if found else None
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
+
+
+@cache
+def pipeline_of(docs: Path, product: str, model: Path, work: Path) -> PlainPipeline:
+    return PlainPipeline(docs, KeptModel(model, work / "rivals-vectors.sqlite"), product)
+
+
 def rankings(one: JudgedSet, work: Path, model: Path | None = None) -> Rankings:
-    """Each rival's fifty best files for each question. Without `model` only what is kept; else made where missing."""
+    """Each rival's fifty best files for each question.
+
+    Without `model` only of those rivals that were asked all of the set's questions before; else made where missing.
+    """
     kept = work / f"rivals-{one.name}.json"
-    if kept.is_file():
-        return dict(json.loads(kept.read_text()))
-    if model is None:
-        return {}
-    pipeline = PlainPipeline(one.docs, Model(model), _product(one))
-    found = {
-        rival: {question.text: pipeline.search(question.text, mode)[:50] for question in one.questions()}
-        for rival, mode in MODES.items()
-    }
-    kept.write_text(json.dumps(found))
-    return found
+    found: Rankings = json.loads(kept.read_text("utf-8")) if kept.is_file() else {}
+    texts = [question.text for question in one.questions()]
+    for rival, mode in MODES.items() if model else ():
+        known = found.setdefault(rival, {})
+        for text in texts:
+            if text not in known:
+                pipeline = pipeline_of(one.docs, _product(one), Path(str(model)), work)
+                known[text] = pipeline.search(text, mode)[:50]
+        kept.write_text(json.dumps(found), "utf-8")
+    return {rival: known for rival, known in found.items() if known.keys() >= set(texts)}
 
 
 def with_knowledge_rag(one: JudgedSet, work: Path, python: Path, found: Rankings) -> Rankings:

@@ -7,10 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
+from librarian import __version__
 from librarian.vocabulary.errors import CallerError
 
 from . import crawl, rendering, upkeep
-from .application import Application
+from .application import ASK, Application
 from .options import Config, Index, Json, Mode, Root
 from .page import Page, write_json
 from .place import Place
@@ -25,7 +26,22 @@ app = Application(
 )
 
 
-@app.command(epilog="Example: librarian search 'rolling update' --product kubernetes --why")
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        Page().line(f"librarian {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _everywhere(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Say which version this is.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(epilog="Example: librarian search 'rolling update' --product kubernetes --why", rich_help_panel=ASK)
 def search(
     query: Annotated[str, typer.Argument(help='The question. "quoted words" must occur, -word excludes.')] = "",
     emails: Annotated[bool, typer.Option("--emails", help="Search emails; without a query the newest first.")] = False,
@@ -99,7 +115,9 @@ def search(
     raise typer.Exit(0 if answer["results"] else 1)
 
 
-@app.command(epilog="Example: librarian show librarian/guide/installation.md --section 'Offline machines'")
+@app.command(
+    epilog="Example: librarian show librarian/guide/installation.md --section 'Offline machines'", rich_help_panel=ASK
+)
 def show(
     path: Annotated[str, typer.Argument(help="file_path, id or uri of a result; path:10-20 for lines.")],
     section: Annotated[str | None, typer.Option(help="A heading or its anchor.")] = None,
@@ -120,7 +138,7 @@ def show(
     _show(answer, as_json, rendering.document)
 
 
-@app.command(epilog="Example: librarian thread 4f2a9c")
+@app.command(epilog="Example: librarian thread 4f2a9c", rich_help_panel=ASK)
 def thread(
     thread_id: Annotated[str, typer.Argument(help="thread_id of a result of search --emails.")],
     as_json: Json = False,
@@ -132,7 +150,9 @@ def thread(
     _show(Place(root, index, config).ask("get_thread", thread_id=thread_id), as_json, rendering.thread)
 
 
-@app.command(epilog="Example: librarian analyze 'pods stay pending' --path kubernetes/tasks/debug.md")
+@app.command(
+    epilog="Example: librarian analyze 'pods stay pending' --path kubernetes/tasks/debug.md", rich_help_panel=ASK
+)
 def analyze(
     query: Annotated[str, typer.Argument(help="The question.")],
     path: Annotated[str | None, typer.Option(help="A document that ought to be found: where it falls out.")] = None,
@@ -145,7 +165,7 @@ def analyze(
     _show(Place(root, index, config).ask("analyze", query=query, path=path), as_json, rendering.analysis)
 
 
-@app.command(epilog="Example: librarian products kubernetes")
+@app.command(epilog="Example: librarian products kubernetes", rich_help_panel=ASK)
 def products(
     product: Annotated[str | None, typer.Argument(help="List the components of this product.")] = None,
     as_json: Json = False,
@@ -158,7 +178,7 @@ def products(
     _show(Place(root, index, config).ask(verb, product=product), as_json, rendering.products)
 
 
-@app.command(epilog="Example: librarian status --json | jq .embedded_chunks")
+@app.command(epilog="Example: librarian status --json | jq .embedded_chunks", rich_help_panel=ASK)
 def status(as_json: Json = False, root: Root = None, index: Index = None, config: Config = None) -> None:
     """Say what the index holds and whether everything works."""
     _show(Place(root, index, config).ask("status"), as_json, rendering.status)

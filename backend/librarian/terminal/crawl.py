@@ -11,6 +11,7 @@ import typer
 
 from librarian.vocabulary.errors import CallerError, NotFound
 
+from .application import KEEP, MEASURE
 from .options import Config, Index, Json, Root
 from .page import Page, write_json
 from .place import Place
@@ -28,8 +29,10 @@ SHOWN = 20
 
 def add_to(app: typer.Typer) -> None:
     """Adds this module's commands to the application."""
-    app.command(epilog="Example: librarian crawl https://docs.example.org/ --project example")(crawl)
-    app.command(epilog="Example: librarian gaps --limit 20")(gaps)
+    app.command(epilog="Example: librarian crawl https://docs.example.org/ --project example", rich_help_panel=KEEP)(
+        crawl
+    )
+    app.command(epilog="Example: librarian gaps --limit 20", rich_help_panel=MEASURE)(gaps)
 
 
 def crawl(

@@ -6,12 +6,19 @@ rich is imported only where a terminal is there to see it.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, TextIO
 
 from librarian.vocabulary.visible import visible
+
+GAP = 2  #: blanks between two columns of a table
+
+WRAPPED = 60  #: letters of a line that was broken because it was full, not because it ends there
+_ITSELF = re.compile(r"\s*([-*+>|#=~^]|\d+[.)]\s|\.\. )| {4}|\t")  #: a line that doesn't go on with the one before
+_WHOLE = re.compile(r"\s*[|#>]| {4}|\t")  #: a line that the next one doesn't go on with
 
 Span = tuple[int, int]
 _PLAIN: ContextVar[bool] = ContextVar("plain", default=False)
@@ -58,8 +65,8 @@ class Page:
             line.rstrip()
             self._console.print(Padding(line, (0, 0, 0, indent + (hang if number else 0)), expand=False))
 
-    def passage(self, text: str, highlights: Sequence[Span] = (), *, indent: int = 3) -> None:
-        """A passage of a document, its matches marked."""
+    def passage(self, text: str, highlights: Sequence[Span] = (), *, indent: int = 3, flowing: bool = False) -> None:
+        """A passage of a document, its matches marked; `flowing`: a terminal wraps prose anew, in its own width."""
         text = visible(text)
         if self._console is None:
             self._stream.writelines(f"{' ' * indent}{line}".rstrip() + "\n" for line in text.splitlines())
@@ -70,21 +77,49 @@ class Page:
         styled = Text(text)
         for start, end in highlights:
             styled.stylize("bold yellow", start, end)
+        if flowing:
+            styled = _flowing(styled)
         self._console.print(Padding(styled, (0, 0, 0, indent), expand=False))
+
+    def fits(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> bool:
+        """Whether a table's lines needn't be wrapped; a pipe has room for any."""
+        return self._console is None or sum(_widths(header, rows)) + GAP * (len(header) - 1) <= self._console.width
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Columns, padded to their widest cell; numbers to the right."""
         cells = [[str(cell) for cell in row] for row in rows]
-        widths = [max(len(row[column]) for row in (list(header), *cells)) for column in range(len(header))]
+        widths = _widths(header, rows)
         right = [all(isinstance(row[column], int | float) for row in rows) for column in range(len(header))]
 
         def laid(row: Sequence[str]) -> str:
             pairs = zip(row, widths, right, strict=True)
-            return "  ".join(cell.rjust(width) if number else cell.ljust(width) for cell, width, number in pairs)
+            return (" " * GAP).join(cell.rjust(width) if number else cell.ljust(width) for cell, width, number in pairs)
 
         self.line((laid(header), "bold"))
         for row in cells:
             self.line(laid(row))
+
+
+def _flowing(text: Any) -> Any:
+    """A rich text whose wrapped prose has one line per paragraph; code, tables, lists and short lines stay."""
+    from rich.text import Text
+
+    paragraphs: list[Any] = []
+    fenced, before = False, ""
+    for line in text.split("\n", allow_blank=True):
+        fence = line.plain.lstrip().startswith(("```", "~~~"))
+        if len(before) >= WRAPPED and line.plain.strip() and not (fenced or fence or _ITSELF.match(line.plain)):
+            unindented = line[len(line.plain) - len(line.plain.lstrip()) :]
+            paragraphs[-1] = Text.assemble(paragraphs[-1], " ", unindented)
+        else:
+            paragraphs.append(line)
+        fenced ^= fence
+        before = "" if fenced or fence or _WHOLE.match(line.plain) else line.plain
+    return Text("\n").join(paragraphs)
+
+
+def _widths(header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[int]:
+    return [max(len(str(row[column])) for row in (header, *rows)) for column in range(len(header))]
 
 
 def write_json(value: Mapping[str, object] | Sequence[object]) -> None:

@@ -27,7 +27,8 @@ tags: [command line, cli, exit codes]
 `librarian COMMAND --help` shows what is written here. Every command takes `--root DIR` (the folder of documents),
 `--index DIR` (where the index lies) and `--config FILE`; `--json` answers with the same fields as the tools. On a
 terminal matches are highlighted and long work shows its progress; in a pipe, and with `--plain`, there are plain lines.
-`librarian --install-completion` has bash, zsh and fish complete commands, options, settings, hosts and models.
+`librarian --version` says which version this is; `librarian --install-completion` has bash, zsh and fish complete
+commands, options, settings, hosts and models.
 
 The commands ask the process that keeps the index, and start it where there is none. It ends by itself when nobody has
 used it for a while (`serve.idle_timeout_s`).

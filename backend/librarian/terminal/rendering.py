@@ -14,7 +14,7 @@ def search(page: Page, answer: Answer, *, why: bool = False) -> None:
     """Hits, best first: breadcrumb and score, place, snippet with its matches; then what was odd about the search."""
     for result in answer["results"]:
         _heading(page, result)
-        page.passage(result["snippet"], [(start, end) for start, end in result.get("highlights") or ()])
+        page.passage(result["snippet"], [(start, end) for start, end in result.get("highlights") or ()], flowing=True)
         for other in result.get("also_in") or ():
             page.line(("also in ", "dim"), other, indent=3)
         if why:
@@ -90,7 +90,7 @@ def analysis(page: Page, answer: Answer) -> None:
     """How a question is understood, and why a document isn't found for it."""
     sure = f"{answer['confidence']:.0%} sure"
     page.line((answer["query_type"], "bold"), f", best asked in mode {answer['recommended_mode']} ({sure})")
-    page.line(f"complexity {answer['complexity']:.2f} · {answer['word_count']} words", indent=3)
+    page.line(f"complexity {answer['complexity']:.2f} · {counted(answer['word_count'], 'word')}", indent=3)
     if answer.get("technical_terms"):
         page.line("technical: " + ", ".join(answer["technical_terms"]), indent=3)
     for reason in answer.get("reasons") or ():
@@ -198,19 +198,32 @@ def check(page: Page, answer: Answer) -> None:
 
 
 def evaluation(page: Page, answer: Answer) -> None:
-    """Measures by mode: a number, or a mean with its 95% interval and the p of its difference from the first mode."""
+    """Measures by mode: a number, or a mean with its 95% interval and the p of its difference from the first mode.
+
+    Where a terminal is too narrow for that, only the first measure has its interval.
+    """
     modes: Mapping[str, Answer] = answer.get("modes") or {}
     measures = list(dict.fromkeys(name for found in modes.values() for name in found))
+    header = ["mode", *measures]
     rows = [[mode, *(_measure(found.get(name)) for name in measures)] for mode, found in modes.items()]
-    page.table(["mode", *measures], rows)
+    fits = page.fits(header, rows)
+    if not fits:
+        rows = [
+            [mode, *(_measure(found.get(name), interval=name == measures[0], p=False) for name in measures)]
+            for mode, found in modes.items()
+        ]
+    page.table(header, rows)
     if "questions" in answer:
-        page.line((f"{answer['questions']} questions; mean with its 95% interval", "dim"))
+        more = "" if fits else "; a wider terminal, or --json, shows every interval and p"
+        page.line((f"{answer['questions']} questions; mean with its 95% interval{more}", "dim"))
     for note in answer.get("notes") or ():
-        page.line(("note: ", "dim"), str(note))
+        page.line(("note: ", "dim"), str(note), hang=6)
 
 
-def _measure(value: object) -> str:
+def _measure(value: object, *, interval: bool = True, p: bool = True) -> str:
     if isinstance(value, Mapping):
-        p = f" p={value['p']:.3f}" if value.get("p") is not None else ""
-        return f"{value['mean']:.3f} [{value['low']:.3f}, {value['high']:.3f}]{p}"
+        parts = [f"{value['mean']:.3f}"]
+        parts += [f"[{value['low']:.3f}, {value['high']:.3f}]"] if interval else []
+        parts += [f"p={value['p']:.3f}"] if p and value.get("p") is not None else []
+        return " ".join(parts)
     return f"{value:.2f}" if isinstance(value, float) else "" if value is None else str(value)

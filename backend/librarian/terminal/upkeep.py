@@ -15,7 +15,7 @@ import typer
 from librarian.vocabulary.errors import CallerError, LibrarianError
 
 from . import rendering
-from .application import Application
+from .application import KEEP, MEASURE, SET_UP, Application
 from .options import Config, Index, Json, Root, complete_host, complete_model, complete_setting
 from .page import Page, write_json
 from .place import Place
@@ -33,19 +33,24 @@ def add_to(app: typer.Typer) -> None:
     """Adds this module's commands to the application."""
     from .tuning import tune
 
-    app.command(epilog="Example: librarian serve --root ~/notes --index ~/notes-index --port 3002")(serve)
-    app.command(epilog="Example (as a host starts it): librarian stdio --config /path/to/config.json")(stdio)
-    app.command(epilog="Example: librarian index --rebuild")(index)
-    app.command(epilog="Example: librarian check --repair")(check)
-    app.command(epilog="Example: librarian migrate --to postgres")(migrate)
-    app.command(epilog="Example: librarian evaluate --queries queries.jsonl --qrels qrels.tsv")(evaluate)
-    app.command(epilog="Example: librarian tune --adopt")(tune)
-    app.command(epilog="Example: librarian bench --rounds 10")(bench)
-    app.command(epilog="Example: librarian doctor --offline")(doctor)
-    app.command(epilog="Example: librarian connect claude-desktop --write")(connect)
-    app.command(epilog="Example: librarian config search.mode")(config_command)
-    app.add_typer(models_app, name="models")
-    app.registered_commands[-1].name = "config"
+    app.command(
+        epilog="Example: librarian serve --root ~/notes --index ~/notes-index --port 3002", rich_help_panel=KEEP
+    )(serve)
+    app.command(
+        epilog="Example (as a host starts it): librarian stdio --config /path/to/config.json", rich_help_panel=KEEP
+    )(stdio)
+    app.command(epilog="Example: librarian index --rebuild", rich_help_panel=KEEP)(index)
+    app.command(epilog="Example: librarian check --repair", rich_help_panel=KEEP)(check)
+    app.command(epilog="Example: librarian migrate --to postgres", rich_help_panel=KEEP)(migrate)
+    app.command(
+        epilog="Example: librarian evaluate --queries queries.jsonl --qrels qrels.tsv", rich_help_panel=MEASURE
+    )(evaluate)
+    app.command(epilog="Example: librarian tune --adopt", rich_help_panel=MEASURE)(tune)
+    app.command(epilog="Example: librarian bench --rounds 10", rich_help_panel=MEASURE)(bench)
+    app.command(epilog="Example: librarian doctor --offline", rich_help_panel=SET_UP)(doctor)
+    app.command(epilog="Example: librarian connect claude-desktop --write", rich_help_panel=SET_UP)(connect)
+    app.command("config", epilog="Example: librarian config search.mode", rich_help_panel=SET_UP)(config_command)
+    app.add_typer(models_app, name="models", rich_help_panel=SET_UP)
 
 
 def serve(
@@ -255,7 +260,7 @@ def list_models(as_json: Json = False, root: Root = None, index: Index = None, c
     width = max(len(name) for name in names)
     for name in names:
         elsewhere = name in known() and spec_of(name).provider != "local"
-        absent = "answers elsewhere: embeddings.provider" if elsewhere else "not installed"
+        absent = "answers elsewhere; see embeddings.provider" if elsewhere else "not installed"
         state = "installed" if name in installed else absent
         sys.stdout.write(f"{'*' if name == used else ' '} {name:<{width}}  {state}\n")
 

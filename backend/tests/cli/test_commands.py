@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from librarian import cli
+from librarian import __version__, cli
 from librarian.evaluation.evaluate import as_dict, evaluate
 from librarian.evaluation.judgments import Judged
 from librarian.keeper import client
@@ -481,6 +481,50 @@ def test_what_a_terminal_wraps_goes_on_below_its_beginning(monkeypatch: pytest.M
     screen = Terminal()
     Page(screen).line("note: ", "some words that do not fit there", indent=2, hang=6)
     assert screen.getvalue() == "  note: some words that\n        do not fit there\n"
+
+
+def test_a_terminal_wraps_prose_anew_and_leaves_code_tables_and_short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    full = "Every book that leaves the house is written down, and whoever has it"
+    text = (
+        f"{full}\nbrings it back.\n* {full}\n  brings it back.\n* another\nBooks\nPages\n```\n{full}\ncode\n```\n"
+        f"| {full} |\n| a row |"
+    )
+    screen = Terminal()
+    Page(screen).passage(text, [(text.index("brings"), text.index("brings") + 6)], indent=0, flowing=True)
+    lines = [line.rstrip() for line in screen.getvalue().splitlines()]
+    assert lines == [
+        f"{full} \x1b[1;33mbrings\x1b[0m it back.",
+        f"* {full} brings it back.",
+        *["* another", "Books", "Pages", "```", full, "code", "```", f"| {full} |", "| a row |"],
+    ]
+
+
+def test_a_table_of_measures_fits_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    measured = {"mean": 0.9, "low": 0.85, "high": 0.95, "p": 0.01}
+    answer = {
+        "questions": 7,
+        "modes": {"hybrid": {"nDCG@10": measured, "P@10": measured, "MRR@10": measured, "p50_ms": 3.0}},
+    }
+    for columns, row in (
+        (80, "hybrid  0.900 [0.850, 0.950]  0.900  0.900   3.00"),
+        (140, "hybrid  " + "0.900 [0.850, 0.950] p=0.010  " * 3 + "3.00"),
+    ):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        screen = Terminal()
+        rendering.evaluation(Page(screen), answer)
+        assert row in [line.rstrip() for line in screen.getvalue().splitlines()]
+
+
+def test_the_program_says_its_version_and_flags_stand_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--version") == 0
+    assert capsys.readouterr().out == f"librarian {__version__}\n"
+    for words in ([], ["search"], ["models", "fetch"]):
+        assert run(*words, "--help") == 0
+        assert "<bool>" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
