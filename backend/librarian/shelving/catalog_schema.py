@@ -203,7 +203,8 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
 def _migrate(connection: sqlite3.Connection) -> None:
     version = _number(connection, "user_version")
     for number, migration in enumerate(MIGRATIONS[version:], start=version + 1):
-        log.info("catalog: %s (format %d)", migration.__name__, number)
+        level = logging.INFO if version else logging.DEBUG  # making a new catalog is nothing to tell
+        log.log(level, "catalog: %s (format %d)", migration.__name__, number)
         connection.execute("BEGIN IMMEDIATE")
         try:
             migration(connection)
