@@ -101,7 +101,7 @@ def classics() -> list[str]:
             if took > slowest:
                 slowest, name_of_slowest = took, name
             reason = getattr(outcome, "reason", type(outcome).__name__)
-            outcomes["read" if reason == "ReadResult" else reason] += 1
+            outcomes["read" if isinstance(outcome, tuple) else reason] += 1
             if reason == "parser":
                 found.append(f"{name}: {outcome}")
     pool.close()

@@ -25,7 +25,7 @@ from librarian.vocabulary.types import AnalyzedQuery
 
 from . import detection, questions
 from .scripts import bigrams, fold_accents, has_spaceless, split_scripts
-from .shapes import ASCII_COMPOUND, COMPOUND, Part, dissect, has_inner_capital, is_version
+from .shapes import ASCII_COMPOUND, COMPOUND, LONGEST, Part, dissect, has_inner_capital, is_version
 from .stopwords import LANGUAGES, stop_words
 
 _FORMAT = 1  #: raised when the rules change so that the same text gives other tokens
@@ -50,6 +50,8 @@ V = TypeVar("V")
 
 #: (token, start, end, is a whole identifier)
 _Found = tuple[str, int, int, bool]
+#: Tokens joined by single spaces, and identifiers.
+_Entry = tuple[str, tuple[str, ...]]
 
 
 class _Memory(dict[str, V]):
@@ -85,6 +87,7 @@ class StandardAnalyzer:
         self.min_length = min_length
         self._remembered = remembered
         self._pieces: dict[str, _Memory[tuple[str, ...]]] = {}
+        self._entries: dict[str, _Memory[_Entry]] = {}
         # Twice as many, so that it never forgets a piece before the memory of its language does.
         self._names = _Memory(self._names_of, 2 * remembered)
         self._words: dict[tuple[str, bool], _Memory[str]] = {}
@@ -123,6 +126,16 @@ class StandardAnalyzer:
         """
         return list(dict.fromkeys(chain.from_iterable(map(self._names.__getitem__, text.split()))))
 
+    def entry(self, text: str, language: str = "") -> tuple[str, list[str]]:
+        """`tokens` joined by single spaces, and `identifiers`, in one pass: what an index stores of a passage.
+
+        >>> StandardAnalyzer().entry("Calling read_parquet() on the pods")
+        ('call read_parquet read parquet pod', ['read_parquet'])
+        """
+        found = list(map(self._entries_of(language or "en").__getitem__, text.split()))
+        names = chain.from_iterable([names for _, names in found if names])
+        return " ".join([tokens for tokens, _ in found if tokens]), list(dict.fromkeys(names))
+
     def query(self, text: str, languages: Sequence[str] = ()) -> AnalyzedQuery:
         """A question for a library written in `languages` (most frequent first); never raises."""
         return questions.analyze(self, text, languages)
@@ -149,11 +162,14 @@ class StandardAnalyzer:
         if plain and not has_inner_capital(plain.group(1)):
             token = words[plain.group(1).lower()]
             return [(token, plain.start(1), plain.end(1), False)] if token else out
-        in_ascii = piece.isascii()
-        for match in (ASCII_COMPOUND if in_ascii else COMPOUND).finditer(piece):
+        if piece.isascii():
+            for match in ASCII_COMPOUND.finditer(piece):
+                _in_ascii(match.group(), match.start(), words, out)
+            return out
+        for match in COMPOUND.finditer(piece):
             for part in dissect(match.group(), match.start()):
                 text, start, end, is_plain, identifier = part
-                if not in_ascii and has_spaceless(piece[start:end]):
+                if has_spaceless(piece[start:end]):
                     if is_plain or text.isalnum():
                         _mixed(piece, part, words, out)
                     elif identifier:
@@ -181,6 +197,33 @@ class StandardAnalyzer:
     def _names_of(self, piece: str) -> tuple[str, ...]:
         return _names(self.dissect(piece, "en"))
 
+    def _entries_of(self, language: str) -> _Memory[_Entry]:
+        """Piece → its entry. Pieces often differ in punctuation and links alone, so compounds are remembered too."""
+        entries = self._entries.get(language)
+        if entries is not None:
+            return entries
+        words = self._words_of(language, keep_stop_words=False)
+
+        def of_compound(raw: str) -> _Entry:
+            out: list[_Found] = []
+            _in_ascii(raw, 0, words, out)
+            return " ".join([item[0] for item in out]), tuple([item[0] for item in out if item[3]])
+
+        compounds = _Memory(of_compound, self._remembered)
+
+        def of_piece(piece: str) -> _Entry:
+            plain = _PLAIN.fullmatch(piece)
+            if plain and not has_inner_capital(plain.group(1)):
+                return words[plain.group(1).lower()], ()
+            if not piece.isascii():
+                out = self.dissect(piece, language)
+                return " ".join([item[0] for item in out]), _names(out)
+            found = [compounds[raw] for raw in ASCII_COMPOUND.findall(piece)]
+            names = [name for _, some in found for name in some]
+            return " ".join([tokens for tokens, _ in found if tokens]), _with_tails(names)
+
+        return self._entries.setdefault(language, _Memory(of_piece, self._remembered))
+
     def _stemmer(self, language: str) -> Stemmer.Stemmer | None:
         if language not in self._stemmers:
             name = STEMMERS.get(language)
@@ -195,6 +238,19 @@ class StandardAnalyzer:
             return "" if word in stops or len(word) < self.min_length else self.stem(word, language)
 
         return self._words.setdefault((language, keep_stop_words), _Memory(token, self._remembered))
+
+
+def _in_ascii(raw: str, place: int, words: _Memory[str], out: list[_Found]) -> None:
+    """The tokens of a compound in ASCII that stands at `place`."""
+    if raw.isalpha() and not has_inner_capital(raw):
+        if len(raw) <= LONGEST and (token := words[raw.lower()]):
+            out.append((token, place, place + len(raw), False))
+        return
+    for text, start, end, is_plain, identifier in dissect(raw, place):
+        if not is_plain:
+            out.append((text, start, end, identifier))
+        elif (token := words[text]) and not (out and out[-1][:2] == (token, start)):
+            out.append((token, start, end, False))
 
 
 def _mixed(piece: str, part: Part, words: _Memory[str], out: list[_Found]) -> None:
@@ -213,7 +269,10 @@ def _mixed(piece: str, part: Part, words: _Memory[str], out: list[_Found]) -> No
 
 
 def _names(found: list[_Found]) -> tuple[str, ...]:
-    names = [item[0] for item in found if item[3]]
+    return _with_tails([item[0] for item in found if item[3]])
+
+
+def _with_tails(names: list[str]) -> tuple[str, ...]:
     return tuple(names + [tail for name in names for tail in _tails(name)]) if names else ()
 
 

@@ -60,10 +60,10 @@ def detect(text: str, among: Sequence[str] = (), *, needed: float = 2.0) -> str:
     words = _WORD.findall(sample)
     weights = _weights()
     votes: Counter[str] = Counter()
-    for word in words:
+    for word, times in Counter(words).items():
         for language, weight in weights.get(word, ()):
             if not among or language in among:
-                votes[language] += weight  # type: ignore[assignment]
+                votes[language] += times * weight  # type: ignore[assignment]
     if not votes:
         return ""
     (best, score), *rest = votes.most_common(2)

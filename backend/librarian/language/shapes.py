@@ -25,7 +25,13 @@ def _compound(letter: str) -> re.Pattern[str]:
 #: Words held together by connectors, with what stands before (`--`, `@`, `.`) and behind (`++`, `#`).
 COMPOUND = _compound(f"[\\w{MARKS}]")
 ASCII_COMPOUND = _compound("[A-Za-z0-9_]")  #: the same for a text in ASCII, twice as quick
-_LEVELS = (re.compile(r"://|[/\\@]"), re.compile("::?"), re.compile(r"\."), re.compile(r"[-_]+"))
+#: What holds parts together, loosest first: the characters that tell of it, and the pattern that parts them.
+_LEVELS = (
+    ("/\\@", re.compile(r"://|[/\\@]")),
+    (":", re.compile("::?")),
+    (".", re.compile(r"\.")),
+    ("-_", re.compile(r"[-_]+")),
+)
 _WORD = re.compile(r"\w+")
 _LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile("[0-9]")
 _HUMP = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
@@ -191,10 +197,11 @@ def _descend(raw: str, start: int, level: int, out: list[Part], seen: set[str]) 
             _descend(head, start, level, out, seen)
         return
     while level < len(_LEVELS):
-        pattern = _LEVELS[level]
-        if pattern.search(raw):
-            _split(raw, start, level, pattern, out, seen)
-            return
+        signs, pattern = _LEVELS[level]
+        for sign in signs:
+            if sign in raw:
+                _split(raw, start, level, pattern, out, seen)
+                return
         level += 1
     _single(raw, start, out, seen)
 

@@ -140,25 +140,18 @@ class FileReader:
         the same.
         """
         language = document.language
-        tokens = self._analyzer.tokens
-        identifiers_of = self._analyzer.identifiers
-        title = " ".join(tokens(document.title, language))
-        path = " ".join(tokens(_path_words(document.file_path), language))
+        analysed = self._analyzer.entry
+        title, title_identifiers = analysed(document.title, language)
+        path, _ = analysed(_path_words(document.file_path), language)
         headings_by_path: dict[tuple[str, ...], tuple[str, list[str]]] = {}
-        title_identifiers = identifiers_of(document.title)
         body_of = _Visible(document)
         entries: list[LexicalEntry] = []
         for chunk in chunks:
             known = headings_by_path.get(chunk.heading_path)
             if known is None:
-                words = "\n".join(chunk.heading_path)
-                known = headings_by_path[chunk.heading_path] = (
-                    " ".join(tokens(words, language)),
-                    identifiers_of(words),
-                )
+                known = headings_by_path[chunk.heading_path] = analysed("\n".join(chunk.heading_path), language)
             headings, heading_identifiers = known
-            visible = body_of(chunk)
-            body = " ".join(tokens(visible, language))
+            body, identifiers = analysed(body_of(chunk), language)
             if len(chunks) == 1:
                 title, headings = ("" if _holds(body, field) else field for field in (title, headings))
             entries.append(
@@ -167,7 +160,7 @@ class FileReader:
                     title=title,
                     headings=headings,
                     path=path,
-                    identifiers=" ".join([*identifiers_of(visible), *title_identifiers, *heading_identifiers]),
+                    identifiers=" ".join([*identifiers, *title_identifiers, *heading_identifiers]),
                 )
             )
         return tuple(entries)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class Identity:
 
 
 Task = Identify | Cut | Embed
-Answer = Identity | list[list[Window]] | Vectors
+Answer: TypeAlias = "Identity | list[list[Window]] | Vectors"
 EmbedderPool = WorkerPool[Task, Answer]
 Row = TypeVar("Row")
 

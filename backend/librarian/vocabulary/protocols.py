@@ -108,8 +108,8 @@ class Analyzer(Protocol):
     def spans(self, text: str, language: str = "") -> list[TokenSpan]:
         """The same tokens with their places, for highlighting."""
 
-    def identifiers(self, text: str) -> list[str]:
-        """Whole identifiers, normalised: names with `_ . - / :` or inner capitals, versions, flags, codes."""
+    def entry(self, text: str, language: str = "") -> tuple[str, list[str]]:
+        """The same joined by single spaces, and whole identifiers: names with `_ . - / :`, inner capitals, versions."""
 
     def query(self, text: str, languages: Sequence[str] = ()) -> AnalyzedQuery:
         """A question analysed for all `languages` that the library holds; never raises."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:  # processes that only read files hold no arrays, and start without numpy
+    import numpy as np
+    import numpy.typing as npt
 
 Kind = Literal["document", "email"]
 Mode = Literal["keyword", "semantic", "hybrid", "rerank", "hyde", "auto"]
@@ -20,9 +21,9 @@ LegStatus = Literal["ok", "off", "skipped", "failed"]
 Answerable = Literal["yes", "unlikely", "unknown"]
 MatchType = Literal["keyword", "semantic", "both"]
 
-Vector = npt.NDArray[np.float32]  #: shape (dimension,), unit length
-Vectors = npt.NDArray[np.float32]  #: shape (n, dimension), rows of unit length
-Ids = npt.NDArray[np.int64]  #: shape (n,)
+Vector: TypeAlias = "npt.NDArray[np.float32]"  #: shape (dimension,), unit length
+Vectors: TypeAlias = "npt.NDArray[np.float32]"  #: shape (n, dimension), rows of unit length
+Ids: TypeAlias = "npt.NDArray[np.int64]"  #: shape (n,)
 
 WINDOWS_PER_CHUNK = 64  #: window id = chunk id × 64 + the window's ordinal within its chunk
 

@@ -91,6 +91,14 @@ def test_tokens_and_spans_agree(text: str, language: str) -> None:
 
 
 @settings(max_examples=50, deadline=None)
+@given(TEXTS, st.sampled_from(LANGUAGES))
+def test_an_entry_is_the_tokens_joined_and_the_identifiers_also_from_memory(text: str, language: str) -> None:
+    fresh = StandardAnalyzer()
+    expected = " ".join(fresh.tokens(text, language)), fresh.identifiers(text)
+    assert [fresh.entry(text, language), fresh.entry(text, language)] == [expected, expected]
+
+
+@settings(max_examples=50, deadline=None)
 @given(TEXTS, st.lists(st.sampled_from(LANGUAGES), max_size=3))
 def test_no_question_makes_it_raise(text: str, languages: list[str]) -> None:
     query = ANALYZER.query(text, languages)

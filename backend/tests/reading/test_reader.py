@@ -36,6 +36,9 @@ class Words:
     def identifiers(self, text: str) -> list[str]:
         return [word for word in self.tokens(text) if "_" in word]
 
+    def entry(self, text: str, language: str = "") -> tuple[str, list[str]]:
+        return " ".join(self.tokens(text)), self.identifiers(text)
+
     def query(self, text: str, languages: Sequence[str] = ()) -> AnalyzedQuery:
         return AnalyzedQuery(text, (), ())
 
