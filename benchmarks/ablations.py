@@ -21,12 +21,14 @@ from pathlib import Path
 import numpy as np
 
 import judged_sets
-from judged_sets import JudgedSet, engine_of, opened
+from judged_sets import JudgedSet, engine_of, opened, ranked
+from librarian import desk
 from librarian.config.settings import Settings
 from librarian.evaluation.metrics import ndcg, recall
 from librarian.finding import modes
 from librarian.finding.options import SearchOptions
 from librarian.finding.pool import Pool
+from librarian.finding.query_router import QueryRouter
 from librarian.finding.ranker import LinearRanker
 from librarian.fittings import embedder_of
 from librarian.language.analyzer import StandardAnalyzer
@@ -50,6 +52,7 @@ WEIGHTS = (0.2, 0.5, 0.8, 1.0)
 PROFILES = ((200, 100, 16), (400, 200, 32), (100, 50, 8))
 NEAREST = 50
 
+SHORT = 3  #: words of a short question
 OWN_COSINE = 4.85  #: what it learns where it is among the features
 
 Row = dict[str, float]  #: choice → mean over the set's questions
@@ -92,12 +95,30 @@ def first(paths: Mapping[int, str], docs: Iterable[int], per_document: int = 1, 
     return out
 
 
+def routed(parts: desk.Parts, text: str) -> dict[str, list[str]]:
+    """The answers of modes that choose or write: as routed, as the first design routed, and with HyDE for everything.
+
+    That design sends short technical questions to keyword, conceptual ones to HyDE and all others to hybrid.
+    """
+    seen = QueryRouter(parts.analyzer).analyze(text)
+    conceptual = "hyde" if seen.query_type == "conceptual" else "hybrid"
+    designed = "keyword" if seen.technical_terms and seen.word_count <= SHORT else conceptual
+    chosen = {
+        "auto, as routed": "auto",
+        "auto, as in the first design": designed,
+        "HyDE for every question": "hyde",
+    }
+    answers = {mode: ranked(parts, text, mode) for mode in set(chosen.values())}
+    return {name: answers[mode] for name, mode in chosen.items()}
+
+
 def measured(one: JudgedSet, work: Path, weights: Mapping[str, float]) -> tuple[Row, Row]:
     """nDCG@10 of each way and of each choice of field weights; recall among ten results by results per document."""
     found: dict[str, list[float]] = {}
     spread: dict[str, list[float]] = {}
     with opened(one, work) as parts, parts.catalog.read() as reader:
         paths = {stored.doc_id: stored.document.file_path for stored in reader.iter_documents()}
+        engine_of(parts).use(ranker=LinearRanker(weights))
         columns, analyzer, depth = parts.catalog.columns(), StandardAnalyzer(), SearchOptions().depth
         indexes = {name: TantivyIndex(work / one.name / "keyword", weights=fields) for name, fields in FIELDS.items()}
         for question in one.questions():
@@ -110,12 +131,19 @@ def measured(one: JudgedSet, work: Path, weights: Mapping[str, float]) -> tuple[
                         shown = list(dict.fromkeys(first(paths, order, limit)))
                         spread.setdefault(f"{limit}", []).append(recall(shown, question.grades))
             analyzed = replace(analyzer.query(question.text, columns.languages()), phrases=())
+            for name, order in routed(parts, question.text).items():
+                found.setdefault(name, []).append(ndcg(order, question.grades))
             for name, index in indexes.items():
                 ids = np.array(index.search(analyzed, columns.select(Filters()), depth).ids, dtype=np.int64)
                 docs = columns.doc_of(ids).tolist() if len(ids) else []
                 found.setdefault(name, []).append(ndcg(first(paths, docs), question.grades))
         for index in indexes.values():
             index.close()
+    with opened(one, work, **{"search.reranker": "keyword-stage"}) as parts:
+        engine_of(parts).use(ranker=LinearRanker(weights))
+        for question in one.questions():
+            order = ranked(parts, question.text, "rerank")
+            found.setdefault("rerank by the keyword stage", []).append(ndcg(order, question.grades))
     return tuple({name: float(np.mean(own)) for name, own in rows.items()} for rows in (found, spread))  # type: ignore[return-value]
 
 
