@@ -23,6 +23,7 @@ import numpy as np
 import judged_sets
 from judged_sets import JudgedSet, engine_of, opened, ranked
 from librarian import desk
+from librarian.assembly_parts import embedder_of
 from librarian.config.settings import Settings
 from librarian.evaluation.metrics import ndcg, recall
 from librarian.finding import modes
@@ -30,7 +31,6 @@ from librarian.finding.options import SearchOptions
 from librarian.finding.pool import Pool
 from librarian.finding.query_router import QueryRouter
 from librarian.finding.ranker import LinearRanker
-from librarian.fittings import embedder_of
 from librarian.language.analyzer import StandardAnalyzer
 from librarian.shelving.lexical_index import TantivyIndex
 from librarian.shelving.vectors.archive import SqliteVectorArchive

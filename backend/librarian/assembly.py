@@ -12,20 +12,7 @@ from typing import Any, Self
 
 from . import __version__, desk
 from .assembly_calibration import Calibrating
-from .assembly_sharing import keeping
-from .assembly_spaces import ProjectSpaces
-from .assembly_storage import storage
-from .assembly_study import Study, adopted
-from .config.settings import Settings
-from .evaluation.question_log import QuestionLog
-from .finding.explain import Analyst
-from .finding.hybrid_search import HybridSearchEngine
-from .finding.parent_context import parent_context
-from .finding.query_router import QueryRouter
-from .finding.result_cache import ResultCache
-from .finding.rewriting import Rewriting
-from .finding.semantic_cache import COSTLY, SemanticCache
-from .fittings import (
+from .assembly_parts import (
     answering_model,
     desk_options,
     embedder_of,
@@ -39,6 +26,19 @@ from .fittings import (
     search_options,
     watcher,
 )
+from .assembly_sharing import keeping
+from .assembly_spaces import ProjectSpaces
+from .assembly_storage import storage
+from .assembly_study import Study, adopted
+from .config.settings import Settings
+from .evaluation.question_log import QuestionLog
+from .finding.explain import Analyst
+from .finding.hybrid_search import HybridSearchEngine
+from .finding.parent_context import parent_context
+from .finding.query_router import QueryRouter
+from .finding.result_cache import ResultCache
+from .finding.rewriting import Rewriting
+from .finding.semantic_cache import COSTLY, SemanticCache
 from .gathering.registry import Registry
 from .gathering.registry_files import RegistryFiles
 from .gathering.sites import Sites

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
+from .assembly_parts import embedder_for_questions, embedding_child, model_key
 from .config.settings import Settings
-from .fittings import embedder_for_questions, embedding_child, model_key
 from .gathering.project_models import ProjectModels
 from .models.table import canonical
 from .shelving.spaces import Answering, Space

@@ -337,7 +337,7 @@ class _Process:
             timeout_graceful_shutdown=GRACE_S,
             server_header=False,
         )
-        server = _Server(config)
+        server = _server(config)
         serving = asyncio.create_task(server.serve(sockets=[self._listening.dup()]))
         serving.add_done_callback(lambda _: self._stop.set())
         _say(self._out, self._where())
@@ -373,21 +373,16 @@ def _uncollected() -> Iterator[None]:
         gc.freeze()
 
 
-def _make_server() -> type[Any]:
+def _server(config: Any) -> Any:
+    """A server that leaves signals to the process that it is part of; uvicorn is imported only where HTTP is served."""
     import uvicorn
 
     class Server(uvicorn.Server):
-        """A server that leaves signals to the process that it is part of."""
-
         @contextlib.contextmanager
-        def capture_signals(self) -> Any:
+        def capture_signals(self) -> Iterator[None]:
             yield
 
-    return Server
-
-
-def _Server(config: Any) -> Any:  # noqa: N802 (made late: uvicorn is imported only where HTTP is served)
-    return _make_server()(config)
+    return Server(config)
 
 
 if __name__ == "__main__":

@@ -41,14 +41,14 @@ MAY_IMPORT: dict[str, set[str]] = {
         "assembly_storage",
         "assembly_sharing",
         "assembly_spaces",
-        "fittings",
+        "assembly_parts",
         *INNER,
     },
     "assembly_calibration": {"vocabulary", "evaluation", "finding"},
     "assembly_study": {"vocabulary", "desk", "evaluation", "finding"},
-    "fittings": {"vocabulary", "config", "desk", *INNER},  # settings as the rooms' options
+    "assembly_parts": {"vocabulary", "config", "desk", *INNER},  # settings as the rooms' options
     "assembly_sharing": {"vocabulary", "config", "assembly_storage", "shelving"},
-    "assembly_spaces": {"vocabulary", "config", "fittings", "gathering", "models", "shelving"},
+    "assembly_spaces": {"vocabulary", "config", "assembly_parts", "gathering", "models", "shelving"},
     "assembly_storage": {"vocabulary", "config", "models", "shelving"},
     "log": {"config", "vocabulary"},
     "reloading": {"config", "vocabulary", "log"},
@@ -70,7 +70,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "cli": {"vocabulary", "keeper", "terminal", "ending"},
     "ending": {"keeper"},
-    "terminal": {"vocabulary", "desk", "config", "keeper", "gathering", "models", "serve", "assembly", "fittings"}
+    "terminal": {"vocabulary", "desk", "config", "keeper", "gathering", "models", "serve", "assembly", "assembly_parts"}
     | {"assembly_sharing", "assembly_storage"},
     "__init__": {"vocabulary", "config", "desk", "assembly", "shelving", "finding"},
 }

@@ -14,9 +14,10 @@ from typing import Any, Literal
 import numpy as np
 
 from librarian.vocabulary.errors import LibrarianError, SetupError, Unavailable
-from librarian.vocabulary.types import ModelSpec, Vector, Vectors, Window
+from librarian.vocabulary.types import ModelSpec, Vector, Vectors
 
-from . import windowing
+from .embedder import unit_rows
+from .service import ServiceEmbedder, first_line
 from .table import LONGEST
 
 #: Cohere takes 96 texts a request, none above 2,048 characters: 384 estimated tokens stay below. Titan takes one text.
@@ -28,7 +29,7 @@ _REFUSED = ("AccessDenied", "UnrecognizedClient", "ExpiredToken", "InvalidSignat
 Purpose = Literal["search_document", "search_query"]
 
 
-class BedrockEmbedder:
+class BedrockEmbedder(ServiceEmbedder):
     """Text to unit vectors by a model of Bedrock, named by its model id or inference profile.
 
     Failing and throttled requests are tried again by Amazon's client, `attempts` times in all. Raises `SetupError`
@@ -69,7 +70,7 @@ class BedrockEmbedder:
             )
         except self._errors.BotoCoreError as error:
             raise SetupError(
-                f"Amazon Bedrock can't be reached like this ({_line(error)}).",
+                f"Amazon Bedrock can't be reached like this ({_said(error)}).",
                 hint="Set AWS_REGION, or a profile that has a region.",
             ) from error
         limit = _COHERE_TOKENS if self._cohere else LONGEST
@@ -84,14 +85,6 @@ class BedrockEmbedder:
     @property
     def backend(self) -> str:
         return "bedrock"
-
-    @property
-    def device(self) -> str:
-        return "remote"
-
-    def windows(self, prefix: str, text: str) -> list[Window]:
-        """Windows sized by an estimate that never counts fewer tokens than there are."""
-        return windowing.cut(prefix, text, windowing.estimated, self.spec.window_limit)
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimension), unit length."""
@@ -123,8 +116,7 @@ class BedrockEmbedder:
             raise self._nonsense(error) from error
         if vectors.ndim != 2 or vectors.shape != (len(texts), self.spec.dimension or vectors.shape[1]):
             raise self._nonsense(f"shape {vectors.shape}")
-        unit: Vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-        return unit
+        return unit_rows(vectors)
 
     def _by_titan(self, text: str) -> Any:
         answer = self._invoke({"inputText": text})
@@ -160,14 +152,14 @@ class BedrockEmbedder:
             ) from error
         except self._errors.BotoCoreError as error:
             raise Unavailable(
-                f"Amazon Bedrock can't be reached ({_line(error)}).", hint="Check the network and the region."
+                f"Amazon Bedrock can't be reached ({_said(error)}).", hint="Check the network and the region."
             ) from error
         except ValueError as error:
             raise self._nonsense(error) from error
 
     def _refused(self, response: dict[str, Any]) -> LibrarianError:
         code = str(response.get("Error", {}).get("Code", ""))
-        said = _line(response.get("Error", {}).get("Message") or code)
+        said = first_line(response.get("Error", {}).get("Message") or code, "it says nothing")
         status = int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
         if code.startswith(_REFUSED) or status in (401, 403):
             return SetupError(
@@ -192,7 +184,5 @@ class BedrockEmbedder:
         )
 
 
-def _line(said: object) -> str:
-    """The service's own words, one line."""
-    lines = str(said).strip().splitlines()
-    return lines[0][:200].rstrip(".") if lines else type(said).__name__
+def _said(error: Exception) -> str:
+    return first_line(error, type(error).__name__)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from librarian.vocabulary.errors import SetupError, Unavailable
+from librarian.vocabulary.errors import SetupError
 from librarian.vocabulary.protocols import Budget
 
-from .embedder import choose_file
-from .store import ModelStore, has_cuda
+from .onnx_session import load
+from .store import ModelStore
 from .windowing import clip
 
 DEFAULT_RERANKER = "cross-encoder/ms-marco-MiniLM-L-6-v2"
@@ -28,30 +27,9 @@ class OnnxCrossEncoder:
     """
 
     def __init__(self, folder: Path, name: str, *, threads: int = 2, max_length: int = 256) -> None:
-        import onnxruntime
-        from tokenizers import Tokenizer
-
         self.name = name
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        cuda = has_cuda()
-        providers = ["CUDAExecutionProvider"] * cuda + ["CPUExecutionProvider"]
-        try:
-            path = choose_file(folder, cuda=cuda)
-            self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=providers)
-            self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        except Unavailable:
-            raise
-        except Exception as error:  # both libraries raise bare exceptions of their own
-            raise Unavailable(
-                f"The cross-encoder '{name}' in {folder} can't be loaded ({error}).",
-                hint="Delete that folder and run `librarian models fetch`.",
-            ) from error
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
+        loaded = load(folder, f"cross-encoder '{name}'", threads=threads)
+        self._session, self._tokenizer = loaded.session, loaded.tokenizer
         self._room = max_length - len(self._tokenizer.encode("", "").ids)
         self._inputs = {item.name for item in self._session.get_inputs()}
         self._output = self._session.get_outputs()[0].name

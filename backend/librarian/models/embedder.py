@@ -15,6 +15,7 @@ from librarian.vocabulary.errors import SetupError, Unavailable
 from librarian.vocabulary.types import ModelSpec, Vector, Vectors, Window
 
 from . import windowing
+from .onnx_session import load
 
 _LEAST_BATCH = 4  #: fewer per batch cost more for their overhead than they save in padding
 _TOKENS_PER_BATCH = 2_048  #: longer texts go in smaller batches, which bounds the memory of a run
@@ -33,29 +34,9 @@ class OnnxEmbedder:
     """
 
     def __init__(self, folder: Path, spec: ModelSpec, *, threads: int = 2, max_batch: int = 8) -> None:
-        import onnxruntime
-        from tokenizers import Tokenizer
-
         self.spec = spec
-        cuda = "CUDAExecutionProvider" in onnxruntime.get_available_providers()
-        path = choose_file(folder, cuda=cuda)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        providers = ["CUDAExecutionProvider"] * cuda + ["CPUExecutionProvider"]
-        try:
-            self._session = onnxruntime.InferenceSession(str(path), options, providers=providers)
-            self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        except Exception as error:  # both libraries raise bare exceptions of their own
-            raise Unavailable(
-                f"The model '{spec.name}' in {folder} can't be loaded ({error}).",
-                hint="Delete that folder and run `librarian models fetch`.",
-            ) from error
-        # The file's own settings may pad and cut every text (to 128 in the packaged default model).
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
+        loaded = load(folder, f"model '{spec.name}'", threads=threads)
+        self._session, self._tokenizer, path = loaded.session, loaded.tokenizer, loaded.path
         self._inputs = {item.name for item in self._session.get_inputs()}
         self._output = _output_of(item.name for item in self._session.get_outputs())
         self._device = "cuda" if self._session.get_providers()[0].startswith("CUDA") else "cpu"
@@ -138,15 +119,6 @@ class OnnxEmbedder:
                 hint="Correct embeddings.dimension.",
             )
         return unit_rows(found)
-
-
-def choose_file(folder: Path, *, cuda: bool) -> Path:
-    """int8 for CPUs, fp32 for CUDA, whichever is there otherwise. Raises `Unavailable` where none is."""
-    names = ("model.onnx", "model_int8.onnx") if cuda else ("model_int8.onnx", "model.onnx")
-    for name in names:
-        if (folder / name).is_file():
-            return folder / name
-    raise Unavailable(f"There is no model in {folder}.", hint="Run `librarian models fetch`.")
 
 
 def _output_of(names: Iterable[str]) -> str:

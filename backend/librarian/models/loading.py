@@ -11,7 +11,8 @@ from typing import Generic, Literal, TypeVar
 from librarian.vocabulary.errors import LibrarianError, Unavailable
 from librarian.vocabulary.protocols import Embedder
 
-from .store import ModelStore, has_cuda
+from .onnx_session import has_cuda
+from .store import ModelStore
 from .table import hub_name, read_spec, spec_of
 
 T = TypeVar("T")

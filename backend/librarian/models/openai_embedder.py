@@ -13,9 +13,10 @@ import httpx
 import numpy as np
 
 from librarian.vocabulary.errors import SetupError, Unavailable
-from librarian.vocabulary.types import ModelSpec, Vector, Vectors, Window
+from librarian.vocabulary.types import ModelSpec, Vector, Vectors
 
-from . import windowing
+from .embedder import unit_rows
+from .service import ServiceEmbedder, first_line
 from .table import LONGEST, known, spec_of
 
 OPENAI = "https://api.openai.com/v1"
@@ -28,13 +29,13 @@ _LONGEST_PAUSE_S = 20.0
 _PASSAGES_S, _QUESTION_S = 100.0, 10.0
 
 
-class OpenAIEmbedder:
+class OpenAIEmbedder(ServiceEmbedder):
     """Text to unit vectors over HTTP.
 
     `timeout_s` is for one request. Rate limits and failing servers are tried again, up to four times and 100 s in all
     (10 s for a question), after the pause that the service asks for (20 s at most); `wait` may end a pause early by
-    returning True. Raises `SetupError`
-    for a key that is refused or missing and a model that isn't there, `Unavailable` for the rest, each in one sentence.
+    returning True. Raises `SetupError` for a key that is refused or missing and a model that isn't there, `Unavailable`
+    for the rest, each in one sentence.
     """
 
     def __init__(
@@ -71,14 +72,6 @@ class OpenAIEmbedder:
     @property
     def backend(self) -> str:
         return "openai"
-
-    @property
-    def device(self) -> str:
-        return "remote"
-
-    def windows(self, prefix: str, text: str) -> list[Window]:
-        """Windows sized by an estimate that never counts fewer tokens than there are."""
-        return windowing.cut(prefix, text, windowing.estimated, self.spec.window_limit)
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimension), unit length."""
@@ -163,8 +156,7 @@ class OpenAIEmbedder:
                 f"'{self.spec.name}' gives vectors of shape {vectors.shape}, not {wanted}.",
                 hint="Correct embeddings.dimension.",
             )
-        unit: Vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-        return unit
+        return unit_rows(vectors)
 
 
 def _pause_of(answer: httpx.Response | None, pause: float) -> float:
@@ -183,5 +175,4 @@ def _message(answer: httpx.Response) -> str:
         said = found["message"] if isinstance(found, dict) else found
     except (ValueError, KeyError, TypeError):
         said = answer.text
-    lines = str(said).strip().splitlines()
-    return lines[0][:200].rstrip(".") if lines else f"HTTP {answer.status_code}"
+    return first_line(said, f"HTTP {answer.status_code}")

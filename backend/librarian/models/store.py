@@ -22,6 +22,7 @@ from pathlib import Path
 from librarian.vocabulary.errors import SetupError, Unavailable
 
 from . import onnx_build
+from .onnx_session import has_cuda
 from .sources import FolderSource, HubSource, PackageSource, Source
 from .table import DEFAULT, hub_name, read_json, read_spec, spec_of
 
@@ -195,10 +196,3 @@ class ModelStore:
                         ) from None
                     pause.wait(0.1)
             yield
-
-
-def has_cuda() -> bool:
-    """Whether the installed ONNX Runtime can use CUDA."""
-    import onnxruntime
-
-    return "CUDAExecutionProvider" in onnxruntime.get_available_providers()

@@ -2,7 +2,7 @@
 
 A byte order mark decides; then strict UTF-8; then the zero bytes that give UTF-16 and UTF-32 away; then UTF-8 with a
 few damaged bytes; then chardet, whose opinion is weighed by how common an encoding is while few letters speak, and
-against what no text holds. chardet was chosen over charset-normalizer by measurement (benchmarks/encodings.py; the
+against what no text holds. chardet was chosen over charset-normalizer by measurement (benchmarks/decoding.py; the
 table is on the manual's page of formats).
 """
 
@@ -39,7 +39,7 @@ _BINARY_SIGNATURES: tuple[bytes, ...] = (
     b"\xca\xfe\xba\xbe",
 )
 
-#: How much more common encodings count than chardet gives them, where it isn't sure; tuned on benchmarks/encodings.py.
+#: How much more common encodings count than chardet gives them, where it isn't sure; tuned on benchmarks/decoding.py.
 _COMMON: tuple[tuple[float, frozenset[str]], ...] = (
     (4.0, frozenset({"cp1252"})),
     (1.5, frozenset({"cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp874"})),

@@ -62,7 +62,7 @@ def crawl(
 
     An interrupted crawl goes on where it was. Exit code 3 where pages can't be read, 1 where none can.
     """
-    from librarian.fittings import summarizer_of
+    from librarian.assembly_parts import summarizer_of
     from librarian.gathering.crawl_options import CrawlOptions
     from librarian.gathering.crawl_state import projects
 

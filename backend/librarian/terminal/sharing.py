@@ -19,7 +19,7 @@ _SAID_EVERY = 1_000  #: passages
 
 def work(place: Place, out: TextIO) -> None:
     """Embed for the library until SIGTERM or SIGINT."""
-    from librarian import fittings
+    from librarian import assembly_parts
     from librarian.assembly_sharing import worker
 
     settings = place.settings()
@@ -31,7 +31,7 @@ def work(place: Place, out: TextIO) -> None:
             said = rate.done
             out.write(f"{rate.done:,} of {rate.total:,} passages, {rate.per_s:.0f} a second\n")
 
-    made, held = worker(settings, fittings.embedding_child(settings), progress=tell)
+    made, held = worker(settings, assembly_parts.embedding_child(settings), progress=tell)
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: made.stop())
@@ -45,7 +45,7 @@ def move_to(place: Place, to: str, out: TextIO | None) -> dict[str, Any]:
     """Copy the library into the storage `to`."""
     from dataclasses import asdict
 
-    from librarian import fittings
+    from librarian import assembly_parts
     from librarian.assembly_sharing import migrate
     from librarian.keeper.lock import KEEPER, FolderLock
 
@@ -69,5 +69,5 @@ def move_to(place: Place, to: str, out: TextIO | None) -> dict[str, Any]:
                 hint="End it (`librarian serve`, hosts), try again.",
             )
         held.callback(lock.release)
-        copied = migrate(settings, to, entries=fittings.reader(chosen).entries, progress=tell)
+        copied = migrate(settings, to, entries=assembly_parts.reader(chosen).entries, progress=tell)
     return {**asdict(copied), "to": to, "next": f"Set storage.catalog to {to} and start the servers."}

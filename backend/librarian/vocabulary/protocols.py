@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from threading import Event
@@ -495,6 +495,3 @@ class Observer(Protocol):
     """Where rooms tell what happened, for /metrics and logs."""
 
     def __call__(self, event: str, **fields: object) -> None: ...
-
-
-ProgressListener = Callable[[str, int, int], None]  #: phase, done, total

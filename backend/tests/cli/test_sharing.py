@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from librarian import fittings
+from librarian import assembly_parts
 from librarian.assembly import Librarian
 from librarian.assembly_sharing import worker
 from librarian.assembly_storage import storage
@@ -117,7 +117,7 @@ def test_a_library_moves_to_postgres_and_a_worker_embeds_for_it(config: Path, tm
     held.catalog.forget(model)
     held.archive.prune(model, set())
     held.close()
-    made, opened = worker(settings, fittings.embedding_child(settings))
+    made, opened = worker(settings, assembly_parts.embedding_child(settings))
     try:
         assert made.run(until_done=True) == status.chunks
         with opened.catalog.read() as reader:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from librarian import fittings
+from librarian import assembly_parts
 from librarian.assembly import Librarian
 from librarian.assembly_storage import storage
 from librarian.config.settings import Settings
@@ -75,7 +75,7 @@ def test_two_workers_share_the_queue_and_one_does_what_a_killed_one_held(config:
     with Librarian.open(config) as library:  # without embeddings: everything is pending
         chunks = library.status().chunks
     settings = Settings.load(config, overrides={"embeddings.enabled": True})
-    with closing(fittings.embedding_child(settings)()) as embedder:
+    with closing(assembly_parts.embedding_child(settings)()) as embedder:
         model = embedder.fingerprint
     held = storage(settings)
     held.catalog.set_meta("model", model)  # as the server does whose turn it is

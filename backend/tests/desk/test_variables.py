@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from librarian.assembly import Librarian
+from librarian.assembly_parts import model_key, reranker_of, rewriting_of, search_options
 from librarian.assembly_storage import chroma_child, qdrant, storage
 from librarian.config.settings import Settings
-from librarian.fittings import model_key, reranker_of, rewriting_of, search_options
 from librarian.shelving.postgres.vectors import PgVectorStore
 from librarian.vocabulary.errors import LibrarianError
 from tests import postgres

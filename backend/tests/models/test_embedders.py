@@ -21,9 +21,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from librarian.models.embedder import OnnxEmbedder, batches, choose_file, padded, pool
+from librarian.models.embedder import OnnxEmbedder, batches, padded, pool
 from librarian.models.loading import Retrying, load_embedder
 from librarian.models.onnx_build import build_files
+from librarian.models.onnx_session import choose_file
 from librarian.models.query_cache import CachedEmbedder
 from librarian.models.store import ModelStore
 from librarian.models.table import DEFAULT, read_spec, spec_of

@@ -1,4 +1,4 @@
-"""What the settings say, as the rooms want to hear it: options, and the parts that need nothing but options."""
+"""What the settings say, as the rooms want to hear it: their options, and the parts that need nothing but options."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # ruff: noqa: E501 - sentences stay on few lines
 """Which library tells encodings best: chardet, charset-normalizer, or what the reading room makes of them.
 
-    python benchmarks/encodings.py [folder with text files in known encodings]
+    python benchmarks/decoding.py [folder with text files in known encodings]
 
 Pieces of text in nineteen languages are written in the legacy encodings of their languages and read again; a piece is
 right where the text comes back as it was. Prints a table for the manual (docs/librarian/reference/formats.md).
