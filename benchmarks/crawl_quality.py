@@ -85,7 +85,11 @@ def rendered(files: Path, home: Path, tools: Path) -> Path:
         path.relative_to(source).as_posix() for path in sorted(source.rglob("*")) if path.suffix in (".md", ".rst")
     ]
     toc = "\n".join(f"   {re.sub(r'[.](md|rst)$', '', page)}" for page in pages)
-    (source / "contents.rst").write_text(f"Contents\n========\n\nAll pages.\n\n.. toctree::\n\n{toc}\n", "utf-8")
+    (source / "contents.rst").write_text(
+        # The files hold no such page: crawlers are asked to follow its links, but not to keep it.
+        f".. meta::\n   :robots: noindex\n\nContents\n========\n\nAll pages.\n\n.. toctree::\n\n{toc}\n",
+        "utf-8",
+    )
     (source / "conf.py").write_text(
         "extensions = ['myst_parser', 'sphinx_design', 'sphinx.ext.doctest', 'sphinx_tabs.tabs']\n"
         "root_doc = 'contents'\nhtml_theme = 'furo'\n"

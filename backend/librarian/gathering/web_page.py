@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from lxml import etree, html
 
-from . import markdown_writer, page_files, site_maps, urls
+from . import markdown_writer, page_files, site_maps, tab_panels, urls
 from .fetching import Fetched
 
 FEW_WORDS = 15  #: a page with fewer, but with scripts, shows its text only to a browser that runs them
@@ -87,7 +87,8 @@ def read_page(body: bytes, url: str, charset: str = "") -> WebPage:
     navigation = site_maps.navigation(page, base)
     title = _title(page, meta)
     main = _main(page)
-    markdown = markdown_writer.to_markdown(main, base)
+    tab_panels.unfold(main)
+    markdown = markdown_writer.to_markdown(main, base, url)
     words = len(_WORD.findall(markdown))
     problem = ""
     if words < FEW_WORDS and scripts and len(_WORD.findall(title)) * 2 + 3 > words - 3 and not refresh:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from ..vocabulary.sites import SiteDocument, SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
+from .fencing import fenced
 
 
 def documents(answer: SiteDocumentsAnswer) -> str:
     """Title, category, sources and date, summary, sections; several documents with a rule between them."""
     parts = [_document(item, answer.include_sections, answer.include_metadata) for item in answer.documents]
-    return "\n\n---\n\n".join(parts)
+    return fenced("documents", "\n\n---\n\n".join(parts))
 
 
 def _document(item: SiteDocument, sections: bool, metadata: bool) -> str:
@@ -31,7 +32,7 @@ def found(answer: SiteSearchAnswer) -> str:
     """Documents with the sections that match."""
     if not answer.results:
         return "\n".join([f"Nothing found for {answer.query!r}.", *answer.suggestions])
-    parts = [f"Degraded: {reason}" for reason in answer.degraded]
+    parts = []
     for place, item in enumerate(answer.results, 1):
         lines = [
             f"{place}. {item.title}",
@@ -42,12 +43,13 @@ def found(answer: SiteSearchAnswer) -> str:
             snippet = " ".join(match.content_snippet.split())
             lines.append(f"- {match.section_title} ({match.section_id}, {match.relevance_score:.2f}): {snippet[:300]}")
         parts.append("\n".join(line for line in lines if line))
-    return "\n\n".join(parts)
+    degraded = [f"Degraded: {reason}" for reason in answer.degraded]
+    return "\n\n".join([*degraded, fenced("passages", "\n\n".join(parts))])
 
 
 def listed(answer: SiteListAnswer) -> str:
     """Categories with their documents, a line each."""
-    parts = [f"{answer.total_documents} documents"]
+    parts = []
     for category in answer.categories:
         lines = [f"## {category.name} ({category.document_count})"]
         for item in category.documents:
@@ -55,4 +57,5 @@ def listed(answer: SiteListAnswer) -> str:
                 f"- {item.title} [{item.slug}] {item.last_updated[:10]}: {item.description[:160]}".rstrip(": ")
             )
         parts.append("\n".join(lines))
-    return "\n\n".join(parts)
+    head = f"{answer.total_documents} documents"
+    return "\n\n".join([head, fenced("documents", "\n\n".join(parts))]) if parts else head

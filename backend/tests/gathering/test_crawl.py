@@ -90,7 +90,7 @@ def test_a_file_holds_headings_code_with_its_language_tables_and_its_source(craw
         "\n# Guides 5\n\nThe guides page 5 explains how gadget5 of guides is set up and mended.\n\n"
         "## Set up gadget5\n\n"
         '```python\ngadget5 = setup("Guides")\nif gadget5 < 1:\n    mend()\n```\n\n'
-        f"See [the next page]({crawled.site.url}/docs/guides/page-6.html).\n\n"
+        "See [the next page](/docs/guides/page-6.html).\n\n"
         "| key | meaning |\n| --- | --- |\n| `size_5` | how large \\| wide |\n"
     )
 

@@ -363,7 +363,9 @@ def test_the_tools_are_called_as_the_design_names_them(library: Librarian) -> No
     slug = found.structured["results"][0]["slug"]
     assert f"slug {slug}" in found.text
     loaded = tools["loadDoc"].call({"slug": slug}, Budget())
-    assert loaded.text.startswith("# Tokens\n\n**Category:** Guides\n**Sources:** [https://alpha.example.org/tokens]")
+    assert loaded.text.startswith(
+        "<documents>\n# Tokens\n\n**Category:** Guides\n**Sources:** [https://alpha.example.org/tokens]"
+    )
     assert "### More about tokens" in loaded.text
     many = tools["loadDoc"].call({"slug": [slug, "beta-setup-install"], "include_sections": False}, Budget())
     assert len(many.structured["documents"]) == 2
