@@ -96,11 +96,13 @@ def asked(
             judged = question.judged if own else question
             ignored = question.ignored if own else frozenset()
             seen = modes.weighed(engine.judge(Query(judged.text, mode="hybrid"), reader).pool)
-            documents = [one for one in seen.values() if paths[one.doc_id] not in ignored]
-            rows = [[one.values.get(name, 0.0) for name in names] for one in documents]
-            grades = np.array([judged.grades.get(paths[one.doc_id], 0) for one in documents], dtype=np.int64)
-            values = np.array(rows, dtype=np.float64).reshape(len(rows), len(names))
-            found.append(Asked(judged, [paths[one.doc_id] for one in documents], values, grades))
+            pages = [paths[doc] for doc in seen.ids.tolist()]
+            asked_of = np.array([page not in ignored for page in pages], dtype=np.bool_)
+            nothing = np.zeros(len(seen))
+            values = np.stack([seen.values.get(name, nothing) for name in names], axis=1)[asked_of]
+            pages = [page for page in pages if page not in ignored]
+            grades = np.array([judged.grades.get(page, 0) for page in pages], dtype=np.int64)
+            found.append(Asked(judged, pages, values, grades))
     return found
 
 

@@ -145,11 +145,11 @@ class Study:
                 seen = modes.weighed(
                     self._engine.judge(Query(question.judged.text, mode="hybrid"), reader, budget).pool
                 )
-                documents = [one for one in seen.values() if paths.get(one.doc_id, "") not in question.ignored]
-                rows = [[one.values.get(name, 0.0) for name in READ] for one in documents]
-                names = [paths.get(one.doc_id, "") for one in documents]
+                names = [paths.get(doc, "") for doc in seen.ids.tolist()]
+                asked = np.array([name not in question.ignored for name in names], dtype=np.bool_)
+                values = np.stack([seen.values[name] for name in READ], axis=1)[asked]
+                names = [name for name in names if name not in question.ignored]
                 grades = np.array([question.judged.grades.get(name, 0) for name in names], dtype=np.int64)
-                values = np.array(rows, dtype=np.float64).reshape(len(rows), len(READ))
                 found.append(Asked(question.judged, names, values, grades))
         return found
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from librarian.vocabulary.protocols import Analyzer, CatalogReader
 from librarian.vocabulary.types import AnalyzedQuery
 
@@ -16,15 +18,16 @@ def without_excluded(pool: Pool, query: AnalyzedQuery, analyzer: Analyzer, reade
     excluded = set(query.excluded)
     if not (excluded or query.phrases):
         return pool
-    by_words = set(pool.keyword.ids)
-    suspects = [chunk for chunk in pool.passages if chunk not in by_words]
-    stored = reader.chunks(suspects)
-    passages = dict(pool.passages)
-    for chunk in suspects:
-        tokens = analyzer.tokens(stored[chunk].chunk.text if chunk in stored else "")
-        if excluded.intersection(tokens) or not all(_contains(tokens, phrase) for phrase in query.phrases):
-            del passages[chunk]
-    return replace(pool, passages=passages)
+    passages = pool.passages
+    kept = pool.places(pool.keyword) > 0
+    suspects = np.flatnonzero(~kept).tolist()
+    chunk_ids = passages.chunk_ids.tolist()
+    stored = reader.chunks([chunk_ids[row] for row in suspects])
+    for row in suspects:
+        chunk = stored.get(chunk_ids[row])
+        tokens = analyzer.tokens(chunk.chunk.text if chunk is not None else "")
+        kept[row] = not excluded.intersection(tokens) and all(_contains(tokens, phrase) for phrase in query.phrases)
+    return replace(pool, passages=passages.only(kept))
 
 
 def _contains(tokens: Sequence[str], phrase: Sequence[str]) -> bool:

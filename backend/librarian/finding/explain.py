@@ -115,7 +115,7 @@ class Analyst:
 
     def _legs(self, judged: Judged, doc_id: int) -> list[LegPlace]:
         pool = judged.pool
-        chunks = {p.chunk_id for p in pool.passages.values() if p.doc_id == doc_id}
+        chunks = set(pool.passages.chunk_ids[pool.passages.doc_ids == doc_id].tolist())
         rankings: Mapping[str, Ranking] = {"keyword": pool.keyword, "semantic": pool.semantic, "hyde": pool.hyde}
         places = []
         for leg, ranking in rankings.items():

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from .evidence import DECAY, FURTHER
-from .pool import Pool
+from librarian.vocabulary.types import Ids
 
-Floats = npt.NDArray[np.float64]
+from .evidence import DECAY, FURTHER
+from .pool import Floats, Mask, Pool
 
 #: In the order in which reasons are told. All lie in 0–1 or little above.
 NAMES = (
@@ -42,70 +42,60 @@ _FLOOR = {"keyword": 0.0, "semantic": 0.25, "hyde": 0.25}
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentEvidence:
-    """A document's features, with its places in the legs."""
+class Documents:
+    """A question's candidate documents with their features, a row each by rising id; arrays have shape (rows,)."""
 
-    doc_id: int
-    values: Mapping[str, float]
-    places: Mapping[str, int | None]
-    assumed: frozenset[str] = frozenset()  #: features that aren't known, with what is to be expected in their place
+    ids: Ids
+    values: Mapping[str, Floats]
+    ranks: Mapping[str, Ids]  #: place in the leg that a feature comes from, 0 where it has none there
+    assumed: frozenset[str] = frozenset()  #: features that for `lacking` are expected, not known
+    lacking: Mask | None = None  #: documents of which no vector is known
+
+    def __len__(self) -> int:
+        return len(self.ids)
 
 
-def of(pool: Pool) -> dict[int, DocumentEvidence]:
+def of(pool: Pool) -> Documents:
     """Absolute features of every document that has a candidate; `scaled` adds the others."""
-    passages = list(pool.passages.values())
-    docs, owner = np.unique([passage.doc_id for passage in passages], return_inverse=True)
-    hyde = dict(zip(pool.hyde.ids, pool.hyde.scores, strict=True))
-    scores = {
-        "keyword": np.array([passage.bm25 or 0.0 for passage in passages]),
-        "semantic": np.array([passage.semantic or 0.0 for passage in passages]),
-        "hyde": np.array([hyde.get(passage.chunk_id, 0.0) for passage in passages]),
-    }
-    columns: dict[str, Floats] = {"body": np.zeros(len(docs))}
-    np.maximum.at(columns["body"], owner, [passage.fields.get("body", 0.0) for passage in passages])
-    ranks: dict[str, list[int | None]] = {}
-    for name, own in scores.items():
-        best, further = _by_document(own, owner, len(docs), _FLOOR[name])
+    passages = pool.passages
+    docs, owner = np.unique(passages.doc_ids, return_inverse=True)
+    hyde = np.zeros(len(passages))
+    rows, ranks_there = passages.rows_of(pool.hyde)
+    hyde[rows] = np.array(pool.hyde.scores, dtype=np.float64)[ranks_there - 1]
+    body = np.zeros(len(docs))
+    if "body" in passages.fields:
+        np.maximum.at(body, owner, passages.fields["body"])
+    values: dict[str, Floats] = {"body": body}
+    ranks: dict[str, Ids] = {}
+    for name, own in (("keyword", passages.bm25), ("semantic", passages.semantic), ("hyde", hyde)):
+        best, further = _by_document(np.nan_to_num(own), owner, len(docs), _FLOOR[name])
         total = best if name == "hyde" else best + further
         rank = np.empty(len(docs), dtype=np.int64)
         rank[np.lexsort((docs, -total))] = np.arange(1, len(docs) + 1)
-        columns[name] = best
+        values[name] = best
         if name != "hyde":
-            columns[f"{name}_further"] = further
-            columns[f"{name}_place"] = np.where(total > 0, 10 / (10 + rank), 0.0)
-        ranks[name] = [place if there else None for place, there in zip(rank.tolist(), total > 0, strict=True)]
-    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
-    return {
-        doc_id: DocumentEvidence(
-            doc_id, dict(zip(columns, row, strict=True)), {name: of_leg[at] for name, of_leg in ranks.items()}
-        )
-        for at, (doc_id, row) in enumerate(zip(docs.tolist(), rows, strict=True))
-    }
+            values[f"{name}_further"] = further
+            values[f"{name}_place"] = np.where(total > 0, 10 / (10 + rank), 0.0)
+        ranks[name] = np.where(total > 0, rank, 0)
+    return Documents(docs, values, ranks)
 
 
-def scaled(found: Mapping[int, DocumentEvidence]) -> dict[int, DocumentEvidence]:
+def scaled(found: Documents) -> Documents:
     """The same with evidence and the scaled features: 0 for the question's worst candidate document, 1 for its best.
 
     Without them the ranker trusts words too little where questions are paragraphs; nDCG@10 under weights learned from
     other collections: CACM abstracts 0.515 without and 0.549 with them, Kubernetes tasks 0.730 and 0.744, Ray 0.646 and
     0.648.
     """
-    documents = list(found.values())
-    columns = {}
+    values = dict(found.values)
     for name, absolute in SCALED.items():
-        own = np.array([one.values[absolute] for one in documents])
+        own = values[absolute]
         low, high = own.min(initial=np.inf), own.max(initial=0.0)
-        columns[name] = ((own - low) / (high - low) if high > low else np.zeros(len(own))).tolist()
-    columns["evidence"] = [max((one.values["semantic"] for one in documents), default=0.0)] * len(documents)
-    return {
-        one.doc_id: replace(
-            one,
-            values={**one.values, **{name: column[at] for name, column in columns.items()}},
-            places={**one.places, **{name: one.places.get(absolute) for name, absolute in SCALED.items()}},
-            assumed=one.assumed | {name for name, absolute in SCALED.items() if absolute in one.assumed},
-        )
-        for at, one in enumerate(documents)
-    }
+        values[name] = (own - low) / (high - low) if high > low else np.zeros(len(own))
+    values["evidence"] = np.full(len(found), values["semantic"].max(initial=0.0))
+    ranks = {**found.ranks, **{name: found.ranks[own] for name, own in SCALED.items() if own in found.ranks}}
+    assumed = found.assumed | {name for name, absolute in SCALED.items() if absolute in found.assumed}
+    return replace(found, values=values, ranks=ranks, assumed=assumed)
 
 
 def _by_document(scores: Floats, owner: npt.NDArray[np.intp], count: int, floor: float) -> tuple[Floats, Floats]:

@@ -149,7 +149,7 @@ class HybridSearchEngine:
                 limit=self._options.candidates,
                 per_group=query.max_per_document,
             )
-            best = self._relevance(judged, kept[0].candidate) if kept else None
+            best = self._relevance(judged, judged.candidates[kept[0].place]) if kept else None
             page = kept[query.offset : query.offset + query.max_results]
             hits = self._hits(run, judged, page)
             costs = [paging.tokens(hit) for hit in hits]
@@ -375,25 +375,26 @@ class HybridSearchEngine:
         return self._calibration.relevance(judged.scale, total) if judged.scale else min(1.0, max(0.0, total))
 
     def _hits(self, run: _Run, judged: Judged, page: Sequence[paging.Kept]) -> list[Hit]:
-        shown = [kept.candidate.doc_id for kept in page]
-        documents = run.reader.documents(shown, text=True)
-        chunks = run.reader.chunks([kept.candidate.chunk_id for kept in page])
+        candidates = [judged.candidates[kept.place] for kept in page]
+        chunk_ids = [candidate.chunk_id for candidate in candidates]
+        documents = run.reader.documents([candidate.doc_id for candidate in candidates], text=True)
+        chunks = run.reader.chunks(chunk_ids)
         others = run.reader.documents([doc for kept in page for doc in kept.also_doc_ids])
-        copies = run.reader.copies([kept.candidate.chunk_id for kept in page])
+        copies = run.reader.copies(chunk_ids)
         hits = []
-        for kept in page:
-            document, chunk = documents.get(kept.candidate.doc_id), chunks.get(kept.candidate.chunk_id)
+        for kept, candidate in zip(page, candidates, strict=True):
+            document, chunk = documents.get(candidate.doc_id), chunks.get(candidate.chunk_id)
             if document is None or chunk is None:
                 continue
             also = {others[doc].document.file_path for doc in kept.also_doc_ids if doc in others}
-            also.update(document.also_in, copies.get(kept.candidate.chunk_id, ()))
+            also.update(document.also_in, copies.get(candidate.chunk_id, ()))
             hits.append(
                 Hit(
-                    kept.candidate,
+                    candidate,
                     chunk,
                     document,
                     self._snippets.of(chunk.chunk, document.document, run.analyzed),
-                    self._relevance(judged, kept.candidate),
+                    self._relevance(judged, candidate),
                     tuple(sorted(also - {document.document.file_path})),
                 )
             )

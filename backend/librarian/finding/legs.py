@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable, Collection
 
 import numpy as np
+import numpy.typing as npt
 
 from librarian.vocabulary.errors import Unavailable
 from librarian.vocabulary.protocols import Columns, Embedder, LexicalIndex, Loadable, VectorStore
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, AnalyzedQuery, Ids, Ranking, Selection, Vector
 
-from .fusion import ranking_of
+Floats = npt.NDArray[np.float64]
 
 #: Windows read per wanted passage: passages of about 200 tokens have two or three windows of 128.
 WINDOWS_READ = 3
@@ -101,33 +102,38 @@ class SemanticLeg:
     def rank(self, source: str, vector: Vector, selection: Selection, limit: int) -> Ranking:
         """The best passages above the threshold. Raises `Unavailable`."""
         started = time.perf_counter()
-        windows, cosines = self.store().search(vector, limit * WINDOWS_READ, selection)
-        best = {chunk: cosine for chunk, cosine in _by_chunk(windows, cosines).items() if cosine > self._threshold}
-        scores = {chunk: min(1.0, max(0.0, cosine)) for chunk, cosine in best.items()}
-        ranking = ranking_of(source, best, scores)
-        return Ranking(source, ranking.ids[:limit], ranking.raw[:limit], ranking.scores[:limit], ms=_since(started))
+        chunks, best = _by_chunk(*self.store().search(vector, limit * WINDOWS_READ, selection))
+        kept = np.lexsort((chunks, -best))[: np.count_nonzero(best > self._threshold)][:limit]
+        raw = best[kept]
+        own = np.clip(raw, 0.0, 1.0)
+        ids = tuple(chunks[kept].tolist())
+        return Ranking(source, ids, tuple(raw.tolist()), tuple(own.tolist()), ms=_since(started))
 
-    def cosines(self, vector: Vector, chunk_ids: Ids, columns: Columns) -> dict[int, float]:
-        """Cosines of given passages, 0 for those not above the threshold; those without a vector are missing."""
+    def cosines(self, vector: Vector, chunk_ids: Ids, columns: Columns) -> Floats:
+        """Cosines of given passages in their order, 0 where not above the threshold, NaN where there is no vector."""
+        found = np.full(len(chunk_ids), np.nan)
         if not len(chunk_ids):
-            return {}
+            return found
         limit = len(chunk_ids) * WINDOWS_READ * 2
-        windows, cosines = self.store().search(vector, limit, columns.only(chunk_ids))
-        return {
-            chunk: cosine if cosine > self._threshold else 0.0 for chunk, cosine in _by_chunk(windows, cosines).items()
-        }
+        chunks, best = _by_chunk(*self.store().search(vector, limit, columns.only(chunk_ids)))
+        order = np.argsort(chunks)
+        chunks, best = chunks[order], best[order]
+        if not len(chunks):
+            return found
+        at = np.minimum(np.searchsorted(chunks, chunk_ids), len(chunks) - 1)
+        there = chunks[at] == chunk_ids
+        found[there] = np.where(best > self._threshold, best, 0.0)[at[there]]
+        return found
 
 
 def _nothing_yet() -> Unavailable:
     return Unavailable("No passage is embedded yet.", hint="Keyword search works meanwhile.")
 
 
-def _by_chunk(windows: Ids, cosines: Vector) -> dict[int, float]:
-    """Best window per passage. Windows come best first, so the first of a passage is its best."""
-    chunks = np.asarray(windows) // WINDOWS_PER_CHUNK
-    _, first = np.unique(chunks, return_index=True)
-    first.sort()
-    return dict(zip(chunks[first].tolist(), np.asarray(cosines)[first].astype(float).tolist(), strict=True))
+def _by_chunk(windows: Ids, cosines: Vector) -> tuple[Ids, Floats]:
+    """Passages and their best windows' cosines. Windows come best first, so the first of a passage is its best."""
+    chunks, first = np.unique(np.asarray(windows) // WINDOWS_PER_CHUNK, return_index=True)
+    return chunks, np.asarray(cosines)[first].astype(np.float64)
 
 
 def _since(started: float) -> float:

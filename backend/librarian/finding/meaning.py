@@ -22,7 +22,7 @@ from librarian.vocabulary.types import Ids, Ranking, Selection, Vector
 
 from . import hyde
 from .fusion import ranking_of
-from .legs import SemanticLeg
+from .legs import Floats, SemanticLeg
 
 
 class Likeness(NamedTuple):
@@ -61,15 +61,19 @@ class Meaning:
             return found[0][1]
         return self._joined(source, found, limit)
 
-    def cosines(self, chunk_ids: Ids, columns: Columns) -> dict[int, Likeness]:
-        """How near given passages are, 0 where not above the threshold; those without a vector are missing."""
-        found: dict[int, Likeness] = {}
+    def cosines(self, chunk_ids: Ids, columns: Columns) -> tuple[Floats, Floats]:
+        """How near given passages are, in their order: as all spaces' passages compare, and by their own model.
+
+        0 where not above the threshold, NaN where there is no vector.
+        """
+        scores, cosines = np.full(len(chunk_ids), np.nan), np.full(len(chunk_ids), np.nan)
         for leg, vector in self._asked:
             curve = self._curves.get(leg)
-            for chunk, cosine in leg.cosines(vector, chunk_ids, columns).items():
-                likeness = Likeness(curve(cosine) if curve else cosine, cosine)
-                found[chunk] = max(likeness, found.get(chunk, likeness))
-        return found
+            own = leg.cosines(vector, chunk_ids, columns)
+            theirs = np.array([curve(cosine) for cosine in own.tolist()]) if curve else own
+            nearer = theirs > np.nan_to_num(scores, nan=-1.0)
+            scores[nearer], cosines[nearer] = theirs[nearer], own[nearer]
+        return scores, cosines
 
     def toward(self, answer: Meaning, own_share: float) -> Meaning:
         """The meaning between this one and a hypothetical answer's, in the spaces that know both."""

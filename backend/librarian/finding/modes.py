@@ -8,15 +8,18 @@ the document's best one. With a weight given the plain formula holds instead.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from librarian.vocabulary.types import Candidate, Contribution, Ranking
 
 from . import evidence, features
 from .fusion import Fused, rrf, score
 from .options import SearchOptions
-from .pool import Passage, Pool
+from .order import Order, Reasons, lift
+from .pool import Floats, Pool
 from .ranker import LinearRanker
 from .unembedded import expected
 
@@ -28,91 +31,114 @@ STEP = {"learned": 0.2, "rrf": 0.002, "weighted": 0.01, "rerank": 0.01, "cross-e
 OWN = (3.0, 10.0)
 
 
-def keyword(pool: Pool) -> list[Candidate]:
+def keyword(pool: Pool) -> Order:
     """By keyword score alone."""
-    found = [p if p.cosine is None else replace(p, cosine=None) for p in pool.passages.values()]
-    return in_order(_candidate(pool, p, pool.keyword_why(p)) for p in found if p.chunk_id in pool.places)
+    places = pool.places(pool.keyword)
+    rows = np.flatnonzero(places)
+    alone = replace(pool, passages=replace(pool.passages, cosine=np.full(len(pool.passages), np.nan)))
+    return Order(alone, rows, pool.keyword_scores()[rows], lambda row: pool.keyword_why(row, int(places[row])))
 
 
-def semantic(pool: Pool) -> list[Candidate]:
+def semantic(pool: Pool) -> Order:
     """By cosine alone."""
-    rows = zip(pool.semantic.ids, pool.semantic.raw, pool.semantic.scores, strict=True)
-    return in_order(
-        replace(
-            _candidate(pool, pool.passages[chunk], [Contribution("semantic", rank, raw, own)]),
-            keyword_score=None,
-            identifier=False,
-        )
-        for rank, (chunk, raw, own) in enumerate(rows, start=1)
-        if chunk in pool.passages
-    )
+    passages = pool.passages
+    rows, ranks = passages.rows_of(pool.semantic)
+    rank_of = dict(zip(rows.tolist(), ranks.tolist(), strict=True))
+
+    def why(row: int) -> list[Contribution]:
+        rank = rank_of[row]
+        return [Contribution("semantic", rank, pool.semantic.raw[rank - 1], pool.semantic.scores[rank - 1])]
+
+    nothing = np.full(len(passages), np.nan)
+    alone = replace(passages, bm25=nothing, holds_identifier=np.zeros(len(passages), dtype=np.bool_))
+    return Order(replace(pool, passages=alone), rows, np.array(pool.semantic.scores)[ranks - 1], why)
 
 
-def by_weight(pool: Pool, weight: float) -> list[Candidate]:
+def by_weight(pool: Pool, weight: float) -> Order:
     """`(1 − weight) × keyword score + weight × semantic score`, nothing else; candidates without points fall out.
 
     At 0 the order is the keyword mode's, at 1 the semantic mode's.
     """
-    places = {chunk: rank for rank, chunk in enumerate(pool.semantic.ids, start=1)}
-    found = []
-    for passage in pool.passages.values():
-        why = pool.keyword_why(passage, 1 - weight) if weight < 1 else []
-        if passage.semantic is not None and weight > 0:
-            own = passage.semantic
-            why.append(Contribution("semantic", places.get(passage.chunk_id), own, weight * own))
-        if score(why) > 0:
-            found.append(_candidate(pool, passage, why))
-    return in_order(found)
+    by_words, by_meaning = pool.places(pool.keyword), pool.places(pool.semantic)
+    own = pool.passages.semantic
+
+    def why(row: int) -> list[Contribution]:
+        found = pool.keyword_why(row, int(by_words[row]), 1 - weight) if weight < 1 else []
+        if weight > 0 and not np.isnan(own[row]):
+            found.append(Contribution("semantic", int(by_meaning[row]) or None, float(own[row]), weight * own[row]))
+        return found
+
+    rows = [row for row in range(len(pool.passages)) if score(why(row)) > 0]
+    return Order(pool, np.array(rows, dtype=np.int64), np.array([score(why(row)) for row in rows]), why)
 
 
-def weighed(pool: Pool) -> dict[int, features.DocumentEvidence]:
+def weighed(pool: Pool) -> features.Documents:
     """All that a ranker reads of a question's candidate documents."""
     return features.scaled(expected(features.of(pool), pool))
 
 
-def learned(pool: Pool, ranker: LinearRanker) -> list[Candidate]:
+def learned(pool: Pool, ranker: LinearRanker) -> Order:
     """Documents by the learned sum of their features, passages by their distance to the document's best."""
-    documents = {doc: ranker.why(found) for doc, found in weighed(pool).items()}
-    own = {p.chunk_id: OWN[0] * (p.bm25 or 0.0) + OWN[1] * (p.semantic or 0.0) for p in pool.passages.values()}
-    return _identifiers_first(pool, _passages(pool, documents, own), STEP["learned"])
+    documents = weighed(pool)
+    passages = pool.passages
+    own = OWN[0] * np.nan_to_num(passages.bm25) + OWN[1] * np.nan_to_num(passages.semantic)
+    return _passages(
+        pool,
+        np.searchsorted(documents.ids, passages.doc_ids).tolist(),
+        ranker.points(documents).tolist(),
+        lambda document: ranker.why(documents, document),
+        own,
+        STEP["learned"],
+    )
 
 
-def by_rrf(pool: Pool, k: int) -> list[Candidate]:
+def by_rrf(pool: Pool, k: int) -> Order:
     """Documents by reciprocal ranks in each leg, passages by their distance to the document's best.
 
     Ranks say nothing about how good a first place is: `evidence`, the same for every candidate of a question, brings
     the best keyword score and cosine into the sum, so that sums of different questions compare.
     """
-    doc_of = pool.doc_of
+    passages = pool.passages
+    doc_of = dict(zip(passages.chunk_ids.tolist(), passages.doc_ids.tolist(), strict=True))
     legs = [ranking for ranking in (pool.keyword, pool.semantic, pool.hyde) if ranking.ids]
     floors = {"keyword": 0.0, "semantic": 0.25, "hyde": 0.25}
-    documents = rrf([evidence.of_documents(leg, doc_of, floor=floors[leg.source]) for leg in legs], k)
+    found: Fused = rrf([evidence.of_documents(leg, doc_of, floor=floors[leg.source]) for leg in legs], k)
     own = {chunk: score(why) for chunk, why in rrf(legs, k).items()}
     strength = _strength(legs)
-    documents = {doc: (*why, Contribution("evidence", None, strength, strength)) for doc, why in documents.items()}
-    return _identifiers_first(pool, _passages(pool, documents, own), STEP["rrf"])
+    ids, owner = np.unique(passages.doc_ids, return_inverse=True)
+    why = [(*found.get(doc, ()), Contribution("evidence", None, strength, strength)) for doc in ids.tolist()]
+    return _passages(
+        pool,
+        owner.tolist(),
+        [[reason.points for reason in reasons] for reasons in why],
+        lambda document: why[document],
+        np.array([own.get(chunk, 0.0) for chunk in passages.chunk_ids.tolist()]),
+        STEP["rrf"],
+    )
 
 
-def by_scores(pool: Pool, options: SearchOptions) -> list[Candidate]:
+def by_scores(pool: Pool, options: SearchOptions) -> Order:
     """Passages by the weighted sum of their absolute scores."""
-    found = []
-    places = {leg.source: {c: rank for rank, c in enumerate(leg.ids, start=1)} for leg in (pool.keyword, pool.semantic)}
-    hyde = dict(zip(pool.hyde.ids, pool.hyde.scores, strict=True))
-    for passage in pool.passages.values():
-        meaning = (
-            {"semantic": passage.semantic, "hyde": hyde.get(passage.chunk_id)}
-            if hyde
-            else {"semantic": passage.semantic}
-        )
-        parts = [("keyword", passage.bm25, options.keyword_weight)]
-        parts += [(name, own, options.semantic_weight / len(meaning)) for name, own in meaning.items()]
-        why = [
-            Contribution(name, places.get(name, {}).get(passage.chunk_id), own, weight * own)
-            for name, own, weight in parts
-            if own is not None
+    passages = pool.passages
+    hyde = np.full(len(passages), np.nan)
+    rows, ranks = passages.rows_of(pool.hyde)
+    hyde[rows] = np.array(pool.hyde.scores, dtype=np.float64)[ranks - 1]
+    meaning = {"semantic": passages.semantic, **({"hyde": hyde} if pool.hyde.ids else {})}
+    parts = [("keyword", passages.bm25, options.keyword_weight, pool.places(pool.keyword))]
+    for name, own in meaning.items():
+        places = pool.places(pool.semantic if name == "semantic" else pool.hyde)
+        parts.append((name, own, options.semantic_weight / len(meaning), places))
+
+    def why(row: int) -> list[Contribution]:
+        return [
+            Contribution(name, int(places[row]) or None, float(own[row]), weight * float(own[row]))
+            for name, own, weight, places in parts
+            if not np.isnan(own[row])
         ]
-        found.append(_candidate(pool, passage, why))
-    return _identifiers_first(pool, found, STEP["weighted"])
+
+    return _lifted(
+        pool, [[reason.points for reason in why(row)] for row in range(len(passages))], why, STEP["weighted"]
+    )
 
 
 def in_order(candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -120,56 +146,62 @@ def in_order(candidates: Iterable[Candidate]) -> list[Candidate]:
     return sorted(candidates, key=lambda candidate: (-score(candidate.why), candidate.chunk_id))
 
 
-def _candidate(pool: Pool, passage: Passage, why: Sequence[Contribution]) -> Candidate:
-    return Candidate(
-        passage.chunk_id,
-        passage.doc_id,
-        tuple(why),
-        keyword_score=pool.keyword_score(passage),
-        semantic_score=passage.cosine,
-        identifier=passage.holds_identifier and pool.asks_identifier,
+def identifiers_first(candidates: Sequence[Candidate], step: float) -> list[Candidate]:
+    """Lift every candidate that holds the question's identifier above all that don't: `order.lift`."""
+    sums = np.array([score(candidate.why) for candidate in candidates])
+    holders = np.array([candidate.identifier for candidate in candidates], dtype=np.bool_)
+    brought = lift(sums, holders, step).tolist()
+    return in_order(
+        replace(candidate, why=(*candidate.why, _identifier(points))) if candidate.identifier else candidate
+        for candidate, points in zip(candidates, brought, strict=True)
     )
 
 
-def _passages(pool: Pool, documents: Fused, own: Mapping[int, float]) -> list[Candidate]:
-    """A passage has its document's reasons, and loses what it lies behind the document's best passage."""
-    best: dict[int, float] = {}
-    for chunk, passage in pool.passages.items():
-        best[passage.doc_id] = max(best.get(passage.doc_id, -math.inf), own.get(chunk, 0.0))
-    found = []
-    for chunk, passage in pool.passages.items():
-        behind = own.get(chunk, 0.0) - best[passage.doc_id]
-        why = documents.get(passage.doc_id, ())
-        if behind:
-            why = (*why, Contribution("passage", None, own.get(chunk, 0.0), behind))
-        found.append(_candidate(pool, passage, why))
-    return found
+def _passages(
+    pool: Pool,
+    owner: Sequence[int],
+    documents: Sequence[Sequence[float]],
+    document_why: Reasons,
+    own: Floats,
+    step: float,
+) -> Order:
+    """A passage has its document's reasons, and loses what it lies behind the document's best passage.
 
-
-def _identifiers_first(pool: Pool, candidates: list[Candidate], step: float) -> list[Candidate]:
-    return identifiers_first(candidates, step) if pool.asks_identifier else in_order(candidates)
-
-
-def identifiers_first(candidates: Sequence[Candidate], step: float) -> list[Candidate]:
-    """Lift every candidate that holds the question's identifier above all that don't, as little as that takes.
-
-    With `m` the best sum without the identifier and `d` a holder's distance to it, the holder's new sum is
-    `m + (d + √(d² + 4·step²)) / 2`: always above `m`, in the same order as before, and nearly unchanged for those that
-    were well above already.
+    `owner` is each passage's document, a row of `documents` with its points; `own` is what each passage counts.
     """
-    holders = [candidate for candidate in candidates if candidate.identifier]
-    others = [candidate for candidate in candidates if not candidate.identifier]
-    if not others:
-        held = Contribution("identifier", None, 1.0, 0.0)
-        return in_order(replace(candidate, why=(*candidate.why, held)) for candidate in holders)
-    ceiling = max(score(candidate.why) for candidate in others)
-    lifted = []
-    for candidate in holders:
-        d = score(candidate.why) - ceiling
-        root = math.sqrt(d * d + 4 * step * step)
-        above = (d + root) / 2 if d >= 0 else 2 * step * step / (root - d)
-        lifted.append(replace(candidate, why=(*candidate.why, Contribution("identifier", None, 1.0, above - d))))
-    return in_order([*lifted, *others])
+    best = np.full(len(documents), -math.inf)
+    np.maximum.at(best, owner, own)
+    behind = (own - best[owner]).tolist() if len(own) else []
+
+    def why(row: int) -> Iterable[Contribution]:
+        yield from document_why(owner[row])
+        if behind[row]:
+            yield Contribution("passage", None, float(own[row]), behind[row])
+
+    points = [[*documents[document], lost] for document, lost in zip(owner, behind, strict=True)]
+    return _lifted(pool, points, why, step)
+
+
+def _lifted(pool: Pool, points: Sequence[Sequence[float]], why: Reasons, step: float) -> Order:
+    """All rows by their points, those with the question's identifier first."""
+    sums = np.array([math.fsum(own) for own in points])
+    rows = np.arange(len(sums))
+    if not pool.asks_identifier:
+        return Order(pool, rows, sums, why)
+    holds = pool.passages.holds_identifier
+    brought = lift(sums, holds, step).tolist()
+
+    def with_identifier(row: int) -> Iterable[Contribution]:
+        yield from why(row)
+        if holds[row]:
+            yield _identifier(brought[row])
+
+    lifted = np.array([math.fsum((*own, brought[row])) for row, own in enumerate(points)])
+    return Order(pool, rows, lifted, with_identifier)
+
+
+def _identifier(points: float) -> Contribution:
+    return Contribution("identifier", None, 1.0, points)
 
 
 def _strength(legs: Sequence[Ranking]) -> float:

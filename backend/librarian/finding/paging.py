@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,15 +11,16 @@ from librarian.vocabulary.protocols import CatalogReader, Columns
 from librarian.vocabulary.types import Candidate, Hit
 
 from .fusion import score
+from .order import ids_of
 
 BATCH = 128  #: candidates whose text is fetched at once
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A candidate that may be shown, with the document ids that hold the same text."""
+    """A candidate that may be shown, by its place among all, with the document ids that hold the same text."""
 
-    candidate: Candidate
+    place: int
     also_doc_ids: tuple[int, ...] = ()
 
 
@@ -31,51 +32,47 @@ def keep(
     Passages of equal text are one hit, shown where the newest version of equal rank stands. `per_group` 0 means no
     limit.
     """
+    chunk_ids = ids_of(candidates)
+    groups = columns.group_of(np.array(chunk_ids, dtype=np.int64)).tolist()
     kept: list[Kept] = []
     by_text: dict[str, int] = {}
     in_group: dict[int, int] = {}
-    for start in range(0, len(candidates), BATCH):
-        batch = candidates[start : start + BATCH]
-        texts = reader.texts([candidate.chunk_id for candidate in batch])
-        groups = _groups(batch, columns)
-        for candidate in batch:
-            text = texts.get(candidate.chunk_id)
+    for start in range(0, len(chunk_ids), BATCH):
+        batch = chunk_ids[start : start + BATCH]
+        texts = reader.texts(batch)
+        for place, chunk_id in enumerate(batch, start):
+            text = texts.get(chunk_id)
             if text is None:
                 continue
             text = text.strip()
             if text in by_text:
-                place = by_text[text]
-                kept[place] = _joined(kept[place], Kept(candidate), reader)
+                first = by_text[text]
+                kept[first] = _joined(kept[first], Kept(place), candidates, reader)
                 continue
-            group = groups[candidate.chunk_id]
+            group = groups[place]
             if per_group and in_group.get(group, 0) >= per_group:
                 continue
             if len(kept) == limit:
                 return kept
             in_group[group] = in_group.get(group, 0) + 1
             by_text[text] = len(kept)
-            kept.append(Kept(candidate))
+            kept.append(Kept(place))
     return kept
 
 
-def _groups(batch: Sequence[Candidate], columns: Columns) -> Mapping[int, int]:
-    ids = np.array([candidate.chunk_id for candidate in batch], dtype=np.int64)
-    return dict(zip(ids.tolist(), columns.group_of(ids).tolist(), strict=True))
-
-
-def _joined(first: Kept, other: Kept, reader: CatalogReader) -> Kept:
+def _joined(first: Kept, other: Kept, candidates: Sequence[Candidate], reader: CatalogReader) -> Kept:
     """Two hits of equal text as one; the better one is shown, on ties the newer document's."""
     shown, hidden = first, other
-    if score(first.candidate.why) == score(other.candidate.why):
-        documents = reader.documents([first.candidate.doc_id, other.candidate.doc_id])
-        dates = [
-            documents[kept.candidate.doc_id].document.last_modified if kept.candidate.doc_id in documents else ""
-            for kept in (first, other)
-        ]
+    pair = [candidates[kept.place] for kept in (first, other)]
+    doc_ids = [candidate.doc_id for candidate in pair]
+    if score(pair[0].why) == score(pair[1].why):
+        documents = reader.documents(doc_ids)
+        dates = [documents[doc].document.last_modified if doc in documents else "" for doc in doc_ids]
         if dates[1] > dates[0]:
             shown, hidden = other, first
-    also = {*first.also_doc_ids, *other.also_doc_ids, hidden.candidate.doc_id} - {shown.candidate.doc_id}
-    return Kept(shown.candidate, tuple(sorted(also)))
+            doc_ids.reverse()
+    also = {*shown.also_doc_ids, *hidden.also_doc_ids, doc_ids[1]} - {doc_ids[0]}
+    return Kept(shown.place, tuple(sorted(also)))
 
 
 def packed(costs: Sequence[int], max_tokens: int | None) -> int:

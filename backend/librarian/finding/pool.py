@@ -7,16 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from librarian.vocabulary.protocols import Columns, LexicalIndex
-from librarian.vocabulary.types import AnalyzedQuery, Contribution, Ranking, Vector
+from librarian.vocabulary.types import AnalyzedQuery, Contribution, Ids, Ranking, Vector
 
-from .meaning import Likeness, Meaning
+from .meaning import Meaning
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 EMPTY = Ranking("none", (), (), (), "off")
 
 #: Field scores of the keyword index that a ranker may read.
-FIELDS = ("body", "title", "headings", "path")
+FIELDS = ("body",)
 
 
 #: Names that are told from their like by a small number: `v2`, `nginx1`. Questions hold them as examples.
@@ -36,16 +40,43 @@ def decisive_identifiers(query: AnalyzedQuery) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
-    """A candidate with its scores. `bm25`, `semantic` and `cosine` are None where that source doesn't speak."""
+class Passages:
+    """Candidates with their scores, a row each by rising chunk id; every array has shape (rows,).
 
-    chunk_id: int
-    doc_id: int
-    bm25: float | None = None  #: BM25 over the most that this question could reach
-    semantic: float | None = None  #: max(0, cosine), on the scale that the passages of all vector spaces share
-    cosine: float | None = None  #: max(0, cosine) by its own space's model
-    holds_identifier: bool = False
-    fields: Mapping[str, float] = field(default_factory=dict)
+    A score is NaN where its source doesn't speak.
+    """
+
+    chunk_ids: Ids
+    doc_ids: Ids
+    bm25: Floats  #: BM25 over the most that this question could reach
+    semantic: Floats  #: max(0, cosine), on the scale that the passages of all vector spaces share
+    cosine: Floats  #: max(0, cosine) by its own space's model
+    holds_identifier: Mask
+    fields: Mapping[str, Floats] = field(default_factory=dict)  #: `FIELDS`, where the ranker may read them
+
+    def __len__(self) -> int:
+        return len(self.chunk_ids)
+
+    def only(self, kept: Mask) -> Passages:
+        """Those of some rows."""
+        return Passages(
+            self.chunk_ids[kept],
+            self.doc_ids[kept],
+            self.bm25[kept],
+            self.semantic[kept],
+            self.cosine[kept],
+            self.holds_identifier[kept],
+            {name: scores[kept] for name, scores in self.fields.items()},
+        )
+
+    def rows_of(self, ranking: Ranking) -> tuple[Ids, Ids]:
+        """Rows of a ranking's passages, best first, and their ranks from 1; those that aren't here are left out."""
+        ids = np.array(ranking.ids, dtype=np.int64)
+        if not len(self) or not len(ids):
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        rows = np.minimum(np.searchsorted(self.chunk_ids, ids), len(self) - 1)
+        here = self.chunk_ids[rows] == ids
+        return rows[here], np.flatnonzero(here) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,34 +86,36 @@ class Pool:
     keyword: Ranking
     semantic: Ranking
     hyde: Ranking
-    passages: Mapping[int, Passage]
+    passages: Passages
     asks_identifier: bool  #: the question names an identifier
-    places: Mapping[int, int] = field(default_factory=dict)  #: of the keyword leg's passages in it, from 1
 
-    @property
-    def doc_of(self) -> dict[int, int]:
-        return {passage.chunk_id: passage.doc_id for passage in self.passages.values()}
+    def places(self, ranking: Ranking) -> Ids:
+        """Each candidate's rank in a leg, 0 where it isn't in it; shape (rows,)."""
+        places = np.zeros(len(self.passages), dtype=np.int64)
+        rows, ranks = self.passages.rows_of(ranking)
+        places[rows] = ranks
+        return places
 
-    def keyword_score(self, passage: Passage) -> float | None:
-        """BM25 over the most this question could reach.
+    def keyword_scores(self) -> Floats:
+        """BM25 over the most this question could reach, shape (rows,); NaN where neither words nor identifiers speak.
 
         Holding an identifier that the question names is half of what can be reached, so that a passage with it never
         comes after one without.
         """
+        bm25, holds = self.passages.bm25, self.passages.holds_identifier
         if not self.asks_identifier:
-            return passage.bm25
-        if passage.bm25 is None and not passage.holds_identifier:
-            return None
-        return ((passage.bm25 or 0.0) + (1.0 if passage.holds_identifier else 0.0)) / 2
+            return bm25
+        scores = (np.nan_to_num(bm25) + holds) / 2
+        return np.asarray(np.where(np.isnan(bm25) & ~holds, np.nan, scores))
 
-    def keyword_why(self, passage: Passage, weight: float = 1.0) -> list[Contribution]:
-        """The keyword score's parts, times a weight."""
+    def keyword_why(self, row: int, place: int, weight: float = 1.0) -> list[Contribution]:
+        """The parts of a candidate's keyword score, times a weight; `place` is its rank in the leg, 0 for none."""
         share = 0.5 if self.asks_identifier else 1.0
         why = []
-        if passage.bm25 is not None:
-            rank = self.places.get(passage.chunk_id)
-            why.append(Contribution("keyword", rank, passage.bm25, weight * share * passage.bm25))
-        if passage.holds_identifier and self.asks_identifier:
+        bm25 = float(self.passages.bm25[row])
+        if not np.isnan(bm25):
+            why.append(Contribution("keyword", place or None, bm25, weight * share * bm25))
+        if self.asks_identifier and self.passages.holds_identifier[row]:
             why.append(Contribution("identifier", None, 1.0, weight * 0.5))
         return why
 
@@ -101,43 +134,47 @@ def gather(
 
     `meaning` is the question's; without it the semantic score of keyword candidates stays unknown.
     """
-    union = np.array(sorted({*keyword.ids, *semantic.ids, *hyde.ids}), dtype=np.int64)
+    union = np.unique(np.array([*keyword.ids, *semantic.ids, *hyde.ids], dtype=np.int64))
     docs = columns.doc_of(union) if len(union) else union
     union, docs = union[docs != 0], docs[docs != 0]
-    bm25 = dict(zip(keyword.ids, keyword.scores, strict=True))
-    near = {
-        chunk: Likeness(own, raw) for chunk, raw, own in zip(semantic.ids, semantic.raw, semantic.scores, strict=True)
-    }
+    unknown = np.full(len(union), np.nan)
+    passages = Passages(union, docs, unknown, unknown.copy(), unknown.copy(), np.zeros(len(union), dtype=np.bool_))
+    _place(passages, keyword, passages.bm25)
+    _place(passages, semantic, passages.semantic, passages.cosine)
     if meaning is not None and semantic.status == "ok":
-        missing = np.array([chunk for chunk in union.tolist() if chunk not in near], dtype=np.int64)
-        near.update(meaning.cosines(missing, columns))
+        missing = np.isnan(passages.semantic)
+        passages.semantic[missing], passages.cosine[missing] = meaning.cosines(union[missing], columns)
+    for scores in (passages.semantic, passages.cosine):
+        np.clip(scores, 0.0, 1.0, out=scores)
+    names = decisive_identifiers(query)
+    if keyword.status == "ok" and len(union):
+        passages = _by_words(passages, query, lexical, alone="ok" not in (semantic.status, hyde.status), names=names)
+    return Pool(keyword, semantic, hyde, passages, bool(names))
+
+
+def _place(passages: Passages, ranking: Ranking, scores: Floats, raw: Floats | None = None) -> None:
+    """Write a leg's scores, and its raw ones, to the rows of its passages."""
+    rows, ranks = passages.rows_of(ranking)
+    scores[rows] = np.array(ranking.scores, dtype=np.float64)[ranks - 1]
+    if raw is not None:
+        raw[rows] = np.array(ranking.raw, dtype=np.float64)[ranks - 1]
+
+
+def _by_words(
+    passages: Passages, query: AnalyzedQuery, lexical: LexicalIndex, *, alone: bool, names: tuple[str, ...]
+) -> Passages:
+    """With what the words say of candidates that another leg brought; `alone`, the leg knows all its order needs."""
     fields: dict[str, Vector] = {}
-    by_words = keyword.status == "ok" and len(union) > 0
-    if by_words and "ok" in (semantic.status, hyde.status):  # alone, the leg knows all that its own order needs
-        fields = lexical.features(query, union)
-        for chunk, value in zip(union.tolist(), fields["bm25"].tolist(), strict=True):
-            if value > 0:
-                bm25.setdefault(chunk, value)
-    holds = np.zeros(len(union), dtype=np.float32)
-    if (names := decisive_identifiers(query)) and by_words:
-        alone = replace(query, terms=(), phrases=(), identifiers=names)
-        known = fields and names == query.identifiers
-        holds = (fields if known else lexical.features(alone, union))["identifiers"]
-    passages = {
-        chunk: Passage(
-            chunk,
-            doc,
-            bm25.get(chunk),
-            _share(near[chunk].score) if chunk in near else None,
-            _share(near[chunk].cosine) if chunk in near else None,
-            bool(holds[place] > 0),
-            {name: float(fields[name][place]) for name in FIELDS if name in fields},
-        )
-        for place, (chunk, doc) in enumerate(zip(union.tolist(), docs.tolist(), strict=True))
-    }
-    places = {chunk: rank for rank, chunk in enumerate(keyword.ids, start=1)}
-    return Pool(keyword, semantic, hyde, passages, bool(names), places)
-
-
-def _share(cosine: float) -> float:
-    return min(1.0, max(0.0, cosine))
+    bm25, holds = passages.bm25, passages.holds_identifier
+    if not alone:
+        fields = lexical.features(query, passages.chunk_ids, (*FIELDS, *(("identifiers",) if names else ())))
+        missing = np.isnan(bm25)
+        known = lexical.features(query, passages.chunk_ids[missing], ("bm25",))["bm25"].astype(np.float64)
+        bm25[missing] = np.where(known > 0, known, np.nan)
+    if names:
+        if not fields or names != query.identifiers:
+            only_names = replace(query, terms=(), phrases=(), identifiers=names)
+            fields = {**fields, **lexical.features(only_names, passages.chunk_ids, ("identifiers",))}
+        holds = fields["identifiers"] > 0
+    scores = {name: fields[name].astype(np.float64) for name in FIELDS if name in fields}
+    return replace(passages, holds_identifier=holds, fields=scores)

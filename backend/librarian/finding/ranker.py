@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+import numpy as np
+
 from librarian.vocabulary.types import Contribution
 
-from .features import NAMES, DocumentEvidence
+from .features import NAMES, Documents
+from .pool import Floats
 
 #: What the shipped weights read, and all that is learned. The best passage's absolute keyword score learns a weight of
 #: nothing beside these whichever set is left out; places in the legs, the text's absolute score and scaled sums change
@@ -48,24 +51,33 @@ class LinearRanker:
 
     weights: Mapping[str, float]
 
-    def why(self, document: DocumentEvidence) -> tuple[Contribution, ...]:
+    def points(self, documents: Documents) -> Floats:
+        """Each document's points by feature, shape (documents, features that bring any)."""
+        columns = [weight * documents.values[name] for name, weight in self._weights(documents)]
+        return np.stack(columns, axis=1) if columns else np.zeros((len(documents), 0))
+
+    def why(self, documents: Documents, row: int) -> tuple[Contribution, ...]:
         """The reasons for a document's place; their sum is its score.
 
-        >>> ranker = LinearRanker({"keyword": 2.0, "semantic": 4.0})
-        >>> [c.points for c in ranker.why(DocumentEvidence(1, {"keyword": 0.5, "semantic": 0.25, "body": 1.0}, {}))]
+        >>> values = {"keyword": np.array([0.5]), "semantic": np.array([0.25]), "body": np.array([1.0])}
+        >>> found = Documents(np.array([7]), values, {})
+        >>> [c.points for c in LinearRanker({"keyword": 2.0, "semantic": 4.0}).why(found, 0)]
         [1.0, 1.0]
         """
+        lacking = documents.lacking is not None and bool(documents.lacking[row])
+        why = []
+        for name, weight in self._weights(documents):
+            value = float(documents.values[name][row])
+            if value:
+                rank = int(documents.ranks[name][row]) if name in documents.ranks else 0
+                told = f"{name}{EXPECTED}" if lacking and name in documents.assumed else name
+                why.append(Contribution(told, rank or None, value, weight * value))
+        return tuple(why)
+
+    def _weights(self, documents: Documents) -> list[tuple[str, float]]:
+        """Features that bring points, in the order in which reasons are told."""
         weights = {"evidence": EVIDENCE, **self.weights}
-        return tuple(
-            Contribution(
-                f"{name}{EXPECTED}" if name in document.assumed else name,
-                document.places.get(name),
-                value,
-                weights[name] * value,
-            )
-            for name in NAMES
-            if (value := document.values.get(name, 0.0)) and weights.get(name, 0.0)
-        )
+        return [(name, weights[name]) for name in NAMES if weights.get(name, 0.0) and name in documents.values]
 
     def with_hyde(self) -> LinearRanker:
         """The ranker for a question with a hypothetical answer: it takes over half of what the cosine says."""

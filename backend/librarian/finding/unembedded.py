@@ -9,13 +9,12 @@ have in the same answer: ridge regression over the candidates that have both (re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from .features import DocumentEvidence
-from .pool import Pool
+from .features import Documents
+from .pool import Floats, Mask, Pool
 
 _BY_WORDS = ("keyword", "keyword_place", "body")
 _BY_MEANING = ("semantic", "semantic_further", "semantic_place")
@@ -26,28 +25,28 @@ _RIDGE = 0.05
 _ENOUGH = 3
 
 
-def expected(found: Mapping[int, DocumentEvidence], pool: Pool) -> dict[int, DocumentEvidence]:
+def expected(found: Documents, pool: Pool) -> Documents:
     """`found` with expected semantic features, named in `assumed`, for the documents that have no vector yet.
 
     Unchanged where every candidate has its vectors, where the semantic leg didn't answer, or where none has any.
     """
-    embedded = {passage.doc_id for passage in pool.passages.values() if passage.semantic is not None}
-    lacking = [doc for doc in found if doc not in embedded]
-    if pool.semantic.status != "ok" or not lacking or not embedded:
-        return dict(found)
-    matched = [doc for doc in found if doc in embedded and found[doc].values["keyword"] > 0]
-    known = matched if len(matched) >= _ENOUGH else [doc for doc in found if doc in embedded]
+    passages = pool.passages
+    embedded = np.isin(found.ids, passages.doc_ids[~np.isnan(passages.semantic)])
+    if pool.semantic.status != "ok" or embedded.all() or not embedded.any():
+        return found
+    matched = embedded & (found.values["keyword"] > 0)
+    known = matched if np.count_nonzero(matched) >= _ENOUGH else embedded
     words, meaning = _rows(found, known, _BY_WORDS), _rows(found, known, _BY_MEANING)
     middle, level = words.mean(axis=0), meaning.mean(axis=0)
     centred = words - middle
     slopes = np.linalg.solve(centred.T @ centred + _RIDGE * np.eye(len(_BY_WORDS)), centred.T @ (meaning - level))
-    guesses = np.clip((_rows(found, lacking, _BY_WORDS) - middle) @ slopes + level, 0.0, meaning.max(axis=0))
-    filled = dict(found)
-    for doc, guess in zip(lacking, guesses.tolist(), strict=True):
-        values = {**found[doc].values, **dict(zip(_BY_MEANING, guess, strict=True))}
-        filled[doc] = replace(found[doc], values=values, assumed=frozenset(_BY_MEANING))
-    return filled
+    guesses = np.clip((_rows(found, ~embedded, _BY_WORDS) - middle) @ slopes + level, 0.0, meaning.max(axis=0))
+    values = dict(found.values)
+    for name, guess in zip(_BY_MEANING, guesses.T, strict=True):
+        values[name] = values[name].copy()
+        values[name][~embedded] = guess
+    return replace(found, values=values, assumed=frozenset(_BY_MEANING), lacking=~embedded)
 
 
-def _rows(found: Mapping[int, DocumentEvidence], docs: list[int], names: tuple[str, ...]) -> np.ndarray:
-    return np.array([[found[doc].values[name] for name in names] for doc in docs], dtype=np.float64)
+def _rows(found: Documents, chosen: Mask, names: tuple[str, ...]) -> Floats:
+    return np.stack([found.values[name][chosen] for name in names], axis=1)

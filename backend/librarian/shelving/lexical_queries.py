@@ -56,8 +56,10 @@ class QueryBuilder:
         ]
         return tantivy.Query.boolean_query(clauses) if clauses else None
 
-    def counted(self, terms: Sequence[str], field: str) -> Query:
-        """Scores 1 for each of the terms that the field holds."""
+    def counted(self, terms: Sequence[str], field: str) -> Query | None:
+        """Scores 1 for each of the terms that the field holds; None without terms."""
+        if not terms:
+            return None
         return tantivy.Query.boolean_query(
             [(SHOULD, tantivy.Query.const_score_query(self._term(field, term, "freq"), 1.0)) for term in terms]
         )

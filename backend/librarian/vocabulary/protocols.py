@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from threading import Event
@@ -17,6 +17,7 @@ from .reading_protocols import Reader as Reader
 from .reading_protocols import Scanner as Scanner
 from .types import (
     ALL_PRODUCTS,
+    FEATURES,
     AnalyzedQuery,
     Count,
     Document,
@@ -321,8 +322,8 @@ class LexicalIndex(Protocol):
     def search(self, query: AnalyzedQuery, selection: Selection, limit: int) -> Ranking:
         """Best chunks by BM25 over weighted fields; `scores` are BM25 over the most this query could reach."""
 
-    def features(self, query: AnalyzedQuery, chunk_ids: Ids) -> dict[str, Vector]:
-        """Per-field scores of given chunks, for a ranker: name → array in the order of `chunk_ids`.
+    def features(self, query: AnalyzedQuery, chunk_ids: Ids, names: Collection[str] = FEATURES) -> dict[str, Vector]:
+        """Scores of given chunks, for a ranker: each of `names` → array in the order of `chunk_ids`.
 
         `bm25` is what `search` gives as `scores` (0–1 over what this query could reach; 0 where nothing matches);
         `body`, `title`, `headings`, `path` are those fields' BM25 alone on the same scale; `identifiers` is the share

@@ -8,14 +8,17 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from librarian.finding import evidence, features
-from librarian.finding.features import SCALED, DocumentEvidence
+from librarian.finding import evidence, features, modes
+from librarian.finding.features import SCALED, Documents
 from librarian.finding.fusion import ranking_of, score
-from librarian.finding.pool import Passage, Pool
+from librarian.finding.pool import Passages, Pool
 from librarian.finding.ranker import EVIDENCE, LinearRanker, shipped
 from librarian.vocabulary.types import Ranking
 
@@ -25,10 +28,16 @@ NOTHING = Ranking("hyde", (), (), (), "off")
 
 
 def pool_of(drawn: list[tuple[int, float | None, float | None, float]]) -> Pool:
-    passages = {
-        chunk: Passage(chunk, doc, bm25, semantic, fields={"body": body})
-        for chunk, (doc, bm25, semantic, body) in enumerate(drawn, start=1)
-    }
+    docs, bm25, semantic, body = (np.array(column, dtype=np.float64) for column in zip(*drawn, strict=True))
+    passages = Passages(
+        np.arange(1, len(drawn) + 1),
+        docs.astype(np.int64),
+        bm25,
+        semantic,
+        semantic,
+        np.zeros(len(drawn), dtype=np.bool_),
+        {"body": body},
+    )
     return Pool(ranking_of("keyword", {}), ranking_of("semantic", {}), NOTHING, passages, False)
 
 
@@ -37,18 +46,20 @@ def pool_of(drawn: list[tuple[int, float | None, float | None, float]]) -> Pool:
 def test_best_and_further_passages_are_those_of_evidence(
     drawn: list[tuple[int, float | None, float | None, float]],
 ) -> None:
-    pool = pool_of(drawn)
-    found = features.of(pool)
-    assert found.keys() == {doc for doc, *_ in drawn}
-    for name, floor in (("keyword", 0.0), ("semantic", 0.25)):
-        own = {p.chunk_id: p.bm25 if name == "keyword" else p.semantic for p in pool.passages.values()}
+    found = features.of(pool_of(drawn))
+    doc_of = dict(enumerate((doc for doc, *_ in drawn), start=1))
+    assert set(found.ids.tolist()) == set(doc_of.values())
+    for name, floor, column in (("keyword", 0.0, 1), ("semantic", 0.25, 2)):
+        own = {chunk: row[column] for chunk, row in enumerate(drawn, start=1)}
         legs = ranking_of(name, {chunk: value for chunk, value in own.items() if value})
-        whole = evidence.of_documents(legs, pool.doc_of, floor=floor)
-        totals = {doc: one.values[name] + one.values[f"{name}_further"] for doc, one in found.items()}
+        whole = evidence.of_documents(legs, doc_of, floor=floor)
+        sums = found.values[name] + found.values[f"{name}_further"]
+        totals = dict(zip(found.ids.tolist(), sums.tolist(), strict=True))
         assert {doc: total for doc, total in totals.items() if total} == pytest.approx(
             dict(zip(whole.ids, whole.scores, strict=True))
         )
-        placed = sorted((one.places[name], doc) for doc, one in found.items() if one.places[name] is not None)
+        ranks = dict(zip(found.ids.tolist(), found.ranks[name].tolist(), strict=True))
+        placed = sorted((rank, doc) for doc, rank in ranks.items() if rank)
         assert [place for place, _ in placed] == list(range(1, len(whole.ids) + 1))
         assert [totals[doc] for _, doc in placed] == pytest.approx(list(whole.scores))
 
@@ -58,25 +69,33 @@ def test_best_and_further_passages_are_those_of_evidence(
 def test_scaled_features_run_from_the_worst_candidate_to_the_best(
     drawn: list[tuple[int, float | None, float | None, float]],
 ) -> None:
-    found = list(features.scaled(features.of(pool_of(drawn))).values())
+    found = features.scaled(features.of(pool_of(drawn)))
     for name, absolute in SCALED.items():
-        pairs = sorted((one.values[absolute], one.values[name]) for one in found)
+        pairs = sorted(zip(found.values[absolute].tolist(), found.values[name].tolist(), strict=True))
         assert [stretched for _, stretched in pairs] == sorted(stretched for _, stretched in pairs)
         expected = (0.0, 1.0) if pairs[0][0] < pairs[-1][0] else (0.0, 0.0)
         assert (pairs[0][1], pairs[-1][1]) == pytest.approx(expected)
-    for one in found:
-        assert score(shipped().why(one)) == pytest.approx(
-            sum(weight * one.values[name] for name, weight in {**shipped().weights, "evidence": EVIDENCE}.items())
-        )
+    weights = {**shipped().weights, "evidence": EVIDENCE}
+    for row in range(len(found)):
+        expected_sum = sum(weight * found.values[name][row] for name, weight in weights.items())
+        assert score(shipped().why(found, row)) == pytest.approx(expected_sum)
+        assert math.fsum(shipped().points(found)[row]) == score(shipped().why(found, row))
 
 
 def test_a_scaled_feature_keeps_its_place_and_whether_it_is_expected() -> None:
-    values = dict.fromkeys(("keyword", "semantic", "body", "hyde"), 0.5)
-    one = DocumentEvidence(1, values, {"keyword": 3}, frozenset({"semantic"}))
-    (found,) = features.scaled({1: one}).values()
-    assert found.places["keyword_scaled"] == 3
+    values = {name: np.array([0.5]) for name in ("keyword", "semantic", "body", "hyde")}
+    one = Documents(np.array([1]), values, {"keyword": np.array([3])}, frozenset({"semantic"}), np.array([True]))
+    found = features.scaled(one)
+    assert found.ranks["keyword_scaled"].tolist() == [3]
     assert found.assumed == {"semantic", "semantic_scaled"}
-    assert features.scaled({}) == {}
+
+
+def test_a_question_without_candidates_has_no_documents() -> None:
+    nothing = np.empty(0)
+    passages = Passages(nothing.astype(int), nothing.astype(int), nothing, nothing, nothing, nothing.astype(bool))
+    pool = Pool(ranking_of("keyword", {}), ranking_of("semantic", {}), NOTHING, passages, False)
+    assert len(modes.weighed(pool)) == 0
+    assert list(modes.learned(pool, shipped())) == []
 
 
 def test_a_hypothetical_answer_takes_over_half_of_the_cosine() -> None:

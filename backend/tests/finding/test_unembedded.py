@@ -14,9 +14,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from librarian.finding.features import DocumentEvidence
+from librarian.finding.features import Documents
 from librarian.finding.options import SearchOptions
-from librarian.finding.pool import Passage, Pool
+from librarian.finding.pool import Passages, Pool
 from librarian.finding.unembedded import expected
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Query, Ranking
 
@@ -58,24 +58,31 @@ rows = st.lists(st.tuples(st.booleans(), *[st.floats(0, 1) for _ in range(6)]), 
 @given(rows)
 def test_expectations_stay_within_what_is_known(drawn: list[tuple[bool, ...]]) -> None:
     names = ("keyword", "keyword_place", "body", "semantic", "semantic_further", "semantic_place")
-    found, passages = {}, {}
-    for doc, (known, *values) in enumerate(drawn, start=1):
-        given_values = dict(zip(names, map(float, values), strict=True))
-        if not known:
-            given_values |= dict.fromkeys(names[3:], 0.0)
-        found[doc] = DocumentEvidence(doc, given_values, {})
-        passages[doc] = Passage(doc, doc, given_values["keyword"], given_values["semantic"] if known else None)
+    known = np.array([one for one, *_ in drawn], dtype=np.bool_)
+    values = {
+        name: np.array([float(row[place]) for row in drawn]) * (known if name in names[3:] else 1)
+        for place, name in enumerate(names, start=1)
+    }
+    ids = np.arange(1, len(drawn) + 1)
+    found = Documents(ids, values, {})
+    semantic = np.where(known, values["semantic"], np.nan)
+    passages = Passages(ids, ids, values["keyword"], semantic, semantic, np.zeros(len(ids), dtype=np.bool_))
     legs = Ranking("keyword", (), (), ()), Ranking("semantic", (), (), ()), Ranking("hyde", (), (), ())
     filled = expected(found, Pool(*legs, passages, False))
-    known_docs = [doc for doc in found if passages[doc].semantic is not None]
-    for doc, one in filled.items():
-        if passages[doc].semantic is not None or not known_docs:
-            assert one == found[doc]
-            continue
-        for name in names[3:]:
-            assert 0 <= one.values[name] <= max(found[other].values[name] for other in known_docs) + 1e-9
-            assert np.isfinite(one.values[name])
-        assert all(one.values[name] == found[doc].values[name] for name in names[:3])
+    if known.all() or not known.any():
+        assert filled is found
+        return
+    assert filled.lacking is not None
+    assert filled.lacking.tolist() == (~known).tolist()
+    for name in names:
+        own = filled.values[name]
+        assert own[known].tolist() == values[name][known].tolist()
+        if name in names[3:]:
+            assert np.isfinite(own).all()
+            assert own.min() >= 0
+            assert own.max() <= values[name][known].max() + 1e-9
+        else:
+            assert own.tolist() == values[name].tolist()
 
 
 def test_what_is_far_from_the_question_is_not_taken_for_what_has_no_vector(manual: Library) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from librarian.vocabulary.errors import Unavailable
 from librarian.vocabulary.types import (
+    FEATURES,
     AnalyzedQuery,
     Document,
     FieldWeights,
@@ -146,15 +147,15 @@ class PostgresLexicalIndex:
         ids, scores = tuple(int(row[0]) for row in rows), tuple(float(row[1]) for row in rows)
         return Ranking("keyword", ids, scores, scores, reason=self._note, ms=(time.perf_counter() - started) * 1000)
 
-    def features(self, query: AnalyzedQuery, chunk_ids: Ids) -> dict[str, Vector]:
-        """Per-field scores of given chunks: name → array in the order of `chunk_ids`.
+    def features(self, query: AnalyzedQuery, chunk_ids: Ids, names: Collection[str] = FEATURES) -> dict[str, Vector]:
+        """Scores of given chunks: each of `names` → array in the order of `chunk_ids`.
 
         `bm25` is what `search` gives as `scores`; `body`, `title`, `headings`, `path` are `ts_rank` of those fields
         alone; `identifiers` is the share of the query's identifiers that the chunk holds. Demands (phrases, exclusions)
         are left aside.
         """
         order = np.asarray(chunk_ids, dtype=np.int64).tolist()
-        names = ("bm25", *_LABELS, "identifiers")
+        every = ("bm25", *_LABELS, "identifiers")
         terms = _terms(query)
         rows: list[tuple[Any, ...]] = []
         self._check_open()
@@ -171,9 +172,9 @@ class PostgresLexicalIndex:
             with self._reading() as connection:
                 rows = connection.execute(statement, {**self._given(query, terms), **only, "chunks": order}).fetchall()
         found = {row[0]: row[1:] for row in rows}
-        nothing = (0.0,) * len(names)
-        table = np.array([found.get(number, nothing) for number in order], dtype=np.float32).reshape(-1, len(names))
-        return {name: table[:, place].copy() for place, name in enumerate(names)}
+        nothing = (0.0,) * len(every)
+        table = np.array([found.get(number, nothing) for number in order], dtype=np.float32).reshape(-1, len(every))
+        return {name: table[:, place].copy() for place, name in enumerate(every) if name in names}
 
     # -- looking around --------------------------------------------------------------------------------------------
 
