@@ -381,6 +381,7 @@ class HybridSearchEngine:
         chunks = run.reader.chunks(chunk_ids)
         others = run.reader.documents([doc for kept in page for doc in kept.also_doc_ids])
         copies = run.reader.copies(chunk_ids)
+        cut = self._snippets.answering(run.analyzed)
         hits = []
         for kept, candidate in zip(page, candidates, strict=True):
             document, chunk = documents.get(candidate.doc_id), chunks.get(candidate.chunk_id)
@@ -393,7 +394,7 @@ class HybridSearchEngine:
                     candidate,
                     chunk,
                     document,
-                    self._snippets.of(chunk.chunk, document.document, run.analyzed),
+                    cut(chunk.chunk, document.document),
                     self._relevance(judged, candidate),
                     tuple(sorted(also - {document.document.file_path})),
                 )

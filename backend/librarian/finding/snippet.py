@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from librarian.vocabulary.protocols import Analyzer
 from librarian.vocabulary.types import AnalyzedQuery, Chunk, Document, Snippet
@@ -24,7 +24,33 @@ CUT = "…"  #: marks what is left out of a sentence, a fence or a table
 #: An identifier counts as much as this many words; a word that only begins alike counts this share of one.
 _IDENTIFIER, _ALIKE, _ALIKE_LETTERS = 3.0, 0.3, 5
 
+_NOTHING: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 _PIECE = re.compile(r"\S+")
+
+
+class Marks(dict[str, tuple[tuple[str, ...], tuple[str, ...]]]):
+    """Piece of a text → the question's tokens in it, and those of which a word in it only has the beginning.
+
+    Passages of one answer share most of their words: each is looked at once.
+    """
+
+    def __init__(self, tokens: Mapping[str, Sequence[str]], wanted: Mapping[str, float]) -> None:
+        super().__init__()
+        self._tokens, self._wanted = tokens, wanted
+        self._beginnings = {token[:_ALIKE_LETTERS]: token for token in wanted if len(token) > _ALIKE_LETTERS}
+
+    def __missing__(self, piece: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        wanted, beginnings = self._wanted, self._beginnings
+        told = [token for token in self._tokens[piece] if token in wanted or token[:_ALIKE_LETTERS] in beginnings]
+        found = self[piece] = (
+            (
+                tuple(token for token in told if token in wanted),
+                tuple(beginnings[token[:_ALIKE_LETTERS]] for token in told if token not in wanted),
+            )
+            if told
+            else _NOTHING
+        )
+        return found
 
 
 class Snippets:
@@ -36,11 +62,26 @@ class Snippets:
 
     def of(self, chunk: Chunk, document: Document, query: AnalyzedQuery) -> Snippet:
         """The best window of the passage, with the places of the question's words in it."""
+        return self.answering(query)(chunk, document)
+
+    def answering(self, query: AnalyzedQuery) -> Callable[[Chunk, Document], Snippet]:
+        """What cuts the passages of one answer. For one thread."""
+        wanted = _wanted(query)
+        marks: dict[str, Marks] = {}
+
+        def cut(chunk: Chunk, document: Document) -> Snippet:
+            language = document.language
+            if language not in marks:
+                marks[language] = Marks(self._analyzer.by_piece(language), wanted)
+            return self._cut(chunk, document, wanted, marks[language])
+
+        return cut
+
+    def _cut(self, chunk: Chunk, document: Document, wanted: Mapping[str, float], marks: Marks) -> Snippet:
         text, pieces = source(chunk, document), units(chunk, document)
         if not pieces:
             return Snippet(visible(chunk.text.strip())[:CEILING], chunk.line_start, chunk.line_end)
-        wanted = _wanted(query)
-        weights = self._weights(text, pieces, wanted, document.language)
+        weights = _weights(text, pieces, wanted, marks)
         first, last = self._window(text, pieces, weights)
         while True:
             shown = visible(_rendered(text, pieces[first : last + 1]))
@@ -49,32 +90,10 @@ class Snippets:
             first, last = _narrower(first, last, weights)
         if len(shown) > CEILING:
             shown = _cut_to(shown, pieces[first].frame)
-        highlights = self._highlights(shown, wanted, document.language)
+        highlights = self._highlights(shown, marks, document.language)
         return Snippet(shown, pieces[first].line, pieces[last].line, highlights)
 
     # -- choosing ----------------------------------------------------------------------------------------------
-
-    def _weights(
-        self, text: str, pieces: Sequence[Unit], wanted: Mapping[str, float], language: str
-    ) -> list[dict[str, float]]:
-        """Per unit, the question's words in it with their weight; words that are in few units weigh more."""
-        beginnings = {token[:_ALIKE_LETTERS]: token for token in wanted if len(token) > _ALIKE_LETTERS}
-        found: list[dict[str, float]] = []
-        for piece in pieces:
-            here: dict[str, float] = {}
-            for token in self._analyzer.tokens(text[piece.start : piece.end], language):
-                if token in wanted:
-                    here[token] = wanted[token]
-                elif (like := beginnings.get(token[:_ALIKE_LETTERS])) and like not in here:
-                    here[like] = _ALIKE * wanted[like]
-            if piece.heading:  # headings are shown anyway, beside the snippet
-                here = {token: weight / 2 for token, weight in here.items()}
-            found.append(here)
-        spread = Counter(token for here in found for token in here)
-        return [
-            {token: weight * math.log(1 + len(pieces) / spread[token]) for token, weight in here.items()}
-            for here in found
-        ]
 
     def _window(self, text: str, pieces: Sequence[Unit], weights: Sequence[Mapping[str, float]]) -> tuple[int, int]:
         """First and last unit: most weight within the target, shortest such window, then grown."""
@@ -131,20 +150,40 @@ class Snippets:
 
     # -- showing -----------------------------------------------------------------------------------------------
 
-    def _highlights(self, shown: str, wanted: Mapping[str, float], language: str) -> tuple[tuple[int, int], ...]:
+    def _highlights(self, shown: str, marks: Marks, language: str) -> tuple[tuple[int, int], ...]:
         merged: list[tuple[int, int]] = []
         for piece in _PIECE.finditer(shown):
-            # Tokens of a piece are remembered by the analyzer, their places aren't: ask for those only where needed.
-            if wanted.keys().isdisjoint(self._analyzer.tokens(piece.group(), language)):
+            exact, _ = marks[piece.group()]
+            if not exact:
                 continue
             spans = self._analyzer.spans(piece.group(), language)
-            places = sorted((piece.start() + s.start, piece.start() + s.end) for s in spans if s.token in wanted)
+            places = sorted((piece.start() + s.start, piece.start() + s.end) for s in spans if s.token in exact)
             for start, end in places:
                 if merged and start < merged[-1][1]:
                     merged[-1] = (merged[-1][0], max(merged[-1][1], end))
                 else:
                     merged.append((start, end))
         return tuple(merged)
+
+
+def _weights(text: str, pieces: Sequence[Unit], wanted: Mapping[str, float], marks: Marks) -> list[dict[str, float]]:
+    """Per unit, the question's words in it with their weight; words that are in few units weigh more."""
+    found: list[dict[str, float]] = []
+    for unit in pieces:
+        here: dict[str, float] = {}
+        for piece in text[unit.start : unit.end].split():
+            exact, alike = marks[piece]
+            for token in exact:
+                here[token] = wanted[token]
+            for token in alike:
+                here.setdefault(token, _ALIKE * wanted[token])
+        if unit.heading:  # headings are shown anyway, beside the snippet
+            here = {token: weight / 2 for token, weight in here.items()}
+        found.append(here)
+    spread = Counter(token for here in found for token in here)
+    return [
+        {token: weight * math.log(1 + len(pieces) / spread[token]) for token, weight in here.items()} for here in found
+    ]
 
 
 def _wanted(query: AnalyzedQuery) -> dict[str, float]:

@@ -6,8 +6,10 @@ Offsets are characters into the document's text, so that a fence or table that b
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Literal
 
 from librarian.vocabulary.types import Block, Chunk, Document
@@ -15,6 +17,7 @@ from librarian.vocabulary.types import Block, Chunk, Document
 #: A unit longer than this is cut between words.
 LONGEST = 240
 
+_start, _end = attrgetter("start"), attrgetter("end")
 _LINE = re.compile(r"[^\n]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])")
 _FENCE = re.compile(r"^(?P<lead>[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?[ \t]*)(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)$")
@@ -59,8 +62,10 @@ def units(chunk: Chunk, document: Document) -> list[Unit]:
         blocks: tuple[Block, ...] = ()
     else:
         blocks, start, end = document.blocks, chunk.start, chunk.end
-    frames = list(_frames(text, blocks, start, end))
-    headings = [block for block in blocks if block.kind == "heading" and block.start < end and block.end > start]
+    # Blocks are in order and don't overlap: those that touch the passage stand side by side.
+    touching = blocks[bisect_right(blocks, start, key=_end) : bisect_left(blocks, end, key=_start)]
+    frames = list(_frames(text, touching) if blocks else _fences(text, 0, end))
+    headings = [block for block in touching if block.kind == "heading"]
     found: list[Unit] = []
     line, counted = chunk.line_start, start
     for match in _LINE.finditer(text, start, end):
@@ -97,21 +102,20 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         yield first, last
 
 
-def _frames(text: str, blocks: tuple[Block, ...], start: int, end: int) -> Iterator[Frame]:
+def _frames(text: str, touching: Sequence[Block]) -> Iterator[Frame]:
     """Fences and tables that touch the passage, those inside lists and quotes too."""
-    touching = [block for block in blocks if block.start < end and block.end > start]
     for block in touching:
         if block.kind == "table":
             opening_end = block.header_end if block.header_end is not None else block.start
             yield Frame("table", block.start, block.end, text[block.start : opening_end].rstrip("\n"), opening_end)
         elif block.kind != "heading":
             yield from _fences(text, block.start, block.end)
-    if not blocks:
-        yield from _fences(text, 0 if start else start, len(text) if end > len(text) else max(end, start))
 
 
 def _fences(text: str, start: int, end: int) -> Iterator[Frame]:
     """Fenced code between two offsets, found by its marks; one that is never closed ends with the region."""
+    if text.find("```", start, end) < 0 and text.find("~~~", start, end) < 0:
+        return
     opened: re.Match[str] | None = None
     opened_at = opening_end = 0
     for line in _LINE.finditer(text, start, end):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import TypeVar
@@ -88,6 +88,7 @@ class StandardAnalyzer:
         self._remembered = remembered
         self._pieces: dict[str, _Memory[tuple[str, ...]]] = {}
         self._entries: dict[str, _Memory[_Entry]] = {}
+        self._placed: dict[str, _Memory[list[_Found]]] = {}
         # Twice as many, so that it never forgets a piece before the memory of its language does.
         self._names = _Memory(self._names_of, 2 * remembered)
         self._words: dict[tuple[str, bool], _Memory[str]] = {}
@@ -108,15 +109,25 @@ class StandardAnalyzer:
 
     def tokens(self, text: str, language: str = "") -> list[str]:
         """Tokens as indexed, in order of appearance; a compound's whole comes before its parts."""
-        return list(chain.from_iterable(map(self._pieces_of(language or "en").__getitem__, text.split())))
+        return list(chain.from_iterable(map(self.by_piece(language).__getitem__, text.split())))
+
+    def by_piece(self, language: str = "") -> Mapping[str, tuple[str, ...]]:
+        """Piece → its tokens, worked out when first asked for. A piece is what stands between two blanks."""
+        language = language or "en"
+        pieces = self._pieces.get(language)
+        if pieces is None:
+            tokens = _Memory(lambda piece: self._tokens_of(piece, language), self._remembered)
+            pieces = self._pieces.setdefault(language, tokens)
+        return pieces
 
     def spans(self, text: str, language: str = "") -> list[TokenSpan]:
         """The tokens of `tokens`, each with its place in `text`."""
         language = language or "en"
+        placed = self._placed.get(language) or self._placed_of(language)
         return [
             TokenSpan(token, piece.start() + start, piece.start() + end)
             for piece in _PIECE.finditer(text)
-            for token, start, end, _ in self.dissect(piece.group(), language)
+            for token, start, end, _ in placed[piece.group()]
         ]
 
     def identifiers(self, text: str) -> list[str]:
@@ -182,12 +193,10 @@ class StandardAnalyzer:
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _pieces_of(self, language: str) -> _Memory[tuple[str, ...]]:
-        pieces = self._pieces.get(language)
-        if pieces is None:
-            tokens = _Memory(lambda piece: self._tokens_of(piece, language), self._remembered)
-            pieces = self._pieces.setdefault(language, tokens)
-        return pieces
+    def _placed_of(self, language: str) -> _Memory[list[_Found]]:
+        return self._placed.setdefault(
+            language, _Memory(lambda piece: self.dissect(piece, language), self._remembered // 8)
+        )
 
     def _tokens_of(self, piece: str, language: str) -> tuple[str, ...]:
         found = self.dissect(piece, language)

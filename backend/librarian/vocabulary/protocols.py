@@ -110,6 +110,9 @@ class Analyzer(Protocol):
     def tokens(self, text: str, language: str = "") -> list[str]:
         """Tokens as indexed: stems without stop words, identifiers whole and split, CJK as bigrams."""
 
+    def by_piece(self, language: str = "") -> Mapping[str, Sequence[str]]:
+        """Piece, which is what stands between two blanks, → its tokens; `tokens` gives these, one after another."""
+
     def spans(self, text: str, language: str = "") -> list[TokenSpan]:
         """The same tokens with their places, for highlighting."""
 
