@@ -32,7 +32,6 @@ from librarian.vocabulary.spaces import VectorSpace
 from librarian.vocabulary.types import (
     AnalyzedQuery,
     Candidate,
-    Hit,
     LegReport,
     LegStatus,
     Mode,
@@ -151,7 +150,13 @@ class HybridSearchEngine:
             )
             best = self._relevance(judged, judged.candidates[kept[0].place]) if kept else None
             page = kept[query.offset : query.offset + query.max_results]
-            hits = self._hits(run, judged, page)
+            hits = paging.hits(
+                page,
+                judged.candidates,
+                reader,
+                self._snippets.answering(run.analyzed),
+                lambda candidate: self._relevance(judged, candidate),
+            )
             costs = [paging.tokens(hit) for hit in hits]
             shown = hits[: paging.packed(costs, query.max_tokens)]
             end = query.offset + len(shown)
@@ -373,30 +378,3 @@ class HybridSearchEngine:
     def _relevance(self, judged: Judged, candidate: Candidate) -> float:
         total = score(candidate.why)
         return self._calibration.relevance(judged.scale, total) if judged.scale else min(1.0, max(0.0, total))
-
-    def _hits(self, run: _Run, judged: Judged, page: Sequence[paging.Kept]) -> list[Hit]:
-        candidates = [judged.candidates[kept.place] for kept in page]
-        chunk_ids = [candidate.chunk_id for candidate in candidates]
-        documents = run.reader.documents([candidate.doc_id for candidate in candidates], text=True)
-        chunks = run.reader.chunks(chunk_ids)
-        others = run.reader.documents([doc for kept in page for doc in kept.also_doc_ids])
-        copies = run.reader.copies(chunk_ids)
-        cut = self._snippets.answering(run.analyzed)
-        hits = []
-        for kept, candidate in zip(page, candidates, strict=True):
-            document, chunk = documents.get(candidate.doc_id), chunks.get(candidate.chunk_id)
-            if document is None or chunk is None:
-                continue
-            also = {others[doc].document.file_path for doc in kept.also_doc_ids if doc in others}
-            also.update(document.also_in, copies.get(candidate.chunk_id, ()))
-            hits.append(
-                Hit(
-                    candidate,
-                    chunk,
-                    document,
-                    cut(chunk.chunk, document.document),
-                    self._relevance(judged, candidate),
-                    tuple(sorted(also - {document.document.file_path})),
-                )
-            )
-        return hits

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from librarian.vocabulary.protocols import CatalogReader, Columns
-from librarian.vocabulary.types import Candidate, Hit
+from librarian.vocabulary.types import Candidate, Chunk, Document, Hit, Snippet
 
 from .fusion import score
 from .order import ids_of
@@ -73,6 +73,33 @@ def _joined(first: Kept, other: Kept, candidates: Sequence[Candidate], reader: C
             doc_ids.reverse()
     also = {*shown.also_doc_ids, *hidden.also_doc_ids, doc_ids[1]} - {doc_ids[0]}
     return Kept(shown.place, tuple(sorted(also)))
+
+
+def hits(
+    page: Sequence[Kept],
+    candidates: Sequence[Candidate],
+    reader: CatalogReader,
+    cut: Callable[[Chunk, Document], Snippet],
+    relevance: Callable[[Candidate], float],
+) -> list[Hit]:
+    """What is shown of a page: texts, snippets and everywhere that the same text stands."""
+    shown = [candidates[kept.place] for kept in page]
+    chunk_ids = [candidate.chunk_id for candidate in shown]
+    documents = reader.documents([candidate.doc_id for candidate in shown], text=True)
+    chunks = reader.chunks(chunk_ids)
+    others = reader.documents([doc for kept in page for doc in kept.also_doc_ids])
+    copies = reader.copies(chunk_ids)
+    found = []
+    for kept, candidate in zip(page, shown, strict=True):
+        document, chunk = documents.get(candidate.doc_id), chunks.get(candidate.chunk_id)
+        if document is None or chunk is None:
+            continue
+        also = {others[doc].document.file_path for doc in kept.also_doc_ids if doc in others}
+        also.update(document.also_in, copies.get(candidate.chunk_id, ()))
+        snippet = cut(chunk.chunk, document.document)
+        elsewhere = tuple(sorted(also - {document.document.file_path}))
+        found.append(Hit(candidate, chunk, document, snippet, relevance(candidate), elsewhere))
+    return found
 
 
 def packed(costs: Sequence[int], max_tokens: int | None) -> int:
