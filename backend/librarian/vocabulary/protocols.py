@@ -326,9 +326,8 @@ class LexicalIndex(Protocol):
         """Best chunks by BM25 over weighted fields; `scores` are BM25 over the most this query could reach."""
 
     def features(self, query: AnalyzedQuery, chunk_ids: Ids, names: Collection[str] = FEATURES) -> dict[str, Vector]:
-        """Scores of given chunks, for a ranker: each of `names` → array in the order of `chunk_ids`.
-
-        `bm25` is what `search` gives as `scores` (0–1 over what this query could reach; 0 where nothing matches);
+        """Scores of given chunks, for a ranker: each of `names` → array in the order of `chunk_ids`. `bm25` is what
+        `search` gives as `scores` (0–1 over what this query could reach; 0 where nothing matches);
         `body`, `title`, `headings`, `path` are those fields' BM25 alone on the same scale; `identifiers` is the share
         of the query's identifiers that the chunk holds verbatim (in body, title or headings), 0 without any.
         """
