@@ -234,6 +234,7 @@ class HybridSearchEngine:
             semantic=semantic,
             hyde=hypothetical,
             meaning=run.meaning,
+            threads=self._threads,
         )
         if run.mode != "semantic":
             pool = without_excluded(pool, run.analyzed, self._analyzer, run.reader)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -129,10 +131,12 @@ def gather(
     semantic: Ranking = EMPTY,
     hyde: Ranking = EMPTY,
     meaning: Meaning | None = None,
+    threads: Executor | None = None,
 ) -> Pool:
     """Join the legs' passages and fill in what one leg knows about the other's. Unknown passages are dropped.
 
-    `meaning` is the question's; without it the semantic score of keyword candidates stays unknown.
+    `meaning` is the question's; without it the semantic score of keyword candidates stays unknown. With `threads`
+    meaning and words are asked side by side.
     """
     union = np.unique(np.array([*keyword.ids, *semantic.ids, *hyde.ids], dtype=np.int64))
     docs = columns.doc_of(union) if len(union) else union
@@ -141,14 +145,21 @@ def gather(
     passages = Passages(union, docs, unknown, unknown.copy(), unknown.copy(), np.zeros(len(union), dtype=np.bool_))
     _place(passages, keyword, passages.bm25)
     _place(passages, semantic, passages.semantic, passages.cosine)
+    filling: Callable[[], tuple[Floats, Floats]] | None = None
+    missing = np.isnan(passages.semantic)
     if meaning is not None and semantic.status == "ok":
-        missing = np.isnan(passages.semantic)
-        passages.semantic[missing], passages.cosine[missing] = meaning.cosines(union[missing], columns)
+        filling = partial(meaning.cosines, union[missing], columns)
+        if threads is not None:
+            filling = threads.submit(filling).result
+    names = decisive_identifiers(query)
+    known = passages
+    if keyword.status == "ok" and len(union):
+        known = _by_words(passages, query, lexical, alone="ok" not in (semantic.status, hyde.status), names=names)
+    if filling is not None:
+        passages.semantic[missing], passages.cosine[missing] = filling()
     for scores in (passages.semantic, passages.cosine):
         np.clip(scores, 0.0, 1.0, out=scores)
-    names = decisive_identifiers(query)
-    if keyword.status == "ok" and len(union):
-        passages = _by_words(passages, query, lexical, alone="ok" not in (semantic.status, hyde.status), names=names)
+    passages = known
     return Pool(keyword, semantic, hyde, passages, bool(names))
 
 
