@@ -115,6 +115,7 @@ KEEPERS: dict[str, tuple[str, ...]] = {
     "tantivy": ("shelving/lexical_*.py",),
     "tokenizers": ("models/*",),
     "torch": ("models/*",),
+    "trafilatura": ("gathering/main_text.py",),
     "typer": ("terminal/*",),
     "uvicorn": ("serve.py", "web/*"),
     "watchdog": ("shelving/*",),

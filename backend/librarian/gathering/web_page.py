@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from lxml import etree, html
 
-from . import markdown_writer, page_files, site_maps, tab_panels, urls
+from . import main_text, markdown_writer, page_files, site_maps, tab_panels, urls
 from .fetching import Fetched
 
 FEW_WORDS = 15  #: a page with fewer, but with scripts, shows its text only to a browser that runs them
@@ -86,7 +86,7 @@ def read_page(body: bytes, url: str, charset: str = "") -> WebPage:
     scripts = bool(page.xpath("//script"))
     navigation = site_maps.navigation(page, base)
     title = _title(page, meta)
-    main = _main(page)
+    main = main_part(page)
     tab_panels.unfold(main)
     markdown = markdown_writer.to_markdown(main, base, url)
     words = len(_WORD.findall(markdown))
@@ -110,8 +110,8 @@ def read_page(body: bytes, url: str, charset: str = "") -> WebPage:
     )
 
 
-def _main(page: html.HtmlElement) -> html.HtmlElement:
-    """The part that differs from page to page: the innermost container that holds most of the headings and text."""
+def main_part(page: html.HtmlElement) -> html.HtmlElement:
+    """The part that differs from page to page: what the page marks as its text, else what looks like it."""
     body = page.find(".//body")
     whole = body if body is not None else page
     for path in _MAIN:
@@ -123,7 +123,7 @@ def _main(page: html.HtmlElement) -> html.HtmlElement:
             _without(best, _CHROME)
             return best
     _without(whole, f"{_CHROME} | {_SHELL}")
-    return whole
+    return main_text.main_element(whole)
 
 
 def _weight(element: html.HtmlElement) -> int:

@@ -175,6 +175,28 @@ def test_a_page_says_what_it_is() -> None:
     assert "[y](/x/y)" in page.markdown
 
 
+MENU = "".join(f"<div><a href='/p{number}'>Chapter {number} about other things</a></div>" for number in range(40))
+PROSE = "<p>The gadget is set up with a key of its own, which the server reads when it starts, and keeps.</p>" * 4
+
+
+def test_text_is_found_where_nothing_says_what_it_is() -> None:
+    text = f"<div><h1>Set up</h1>{PROSE}<h2>Code</h2><pre>set(key)</pre>{PROSE}</div>"
+    page = read_page(
+        f"<body><div><div>{MENU}</div><div>{text}</div></div><div>Legal</div></body>".encode(), "https://e.org/a"
+    )
+    assert page.markdown.startswith("# Set up\n\nThe gadget")
+    assert "## Code\n\n```\nset(key)\n```" in page.markdown
+    assert "Chapter" not in page.markdown
+    assert "Legal" not in page.markdown
+    assert len(page.links) == 40  # its menu is followed all the same
+
+
+def test_text_in_several_parts_is_kept_whole() -> None:
+    parts = "".join(f"<div><h2>Part {number}</h2>{PROSE}</div>" for number in range(3))
+    page = read_page(f"<body><div>{parts}</div></body>".encode(), "https://e.org/a")
+    assert [f"## Part {number}" in page.markdown for number in range(3)] == [True] * 3
+
+
 @pytest.mark.parametrize(
     "tabs",
     [
