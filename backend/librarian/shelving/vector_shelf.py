@@ -175,22 +175,24 @@ class VectorShelf:
         if missing.size >= _BULK and isinstance(store, BulkStore) and not store.ids().size:
             return store.load(self._kept(model, expected, missing))
         refilled = 0
-        for ids, vectors, payloads in self._kept(model, expected, missing):
-            store.upsert(ids, vectors, payloads)
+        # The store in memory filters by chunk alone, and waits at every start: it is spared the making of payloads.
+        for ids, vectors, payloads in self._kept(model, expected, missing, described=store.name != IN_MEMORY):
+            store.upsert(ids, vectors, payloads or None)
             refilled += ids.size
         return refilled
 
     def _kept(
-        self, model: str, expected: Mapping[int, str], ids: Ids
+        self, model: str, expected: Mapping[int, str], ids: Ids, *, described: bool = True
     ) -> Iterator[tuple[Ids, Vectors, list[Mapping[str, object]]]]:
-        """What the archive has of these windows, batch by batch, with what stores filter by."""
+        """What the archive has of these windows, batch by batch; if `described`, with what stores filter by."""
         for start in range(0, ids.size, _BATCH):
             batch = [(int(number), expected[int(number)]) for number in ids[start : start + _BATCH]]
             vectors = self._archive.get(model, [digest for _, digest in batch])
             kept = [row for row in batch if row[1] in vectors]
             if kept:
                 matrix = np.stack([np.asarray(vectors[digest], dtype=np.float32) for _, digest in kept])
-                yield np.array([number for number, _ in kept], dtype=np.int64), matrix, self._payloads(kept)
+                numbers = np.array([number for number, _ in kept], dtype=np.int64)
+                yield numbers, matrix, self._payloads(numbers) if described else []
 
     def clear(self, model: str) -> None:
         """Empty the stores of a model and forget what was embedded with it."""
@@ -226,12 +228,12 @@ class VectorShelf:
                 counts[chunk] = max(counts.get(chunk, 1), ordinal + 1)
         return counts
 
-    def _payloads(self, rows: Sequence[tuple[int, str]]) -> list[Mapping[str, object]]:
-        chunk_ids = sorted({_chunk(number) for number, _ in rows})
+    def _payloads(self, numbers: Ids) -> list[Mapping[str, object]]:
+        doc_of = self._catalog.columns().doc_of(numbers // WINDOWS_PER_CHUNK).tolist()
         with self._catalog.read() as reader:
-            doc_of = {chunk_id: chunk.doc_id for chunk_id, chunk in reader.chunks(chunk_ids).items()}
-            documents = reader.documents(sorted(set(doc_of.values())))
-        return [payload(documents[doc_of[_chunk(number)]].document) for number, _ in rows]
+            documents = reader.documents(sorted(set(doc_of)))
+        described = {doc_id: payload(stored.document) for doc_id, stored in documents.items()}
+        return [described[doc_id] for doc_id in doc_of]
 
     def _upsert(
         self,

@@ -27,12 +27,11 @@ def visible(text: str) -> str:
 
 def visible_within(value: Any) -> Any:
     """The same for every text in a value made of dicts, lists and plain values."""
-    match value:
-        case str():
-            return visible(value)
-        case dict():
-            return {key: visible_within(inner) for key, inner in value.items()}
-        case list() | tuple():
-            return [visible_within(inner) for inner in value]
-        case _:
-            return value
+    if isinstance(value, str):
+        # None of the hidden characters is printable; that is quickly asked, and most texts are.
+        return value if value.isprintable() else visible(value)
+    if isinstance(value, dict):
+        return {key: visible_within(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [visible_within(inner) for inner in value]
+    return value
