@@ -19,7 +19,7 @@ LONGEST = 240
 
 _start, _end = attrgetter("start"), attrgetter("end")
 _LINE = re.compile(r"[^\n]+")
-_SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])")
+_SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？]")
 _FENCE = re.compile(r"^(?P<lead>[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?[ \t]*)(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)$")
 _ADORNMENT = re.compile(r"[ \t>]*([^\w\s])\1*[ \t]*$")
 
@@ -74,11 +74,11 @@ def units(chunk: Chunk, document: Document) -> list[Unit]:
         counted = first
         if not match.group().strip():
             continue
-        frame = next((frame for frame in frames if frame.start <= first < frame.end), None)
+        frame = next((frame for frame in frames if frame.start <= first < frame.end), None) if frames else None
         if frame is not None:
             found.append(Unit(first, last, line, frame))
         else:
-            is_heading = any(block.start <= first < block.end for block in headings)
+            is_heading = bool(headings) and any(block.start <= first < block.end for block in headings)
             if is_heading and _ADORNMENT.match(match.group()):
                 continue
             found.extend(Unit(a, b, line, heading=is_heading) for a, b in _sentences(text, first, last))
