@@ -2,8 +2,8 @@
 
 Every question's candidates are gathered once and weighed in each way, hybrid's with the weights that
 `train_ranker.py` learned without the set. Field weights are tried by keyword search alone. The vector store's profiles
-are measured on the first set's vectors: how many of the exact fifty nearest the graph finds, and what it takes to
-build and to ask, in processor time.
+are measured on the vectors of the first set's folder, or of the part of it that is named: how many of the exact fifty
+nearest the graph finds, and what it takes to build and to ask, in processor time.
 
     python benchmarks/ablations.py --work FOLDER --set ray DOCS 'ray/**' QUERIES.jsonl QRELS.tsv --set …
 """
@@ -190,9 +190,20 @@ def table(rows: Mapping[str, Row], head: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     judged_sets.add_arguments(parser)
-    parser.add_argument("--profiles", action="store_true", help="measure the vector store's profiles too")
+    parser.add_argument(
+        "--profiles",
+        nargs=2,
+        metavar=("NAME", "INCLUDE"),
+        help="only the vector store's profiles: in this part of the first set's folder (glob pattern or *)",
+    )
     given = parser.parse_args()
     sets = [JudgedSet.of(row) for row in given.set]
+    if given.profiles:
+        name, pattern = given.profiles
+        larger = replace(sets[0], name=name, include=() if pattern == "*" else (pattern,))
+        print(f"| HNSW | recall@{NEAREST} | to build | a question |\n|---|---|---|---|")
+        print("\n".join(profiles(larger, given.work)))
+        return
     left_out = json.loads((given.work / LEFT_OUT).read_text("utf-8"))
     both = {one.name: measured(one, given.work, left_out[one.name]) for one in sets}
     print(table({name: found for name, (found, _) in both.items()}, "nDCG@10"))
@@ -200,9 +211,6 @@ def main() -> None:
         "\n"
         + table({name: spread for name, (_, spread) in both.items()}, "recall in ten results, by `max_per_document`")
     )
-    if given.profiles:
-        print(f"\n| HNSW | recall@{NEAREST} | to build | a question |\n|---|---|---|---|")
-        print("\n".join(profiles(sets[0], given.work)))
 
 
 if __name__ == "__main__":
