@@ -17,7 +17,7 @@ from librarian.vocabulary.errors import LibrarianError, SetupError, Unavailable
 from librarian.vocabulary.types import ModelSpec, Vector, Vectors
 
 from .embedder import unit_rows
-from .service import ServiceEmbedder, first_line
+from .service_embedder import ServiceEmbedder, first_line
 from .table import LONGEST
 
 #: Cohere takes 96 texts a request, none above 2,048 characters: 384 estimated tokens stay below. Titan takes one text.

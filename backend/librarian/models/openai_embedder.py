@@ -16,7 +16,7 @@ from librarian.vocabulary.errors import SetupError, Unavailable
 from librarian.vocabulary.types import ModelSpec, Vector, Vectors
 
 from .embedder import unit_rows
-from .service import ServiceEmbedder, first_line
+from .service_embedder import ServiceEmbedder, first_line
 from .table import LONGEST, known, spec_of
 
 OPENAI = "https://api.openai.com/v1"

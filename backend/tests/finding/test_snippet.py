@@ -5,6 +5,7 @@
 * what is highlighted is a word of the question
 * lines are those of the document
 * nothing invisible is shown
+* a passage without a word of the question shows the sentence that looks most like it
 """
 
 from __future__ import annotations
@@ -164,3 +165,12 @@ def test_without_the_documents_text_the_passage_alone_must_do() -> None:
 )
 def test_only_what_a_person_would_see_is_shown(text: str, shown: str) -> None:
     assert visible(text) == shown
+
+
+def test_without_a_word_of_the_question_the_sentence_that_looks_most_like_it_is_shown() -> None:
+    text = f"# Page\n\n{PROSE} {PROSE} Gradients are summed over minibatches. {PROSE} {PROSE}\n"
+    (shown,) = snippets(text, "batch", target=80)
+    assert "summed over minibatches" in shown.text
+    assert not shown.highlights
+    (shown,) = snippets(text, "zebra", target=80)
+    assert shown.text.startswith("The gateway listens")
