@@ -43,7 +43,10 @@ def _everywhere(
 
 @app.command(epilog="Example: librarian search 'rolling update' --product kubernetes --why", rich_help_panel=ASK)
 def search(
-    query: Annotated[str, typer.Argument(help='The question. "quoted words" must occur, -word excludes.')] = "",
+    question: Annotated[
+        list[str] | None,
+        typer.Argument(help='The question. "quoted words" must occur, -word excludes; both need quotes for the shell.'),
+    ] = None,
     emails: Annotated[bool, typer.Option("--emails", help="Search emails; without a query the newest first.")] = False,
     mode: Mode = None,
     product: Annotated[str | None, typer.Option(help="Only this product.")] = None,
@@ -74,7 +77,7 @@ def search(
 ) -> None:
     """Search the library. Exit code 1 where nothing is found."""
     shared: dict[str, Any] = {
-        "query": query,
+        "query": " ".join(question or ()),
         "mode": mode,
         "product": product,
         "component": component,
@@ -154,7 +157,7 @@ def thread(
     epilog="Example: librarian analyze 'pods stay pending' --path kubernetes/tasks/debug.md", rich_help_panel=ASK
 )
 def analyze(
-    query: Annotated[str, typer.Argument(help="The question.")],
+    question: Annotated[list[str], typer.Argument(help="The question.")],
     path: Annotated[str | None, typer.Option(help="A document that ought to be found: where it falls out.")] = None,
     as_json: Json = False,
     root: Root = None,
@@ -162,7 +165,7 @@ def analyze(
     config: Config = None,
 ) -> None:
     """Say how a question is understood, and why a document isn't found for it."""
-    _show(Place(root, index, config).ask("analyze", query=query, path=path), as_json, rendering.analysis)
+    _show(Place(root, index, config).ask("analyze", query=" ".join(question), path=path), as_json, rendering.analysis)
 
 
 @app.command(epilog="Example: librarian products kubernetes", rich_help_panel=ASK)

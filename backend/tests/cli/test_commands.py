@@ -519,6 +519,12 @@ def test_a_table_of_measures_fits_a_narrow_terminal(monkeypatch: pytest.MonkeyPa
         assert row in [line.rstrip() for line in screen.getvalue().splitlines()]
 
 
+def test_a_question_needs_no_quotes(keeper: Keeper) -> None:
+    assert run("search", "how", "long", "-n", "2", "lent?") == 0
+    assert run("analyze", "how", "long", "lent?") == 0
+    assert [arguments["query"] for _, _, arguments in keeper.calls] == ["how long lent?"] * 2
+
+
 def test_the_program_says_its_version_and_flags_stand_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--version") == 0
     assert capsys.readouterr().out == f"librarian {__version__}\n"
