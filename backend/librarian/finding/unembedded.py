@@ -31,8 +31,11 @@ def expected(found: Documents, pool: Pool) -> Documents:
     Unchanged where every candidate has its vectors, where the semantic leg didn't answer, or where none has any.
     """
     passages = pool.passages
-    embedded = np.isin(found.ids, passages.doc_ids[~np.isnan(passages.semantic)])
-    if pool.semantic.status != "ok" or embedded.all() or not embedded.any():
+    known_passages = ~np.isnan(passages.semantic)
+    if pool.semantic.status != "ok" or known_passages.all():
+        return found
+    embedded = np.isin(found.ids, passages.doc_ids[known_passages])
+    if embedded.all() or not embedded.any():
         return found
     matched = embedded & (found.values["keyword"] > 0)
     known = matched if np.count_nonzero(matched) >= _ENOUGH else embedded

@@ -68,12 +68,15 @@ batches = st.lists(
 
 
 @settings(max_examples=40, deadline=None)
-@given(batches, st.integers(1, 30), st.sets(st.integers(0, 12)))
+@given(batches, st.integers(1, 30), st.sets(st.integers(0, 12)), st.sampled_from([0, 2000]))
 def test_any_history_of_writes_answers_like_brute_force(
-    history: list[tuple[str, list[int]]], limit: int, chunks: set[int]
+    history: list[tuple[str, list[int]]], limit: int, chunks: set[int], few: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact, "BLOCK_ROWS", 32)
+        patch.setattr(exact, "_FEW", few)
+        patch.setattr(exact, "RESCORED", 4)
+        patch.setattr(exact, "_SHARED", 2)
         store = ExactStore(8)
         rng = np.random.default_rng(0)
         truth: dict[int, np.ndarray] = {}
