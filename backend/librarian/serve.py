@@ -41,6 +41,7 @@ logger = logging.getLogger(__name__)
 GRACE_S = 2  #: what requests under way get at shutdown before they are cut
 STOP_S = 4.0  #: what everything gets; then the process ends where it is, which loses no more than a kill
 HANDSHAKE_S = 0.05  #: a host that has caused the start shakes hands before the library takes the processor
+SWITCH_S = 0.0005  #: how long a searching thread may keep the interpreter while others, such as the doors', wait
 DAMAGE_S = 1.0  #: how often is looked whether a part of the catalog couldn't be read
 TRUSTED_S = 300.0  #: a library that was opened anew for its damage isn't so again sooner: a disk may be failing
 FAILED_S = 1.0  #: what those who wait for a library that can't be opened get to hear why
@@ -67,6 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None) -> int:
     """Own the index folder and serve until told to stop. Returns the exit code; raises `SetupError`."""
     configure(settings)
+    sys.setswitchinterval(SWITCH_S)
     index = settings.index.path
     listening = None
     if http:
