@@ -1,7 +1,7 @@
-"""Joining opinions: every leg is a ranking, and these are the ways to make one order of several.
+"""Joining opinions by rank: every leg is a ranking, and this makes one order of several.
 
-Both return, per id, the contributions whose `math.fsum` is the id's score, so that an explanation can't disagree with
-the order. `ordered` sorts by that sum, ties by id. The ids may be passages or documents.
+Per id it returns the contributions whose `math.fsum` is the id's score, so that an explanation can't disagree with the
+order. `ordered` sorts by that sum, ties by id. The ids may be passages or documents. Sums of scores are in `modes`.
 """
 
 from __future__ import annotations
@@ -31,25 +31,6 @@ def rrf(rankings: Sequence[Ranking], k: int = 10, weights: Mapping[str, float] |
         weight = 1.0 if weights is None else weights.get(ranking.source, 1.0)
         for rank, (key, raw) in enumerate(zip(ranking.ids, ranking.raw, strict=True), start=1):
             gathered.setdefault(key, []).append(Contribution(ranking.source, rank, raw, weight / (k + rank)))
-    return {key: tuple(reasons) for key, reasons in gathered.items()}
-
-
-def weighted(rankings: Sequence[Ranking], weights: Mapping[str, float]) -> Fused:
-    """Weighted sum of absolute scores: an id's points in a ranking are `weight × score`.
-
-    Scores are each source's own 0–1 form and are never stretched per query, so a weak best stays weak.
-
-    >>> keyword = Ranking("keyword", ids=(7, 8), raw=(3.0, 1.0), scores=(0.6, 0.2))
-    >>> semantic = Ranking("semantic", ids=(8, 9), raw=(0.5, 0.4), scores=(0.5, 0.4))
-    >>> fused = weighted([keyword, semantic], {"keyword": 0.25, "semantic": 0.75})
-    >>> [(key, round(score(fused[key]), 4)) for key in ordered(fused)]  # 8: 0.25 × 0.2 + 0.75 × 0.5
-    [(8, 0.425), (9, 0.3), (7, 0.15)]
-    """
-    gathered: dict[int, list[Contribution]] = {}
-    for ranking in rankings:
-        weight = weights[ranking.source]
-        for rank, (key, raw, own) in enumerate(zip(ranking.ids, ranking.raw, ranking.scores, strict=True), start=1):
-            gathered.setdefault(key, []).append(Contribution(ranking.source, rank, raw, weight * own))
     return {key: tuple(reasons) for key, reasons in gathered.items()}
 
 

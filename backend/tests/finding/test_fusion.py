@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import librarian.evaluation
 import librarian.finding
 from librarian.finding import evidence, modes
-from librarian.finding.fusion import ordered, ranking_of, rrf, score, weighted
+from librarian.finding.fusion import ordered, ranking_of, rrf, score
 from librarian.finding.paging import packed
 from librarian.vocabulary.types import Candidate, Contribution, Ranking
 
@@ -46,8 +46,6 @@ def test_fusion_doesnt_depend_on_the_order_of_rankings(a: dict[int, float], b: d
     one, other = rrf([first, second], k), rrf([second, first], k)
     assert ordered(one) == ordered(other)
     assert {key: score(why) for key, why in one.items()} == {key: score(why) for key, why in other.items()}
-    weights = {"keyword": 0.3, "semantic": 0.7}
-    assert ordered(weighted([first, second], weights)) == ordered(weighted([second, first], weights))
 
 
 @settings(max_examples=50, deadline=None)
@@ -56,7 +54,6 @@ def test_what_all_legs_prefer_is_preferred(scored: dict[int, float]) -> None:
     ranking = ranking_of("keyword", scored)
     again = Ranking("semantic", ranking.ids, ranking.raw, ranking.scores)
     assert ordered(rrf([ranking, again])) == list(ranking.ids)
-    assert ordered(weighted([ranking, again], {"keyword": 0.5, "semantic": 0.5})) == list(ranking.ids)
 
 
 def test_a_leg_can_weigh_less_in_rrf() -> None:
