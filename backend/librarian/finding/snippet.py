@@ -15,6 +15,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 
 from librarian.vocabulary.protocols import Analyzer
 from librarian.vocabulary.types import AnalyzedQuery, Chunk, Document, Snippet
@@ -182,8 +183,7 @@ def _weights(text: str, pieces: Sequence[Unit], wanted: Mapping[str, float], mar
     found: list[dict[str, float]] = []
     for unit in pieces:
         here: dict[str, float] = {}
-        for piece in text[unit.start : unit.end].split():
-            exact, alike = marks[piece]
+        for exact, alike in map(marks.__getitem__, text[unit.start : unit.end].split()):
             for token in exact:
                 here[token] = wanted[token]
             for token in alike:
@@ -191,10 +191,9 @@ def _weights(text: str, pieces: Sequence[Unit], wanted: Mapping[str, float], mar
         if unit.heading:  # headings are shown anyway, beside the snippet
             here = {token: weight / 2 for token, weight in here.items()}
         found.append(here)
-    spread = Counter(token for here in found for token in here)
-    return [
-        {token: weight * math.log(1 + len(pieces) / spread[token]) for token, weight in here.items()} for here in found
-    ]
+    spread = Counter(chain.from_iterable(found))
+    rarity = {token: math.log(1 + len(pieces) / count) for token, count in spread.items()}
+    return [{token: weight * rarity[token] for token, weight in here.items()} if here else here for here in found]
 
 
 def _resembling(text: str, pieces: Sequence[Unit], wanted: Mapping[str, float]) -> list[dict[str, float]]:

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from librarian.vocabulary.types import Block, Chunk, Document
 
@@ -40,8 +40,7 @@ class Frame:
     closing_start: int = 0  #: units that start from here are the closing line
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(NamedTuple):
     """A piece that is shown whole. `line` is its line in the document, 1-based."""
 
     start: int
