@@ -19,7 +19,7 @@ from .cutting import OVERLAP_CHARACTERS_PER_TOKEN, Piece, cut_block, cut_evenly,
 from .sizing import estimate
 
 #: Changes whenever the same document would be cut otherwise.
-_VERSION = "1"
+_VERSION = "2"
 #: A chunk never exceeds this; the catalog's and the snippet's costs rest on it.
 HARD_CEILING_CHARACTERS = 2_400
 #: Without chunking a document is one chunk, as far as the 64 windows of a chunk can hold every token of it.
@@ -174,8 +174,8 @@ def _parts(text: str, start: int, end: int) -> bool:
     if end - start > _GAP_CHARACTERS:
         return True
     before = text.rfind("\n", 0, start) + 1
-    after = text.find("\n", end)
-    return not text[before:start].strip() and not text[end : after if after >= 0 else len(text)].strip()
+    after = text.find("\n", max(start, end - 1))  # a span may hold its last line's end: front matter does
+    return not text[before:start].strip() and not text[end : max(after, end) if after >= 0 else len(text)].strip()
 
 
 def _all_blocks(document: Document) -> Iterator[Block]:

@@ -168,6 +168,17 @@ def test_long_excluded_text_is_in_no_chunk() -> None:
     assert [chunk.text for chunk in chunks] == ["Before.", "After."]
 
 
+@pytest.mark.parametrize("body", ["Words.", "<!-- overview -->\n\nWords.", "\nWords.", "# Title\nWords.", "- item"])
+@pytest.mark.parametrize("rule", ["---", "+++"])
+@pytest.mark.parametrize("options", [{}, {"respect_boundaries": False}, {"enabled": False}])
+def test_front_matter_however_short_is_in_no_chunk(body: str, rule: str, options: dict[str, bool]) -> None:
+    value = "weight: 3" if rule == "---" else "weight = 3"
+    chunks = StructureChunker(**options).chunk(document(f"{rule}\n{value}\n{rule}\n{body}\n"))  # type: ignore[arg-type]
+    text = "".join(chunk.text for chunk in chunks)
+    assert value not in text
+    assert text.endswith(body.split("\n")[-1])
+
+
 def test_ideograms_count_as_tokens() -> None:
     chunks = StructureChunker().chunk(document("文書を検索する。" * 400))
     assert all(len(chunk.text) <= 420 for chunk in chunks)
