@@ -1,0 +1,81 @@
+"""Folders on a file system that can't be written to, as mounts of containers are: what is proved here.
+
+* Documents that are mounted read-only are indexed, searched and looked through again like all others.
+* An index folder that is mounted read-only is refused in words that name it and the way out; what it holds stays.
+
+Each program runs in a mount namespace of its own, so that no mount outlives its test.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import librarian
+
+MOUNT = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && shift && exec "$@"'
+ASKING = """
+import json, sys
+from librarian.assembly import Librarian
+with Librarian.open(root=sys.argv[1], index=sys.argv[2], **{"embeddings.enabled": False}) as library:
+    library.wait_until_ready(30)
+    found = [result.file_path for result in library.search("rotate a token").results]
+    report, status = library.refresh(), library.status()
+    print(json.dumps([found, report.documents, list(report.failed), status.status, status.reasons]))
+"""
+
+
+def mounted(read_only: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """The program's end, run where that folder can't be written to."""
+    words = ["unshare", "--mount", "sh", "-c", MOUNT, "sh", str(read_only), *command]
+    return ended(*words)
+
+
+def ended(*command: str) -> subprocess.CompletedProcess[str]:
+    """A program's end, with this checkout's Librarian at hand."""
+    given = {**os.environ, "PYTHONPATH": str(Path(librarian.__file__).parents[1])}
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=given)
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    if sys.platform != "linux" or shutil.which("unshare") is None:
+        pytest.skip("needs Linux's unshare")
+    (tmp_path / "docs/ray/core").mkdir(parents=True)
+    tried = mounted(tmp_path / "docs", "sh", "-c", '! touch "$1/x" 2>/dev/null', "sh", str(tmp_path / "docs"))
+    if tried.returncode != 0:
+        pytest.skip(f"mounting isn't permitted here: {tried.stderr.strip()}")
+    (tmp_path / "docs/ray/core/tokens.md").write_text("# Tokens\n\nRotate a token with `ray token rotate`.\n")
+    return tmp_path / "docs"
+
+
+def test_documents_on_a_read_only_mount_are_searched_like_others(docs: Path, tmp_path: Path) -> None:
+    for _ in range(2):  # a new index, and one that is there
+        done = mounted(docs, sys.executable, "-c", ASKING, str(docs), str(tmp_path / "index"))
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout) == [["ray/core/tokens.md"], 1, [], "ready", []]
+
+
+def test_an_index_on_a_read_only_mount_is_refused_in_words_and_stays(docs: Path, tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    made = ended(sys.executable, "-c", ASKING, str(docs), str(index))
+    assert made.returncode == 0, made.stderr
+    before = {path: path.stat().st_size for path in index.rglob("*") if path.is_file()}
+    command = [sys.executable, "-m", "librarian.cli", "search", "rotate", "--root", str(docs), "--index", str(index)]
+    asked = mounted(index, *command)
+    assert asked.returncode == 78
+    assert f"The index folder {index} can't be written: Read-only file system." in asked.stderr
+    assert "choose another with --index" in asked.stderr
+    assert "Traceback" not in asked.stderr
+    assert {path: path.stat().st_size for path in index.rglob("*") if path.is_file()} == before
+    opened = mounted(index, sys.executable, "-c", ASKING, str(docs), str(index))
+    assert opened.returncode == 1
+    assert "SetupError" in opened.stderr
+    assert "Check that its folder is writable" in opened.stderr
+    assert os.access(index, os.W_OK), "the mount was the program's own"
