@@ -126,7 +126,7 @@ class HybridSearchEngine:
         self._calibration = calibration
         self._router = QueryRouter(analyzer, semantic=self._semantic.configured)
         self._snippets = Snippets(analyzer, target=options.snippet_length)
-        self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="semantic-leg")
+        self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="leg")
 
     def close(self) -> None:
         """Wait for running legs and end their threads."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from concurrent.futures import Executor
+from collections.abc import Mapping
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -131,12 +130,12 @@ def gather(
     semantic: Ranking = EMPTY,
     hyde: Ranking = EMPTY,
     meaning: Meaning | None = None,
-    threads: Executor | None = None,
+    threads: Executor,
 ) -> Pool:
     """Join the legs' passages and fill in what one leg knows about the other's. Unknown passages are dropped.
 
-    `meaning` is the question's; without it the semantic score of keyword candidates stays unknown. With `threads`
-    meaning and words are asked side by side.
+    `meaning` is the question's; without it the semantic score of keyword candidates stays unknown. `threads` ask the
+    legs side by side.
     """
     union = np.unique(np.array([*keyword.ids, *semantic.ids, *hyde.ids], dtype=np.int64))
     docs = columns.doc_of(union) if len(union) else union
@@ -145,21 +144,25 @@ def gather(
     passages = Passages(union, docs, unknown, unknown.copy(), unknown.copy(), np.zeros(len(union), dtype=np.bool_))
     _place(passages, keyword, passages.bm25)
     _place(passages, semantic, passages.semantic, passages.cosine)
-    filling: Callable[[], tuple[Floats, Floats]] | None = None
-    missing = np.isnan(passages.semantic)
+    far, unsaid = np.isnan(passages.semantic), np.isnan(passages.bm25)
+    by_words = keyword.status == "ok" and len(union) > 0
+    both = by_words and "ok" in (semantic.status, hyde.status)  # a leg alone knows all that its own order needs
+    near: Future[tuple[Floats, Floats]] | None = None
+    said: Future[dict[str, Vector]] | None = None
     if meaning is not None and semantic.status == "ok":
-        filling = partial(meaning.cosines, union[missing], columns)
-        if threads is not None:
-            filling = threads.submit(filling).result
+        near = threads.submit(meaning.cosines, union[far], columns)
+    if both:
+        said = threads.submit(lexical.features, query, union[unsaid], ("bm25",))
     names = decisive_identifiers(query)
-    known = passages
-    if keyword.status == "ok" and len(union):
-        known = _by_words(passages, query, lexical, alone="ok" not in (semantic.status, hyde.status), names=names)
-    if filling is not None:
-        passages.semantic[missing], passages.cosine[missing] = filling()
+    if by_words:
+        passages = _described(passages, query, lexical, FIELDS if both else (), names)
+    if near is not None:
+        passages.semantic[far], passages.cosine[far] = near.result()
+    if said is not None:
+        found = said.result()["bm25"].astype(np.float64)
+        passages.bm25[unsaid] = np.where(found > 0, found, np.nan)
     for scores in (passages.semantic, passages.cosine):
         np.clip(scores, 0.0, 1.0, out=scores)
-    passages = known
     return Pool(keyword, semantic, hyde, passages, bool(names))
 
 
@@ -171,21 +174,16 @@ def _place(passages: Passages, ranking: Ranking, scores: Floats, raw: Floats | N
         raw[rows] = np.array(ranking.raw, dtype=np.float64)[ranks - 1]
 
 
-def _by_words(
-    passages: Passages, query: AnalyzedQuery, lexical: LexicalIndex, *, alone: bool, names: tuple[str, ...]
+def _described(
+    passages: Passages, query: AnalyzedQuery, lexical: LexicalIndex, fields: tuple[str, ...], names: tuple[str, ...]
 ) -> Passages:
-    """With what the words say of candidates that another leg brought; `alone`, the leg knows all its order needs."""
-    fields: dict[str, Vector] = {}
-    bm25, holds = passages.bm25, passages.holds_identifier
-    if not alone:
-        fields = lexical.features(query, passages.chunk_ids, (*FIELDS, *(("identifiers",) if names else ())))
-        missing = np.isnan(bm25)
-        known = lexical.features(query, passages.chunk_ids[missing], ("bm25",))["bm25"].astype(np.float64)
-        bm25[missing] = np.where(known > 0, known, np.nan)
+    """With the scores of single fields, and with who holds one of the identifiers `names`."""
+    named = ("identifiers",) if names and names == query.identifiers and fields else ()
+    found = lexical.features(query, passages.chunk_ids, (*fields, *named)) if fields else {}
+    holds = passages.holds_identifier
     if names:
-        if not fields or names != query.identifiers:
+        if not named:
             only_names = replace(query, terms=(), phrases=(), identifiers=names)
-            fields = {**fields, **lexical.features(only_names, passages.chunk_ids, ("identifiers",))}
-        holds = fields["identifiers"] > 0
-    scores = {name: fields[name].astype(np.float64) for name in FIELDS if name in fields}
-    return replace(passages, holds_identifier=holds, fields=scores)
+            found |= lexical.features(only_names, passages.chunk_ids, ("identifiers",))
+        holds = found["identifiers"] > 0
+    return replace(passages, holds_identifier=holds, fields={name: found[name].astype(np.float64) for name in fields})
