@@ -160,8 +160,14 @@ class IndexWork:
             found, unread = examine_folder(self._scanner, self._catalog.known())
             if not repair:
                 found += examine_lexical(self._catalog, self._lexical).sentences()
-                return found + [line for model in self._spaces.fingerprints() for line in self._shelf.examine(model)]
+                for model in self._spaces.fingerprints():
+                    found += self._shelf.examine(model) + self._shelf.examine_archive(model)
+                return found
             found += self._prepare() or self._reconcile()
+            for model in self._spaces.fingerprints():
+                if lost := self._shelf.examine_archive(model, repair=True):
+                    found += lost
+                    self._wake_embedding()
             self._forced = replace(self._forced, again=self._forced.again | unread)
             if found:
                 self._refresh(Scope(), [])

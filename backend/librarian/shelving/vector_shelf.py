@@ -143,6 +143,23 @@ class VectorShelf:
                 found.append(f"The vector store {store.name} holds {orphans.size:,} vectors of deleted passages.")
         return found
 
+    def examine_archive(self, model: str, *, repair: bool = False) -> list[str]:
+        """Whether the file of vectors, which stores are filled from, has all that are in use; in sentences.
+
+        With `repair`, what it lacks is embedded again. Reads the whole file, so it isn't done at every start: a store
+        that begins empty finds out by itself.
+        """
+        hashes = sorted(self.hashes(model))
+        lacking = 0
+        for start in range(0, len(hashes), _BATCH):
+            batch = hashes[start : start + _BATCH]
+            lacking += len(batch) - len(self._archive.get(model, batch))
+        if lacking and repair:
+            with self._company.alone():
+                self._catalog.forget(model)  # what the archive has is found there again
+                self._window_count[model] = {}
+        return [f"The file of vectors lacks {lacking:,} that are in use."] if lacking else []
+
     def repair(self, model: str) -> list[str]:
         """Make the stores of a model equal to the catalog; returns what was done, in sentences."""
         with self._company.alone():

@@ -59,6 +59,13 @@ def lost_vectors(library: Library) -> None:
     store.delete(store.ids()[:3])
 
 
+def lost_from_the_file(library: Library) -> None:
+    connection = sqlite3.connect(library.index / "vectors.sqlite")
+    connection.execute("DELETE FROM vectors WHERE rowid IN (SELECT rowid FROM vectors LIMIT 3)")
+    connection.commit()
+    connection.close()
+
+
 def foreign_vectors(library: Library) -> None:
     store = library.store(library.embedder.fingerprint)
     store.upsert(np.array([10**9], dtype=np.int64), np.ones((1, store.dimension), dtype=np.float32))
@@ -87,6 +94,7 @@ def change(library: Library, statement: str) -> None:
         (lost_file, "no file any more: ray/core/3.md"),
         (lost_words, "keyword index lacks 2 documents"),
         (lost_vectors, "lacks 3 vectors"),
+        (lost_from_the_file, "file of vectors lacks 3"),
         (foreign_vectors, "vectors of deleted passages"),
         (lost_chunk, "should have 1 chunks and has 0"),
         (other_text, "is not the text at"),
@@ -106,7 +114,7 @@ def test_what_differs_is_said_and_repaired(library: Library, harm: Callable[[Lib
     again = upkeep(library).check()
     assert again.ok, again.problems
     library.assert_whole()
-    assert library.embedder.calls <= calls + (2 if harm in (secretly, new_file) else 0)
+    assert library.embedder.calls <= calls + {secretly: 2, new_file: 2, lost_from_the_file: 3}.get(harm, 0)
 
 
 def test_a_root_that_is_gone_is_said(library: Library) -> None:
