@@ -20,6 +20,7 @@ from librarian.vocabulary.protocols import Catalog, Embedder, VectorArchive
 from librarian.vocabulary.types import ALL_PRODUCTS, Products, StoredChunk, Vector, Vectors, Window
 
 from .vector_shelf import VectorShelf
+from .worker_errors import PoolClosed
 from .workers import WorkerPool
 
 logger = logging.getLogger(__name__)
@@ -159,7 +160,7 @@ class Filling:
         try:
             ((_, answer),) = self._pool().map([Identify()])
         except Exception as error:  # whatever a model's files make its libraries raise
-            if not isinstance(error, LibrarianError):
+            if not isinstance(error, LibrarianError | PoolClosed):
                 logger.exception("the model can't be loaded")
             answer = error
         if isinstance(answer, Identity):

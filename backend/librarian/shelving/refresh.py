@@ -22,7 +22,8 @@ from librarian.vocabulary.types import OUTDATED, Failure, IndexReport, Progress,
 from .folder_diff import FolderDiff, compare, is_as_it_was
 from .parcel import Parcel, packing, unpack
 from .text_writer import Batch, as_read
-from .workers import WorkerDied, WorkerPool
+from .worker_errors import WorkerDied
+from .workers import WorkerPool
 
 logger = logging.getLogger(__name__)
 

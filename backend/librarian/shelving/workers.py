@@ -23,6 +23,7 @@ from typing import Generic, TypeVar
 
 from .child_start import without_main
 from .worker_child import ChildSettings, serve
+from .worker_errors import PoolClosed, WorkerDied
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -30,10 +31,6 @@ R = TypeVar("R")
 logger = logging.getLogger(__name__)
 
 _GOODBYE_S = 1.0  # how long a child may take to end once told to
-
-
-class WorkerDied(Exception):
-    """The child that ran a task ended without an answer."""
 
 
 class WorkerPool(Generic[T, R]):
@@ -93,7 +90,7 @@ class WorkerPool(Generic[T, R]):
             self._busy.release()
 
     def close(self) -> None:
-        """End all children. Idempotent; a `map` under way in another thread ends with `WorkerDied`."""
+        """End all children. Idempotent; a `map` under way in another thread ends with `PoolClosed`."""
         self._closed = True
         dispatcher, self._dispatcher = self._dispatcher, None
         if dispatcher is not None:
@@ -119,7 +116,7 @@ class WorkerPool(Generic[T, R]):
         work = self._inline
         for item in items:
             if self._closed:
-                raise WorkerDied("the worker pool was closed")
+                raise PoolClosed("the worker pool was closed")
             outcome: R | BaseException
             try:
                 outcome = work(item)
@@ -211,7 +208,7 @@ class _Dispatcher(Generic[T, R]):
             if self._done:
                 return self._done.popleft()
             broken, self._broken = self._broken, None
-            raise broken or WorkerDied("the worker pool was closed")
+            raise broken or PoolClosed("the worker pool was closed")
 
     def abandon(self) -> None:
         """Forget what was submitted, and end the children that work on it."""

@@ -13,6 +13,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[3]
 PAGES = sorted((REPOSITORY / "docs").rglob("*.md"))
 ALL = [REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md", *PAGES]
+SHELL = ("bash", "sh")
 _FENCE = re.compile(
     r"(?:<!-- not run: (?P<reason>[^\n]+?) -->\n)?^(?P<fence>`{3,})(?P<kind>\w*)\n(?P<text>.*?)^(?P=fence)$",
     re.M | re.S,

@@ -18,7 +18,7 @@ import psutil
 
 from librarian.models.store import ModelStore
 
-from .blocks import REPOSITORY
+from .blocks import REPOSITORY, SHELL, Block, of
 
 COMMAND = """#!/bin/sh
 exec '{python}' -m librarian.cli "$@"
@@ -33,6 +33,7 @@ class Stage:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "clone"
+        self._followed: set[str] = set()
         for name in ("docs", "scripts", "deploy"):
             shutil.copytree(REPOSITORY / name, self.folder / name, ignore=LEFT_OUT)
         for name in ("config.json", "README.md", "requirements.txt"):
@@ -83,6 +84,13 @@ class Stage:
         )
         assert done.returncode == 0, f"exit code {done.returncode}\n{script}\n{done.stdout}\n{done.stderr}"
         return done.stdout
+
+    def follow(self, block: Block) -> None:
+        """Run a shell block, after those before it on its page; each is run once."""
+        for each in of(block.page):
+            if each.kind in SHELL and not each.reason and each.line <= block.line and each.name not in self._followed:
+                self.run(each.text)
+                self._followed.add(each.name)
 
     def close(self) -> None:
         """End the server, and the keepers that commands have started."""

@@ -1,6 +1,7 @@
 """The fenced blocks of README, CONTRIBUTING and manual: what is proved here.
 
-* Shell blocks run from the first page to the last in a clone with a server, but for those marked `not run` and why.
+* Shell blocks run in a clone with a server, each after those before it on its page, but for those marked `not run` and
+  why.
 * JSON blocks are settings that load, or what `librarian connect` prints; Python blocks run; front matter is understood.
 * Every command line anywhere in the manual is one that the commands would take.
 """
@@ -30,7 +31,7 @@ from . import blocks
 from .stage import Stage
 
 BLOCKS = blocks.everything()
-SHELL, SHOWN = ("bash", "sh"), ("text", "markdown")
+SHOWN = ("text", "markdown")
 SETTINGS, HOSTS = {"docs", "index", "search", "embeddings", "security"}, {"mcpServers", "servers"}
 
 
@@ -51,7 +52,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.name)
 def test_a_block_is_run_or_says_why_not(block: blocks.Block) -> None:
-    known = (*SHELL, *SHOWN, "json", "python", "yaml")
+    known = (*blocks.SHELL, *SHOWN, "json", "python", "yaml")
     assert block.reason or block.kind in known, f"{block.name}: mark it <!-- not run: why -->, or say what it is"
 
 
@@ -59,9 +60,9 @@ def test_a_start_says_where_to_go(stage: Stage) -> None:
     assert f"http://127.0.0.1:{stage.port}/" in "".join(stage.said)
 
 
-@of_kind(*SHELL)
+@of_kind(*blocks.SHELL)
 def test_a_shell_block_runs(block: blocks.Block, stage: Stage) -> None:
-    stage.run(block.text)
+    stage.follow(block)
 
 
 @of_kind("python")

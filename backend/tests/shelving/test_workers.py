@@ -20,7 +20,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from librarian.shelving.workers import WorkerDied, WorkerPool
+from librarian.shelving.worker_errors import PoolClosed, WorkerDied
+from librarian.shelving.workers import WorkerPool
 from librarian.vocabulary.errors import SourceError, Unavailable
 from tests.shelving.worker_jobs import make_death, make_nothing, make_work
 
@@ -139,6 +140,18 @@ def test_close_leaves_no_child_and_refuses_further_work() -> None:
     assert not any(psutil.pid_exists(pid) for pid in pids)
     with pytest.raises(RuntimeError, match="closed"):
         list(pool.map([1]))
+
+
+def test_work_under_way_learns_that_the_pool_was_closed() -> None:
+    pool: WorkerPool[object, object] = WorkerPool(make_work, 1, timeout_s=60)
+
+    def items() -> Iterator[object]:
+        yield 1
+        pool.close()
+        yield 2
+
+    with pytest.raises(PoolClosed):
+        list(pool.map(items()))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
