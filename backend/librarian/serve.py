@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 from . import __version__
+from .arenas import few_arenas
 from .command_door import Verbs
 from .config.settings import Settings
 from .ending import cut_short, leave
@@ -69,6 +70,7 @@ def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None) -
     """Own the index folder and serve until told to stop. Returns the exit code; raises `SetupError`."""
     configure(settings)
     sys.setswitchinterval(SWITCH_S)
+    few_arenas()
     index = settings.index.path
     listening = None
     if http:

@@ -66,10 +66,12 @@ MAY_IMPORT: dict[str, set[str]] = {
         "reloading",
         "opening",
         "ending",
+        "arenas",
         "command_door",
     },
     "cli": {"vocabulary", "keeper", "terminal", "ending"},
     "ending": {"keeper"},
+    "arenas": set(),
     "terminal": {"vocabulary", "desk", "config", "keeper", "gathering", "models", "serve", "assembly", "assembly_parts"}
     | {"assembly_sharing", "assembly_storage"},
     "__init__": {"vocabulary", "config", "desk", "assembly", "shelving", "finding"},

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -46,6 +47,7 @@ from .document_memory import DocumentMemory
 log = logging.getLogger(__name__)
 
 _LONGEST_LOG = 1000
+_IDLE_S = 30.0  #: a connection that nobody reads with for so long is closed: each keeps 2 MB of pages
 
 
 _INSERT = Inserts("?")
@@ -64,7 +66,7 @@ class SqliteCatalog:
         self._writer = open_writer(path)
         self._write_lock = RLock()
         self._memory = DocumentMemory()
-        self._idle: list[sqlite3.Connection] = []
+        self._idle: list[tuple[sqlite3.Connection, float]] = []  # since when, longest first
         self._closed = False
         self._pool_lock = RLock()
         self._columns: LoadedColumns | None = None
@@ -263,7 +265,7 @@ class SqliteCatalog:
         with self._pool_lock:
             self._closed = True
             idle, self._idle = self._idle, []
-        for connection in idle:
+        for connection, _ in idle:
             connection.close()
         with self._write_lock:
             self._writer.close()
@@ -275,7 +277,7 @@ class SqliteCatalog:
         with self._pool_lock:
             if self._closed:
                 raise Unavailable(f"The catalog {self._path} is closed.", hint="Open the library again.")
-            connection = self._idle.pop() if self._idle else None
+            connection = self._idle.pop()[0] if self._idle else None
         try:
             if connection is None:
                 connection = connect(self._path, read_only=True)
@@ -286,11 +288,20 @@ class SqliteCatalog:
         finally:
             if connection is not None:
                 connection.rollback()
-                with self._pool_lock:
-                    if keep := not self._closed:
-                        self._idle.append(connection)
-                if not keep:
-                    connection.close()
+                self._put_by(connection)
+
+    def _put_by(self, connection: sqlite3.Connection) -> None:
+        """Keep it for the next reader, who takes the one used last; close those that nobody has taken for long."""
+        now = time.monotonic()
+        with self._pool_lock:
+            done = [] if self._closed else [old for old, since in self._idle if now - since > _IDLE_S]
+            if self._closed:
+                done.append(connection)
+            else:
+                self._idle = [*self._idle[len(done) :], (connection, now)]
+        for old in done:
+            self._memory.totals.pop(old, None)
+            old.close()
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

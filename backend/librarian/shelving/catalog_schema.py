@@ -132,7 +132,6 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     """A connection in autocommit mode: transactions are begun and ended by those who need them."""
     connection = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False, cached_statements=256)
     connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute("PRAGMA mmap_size = 268435456")
     if read_only:
         connection.execute("PRAGMA query_only = ON")
     return connection

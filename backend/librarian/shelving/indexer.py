@@ -14,6 +14,7 @@ from typing import Literal
 from librarian.vocabulary.errors import Unavailable
 from librarian.vocabulary.types import IndexReport, Progress
 
+from .heap import give_back
 from .index_work import IndexWork
 from .indexer_options import IndexerOptions
 from .spaces import EMBEDDINGS, Answering
@@ -201,6 +202,8 @@ class FileIndexer(IndexWork):
                     logger.exception("indexing failed")
                     self._problems["index"] = f"Indexing failed and is tried again: {error}"
             finally:
+                if everything:
+                    give_back()
                 with self._state:
                     self._busy -= 1
                     if everything or "index" in self._problems:
@@ -216,7 +219,7 @@ class FileIndexer(IndexWork):
         return max(0.0, min(self._look_at - time.monotonic(), self._options.idle_s))
 
     def _rest(self) -> None:
-        """End children that have had nothing to do for a while."""
+        """End children that have had nothing to do for a while, and give back what working and answering left free."""
         with self._state:
             idle = not (self._busy or self._embedding)
         if idle and self._filling.acquire(blocking=False):
@@ -225,6 +228,8 @@ class FileIndexer(IndexWork):
                     self.close()
             finally:
                 self._filling.release()
+            self._meta("root")  # any read: the catalog then closes connections that nobody has used for long
+            give_back()
 
     def _run_embedding(self) -> None:
         while True:
