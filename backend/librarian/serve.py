@@ -233,6 +233,12 @@ class _Process:
     def _build(self) -> None:
         with _uncollected():
             from .assembly import Librarian, build
+
+            if self._listening is not None:
+                # Doors first: loading the model and filling the vectors in the background would take the processor from
+                # their imports, and the first answer by words needs neither.
+                for module in ("librarian.mcp_server.app", "uvicorn", "librarian.web.app"):
+                    import_module(module)
         library = Librarian(build(self.settings))
         try:
             library.start()  # first of all: an index of another root must not answer for this one
