@@ -34,6 +34,7 @@ from librarian.vocabulary.types import (
 )
 
 from .dates import micros_or_none
+from .lexical_checksums import unlike_written
 from .lexical_queries import MUST, Query, QueryBuilder, joined
 from .lexical_schema import FIELDS, build_schema, discard, explained, open_index, remove_leftover, save_state
 
@@ -253,6 +254,11 @@ class TantivyIndex:
             return {}
         hits = searcher.search(tantivy.Query.all_query(), number, count=False).hits
         return Counter(searcher.fast_field_values("doc", [address for _, address in hits]))
+
+    def damaged(self) -> list[str]:
+        """Files whose content isn't what was written, by reading them all."""
+        with self._lock:
+            return [] if self._path is None else unlike_written(self._path)
 
     # -- inside ----------------------------------------------------------------------------------------------------
 

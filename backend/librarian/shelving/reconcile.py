@@ -18,21 +18,25 @@ class LexicalFindings:
     missing: tuple[str, ...] = ()
     orphans: tuple[int, ...] = ()
     foreign: bool = False  #: made for another catalog: none of its ids can be trusted
+    damaged: tuple[str, ...] = ()  #: its files that aren't as they were written
 
     def sentences(self) -> list[str]:
         """What was found, for people."""
         found = []
-        if self.foreign:
+        if self.damaged:
+            found.append(f"The keyword index is damaged ({', '.join(self.damaged)}) and is made again.")
+        elif self.foreign:
             found.append("The keyword index doesn't belong to this catalog and is made again.")
         if self.orphans:
             found.append(f"The keyword index holds {len(self.orphans):,} documents that are no more.")
-        if self.missing and not self.foreign:
+        if self.missing and not (self.foreign or self.damaged):
             found.append(f"The keyword index lacks {len(self.missing):,} documents or holds other passages of them.")
         return found
 
 
-def examine_lexical(catalog: Catalog, lexical: LexicalIndex) -> LexicalFindings:
-    """Compare; changes nothing."""
+def examine_lexical(catalog: Catalog, lexical: LexicalIndex, *, thoroughly: bool = False) -> LexicalFindings:
+    """Compare; changes nothing. `thoroughly` holds all files of the index against their checksums, too."""
+    damaged = tuple(lexical.damaged()) if thoroughly else ()
     with catalog.read() as reader:
         generation = reader.generation
         passages = {stored.doc_id: (stored.document.source, stored.chunk_count) for stored in reader.iter_documents()}
@@ -43,14 +47,15 @@ def examine_lexical(catalog: Catalog, lexical: LexicalIndex) -> LexicalFindings:
     missing = {doc_id for doc_id in with_entries if held.get(doc_id, 0) != passages[doc_id][1]}
     # A commit carries the generation that the catalog reaches right after it, so at most one ahead is a mere kill.
     foreign = lexical.generation > generation + 1
-    if foreign:
+    if foreign or damaged:
         missing = with_entries
-    return LexicalFindings(tuple(sorted({passages[doc_id][0] for doc_id in missing})), tuple(sorted(orphans)), foreign)
+    paths = tuple(sorted({passages[doc_id][0] for doc_id in missing}))
+    return LexicalFindings(paths, tuple(sorted(orphans)), foreign, damaged)
 
 
 def repair_lexical(lexical: LexicalIndex, findings: LexicalFindings, generation: int) -> None:
     """Delete what is too much; what is missing is left to a refresh that reads those files."""
-    if findings.foreign:
+    if findings.foreign or findings.damaged:
         lexical.clear()
     elif findings.orphans:
         lexical.delete(findings.orphans)

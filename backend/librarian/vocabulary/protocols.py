@@ -341,6 +341,9 @@ class LexicalIndex(Protocol):
     def tally(self) -> dict[int, int]:
         """Document id → how many entries it has, for reconciling."""
 
+    def damaged(self) -> list[str]:
+        """Files whose content isn't what was written, by reading them all; empty where that can't be told."""
+
     def clear(self) -> None:
         """Drop everything, at once."""
 

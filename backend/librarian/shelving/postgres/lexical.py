@@ -211,6 +211,10 @@ class PostgresLexicalIndex:
         with self._reading() as connection:
             return dict(connection.execute("SELECT doc_id, count(*) FROM entries GROUP BY doc_id").fetchall())
 
+    def damaged(self) -> list[str]:
+        """Nothing: the server minds its own files (`data_checksums`)."""
+        return []
+
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _score(self, query: AnalyzedQuery) -> str:
