@@ -194,8 +194,8 @@ def test_keyword_mode_without_a_model_is_not_degraded(manual: Library) -> None:
 
 
 def test_hyde_takes_the_callers_answer_and_shows_it(manual: Library) -> None:
-    answer = "A secret holds a password; each credential is rotated."
-    outcome = manual.engine().search(Query("keeping things safe", mode="hyde", hypothetical_answer=answer))
+    answer = "A secret is a password or credential."
+    outcome = manual.engine().search(Query("guarding valuables", mode="hyde", hypothetical_answer=answer))
     assert outcome.mode == "hyde"
     assert outcome.rewritten == {"search_terms": "", "hypothetical_answer": answer, "source": "caller"}
     assert paths(outcome)[0] == "shop/ops/secrets.md"
