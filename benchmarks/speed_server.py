@@ -72,7 +72,8 @@ class Server:
         until = time.monotonic() + timeout_s
         while time.monotonic() < until:
             try:
-                if self.get("/api/status")["progress"]["phase"] == "idle":
+                status = self.get("/api/status")
+                if status["progress"]["phase"] == "idle" and not status["reasons"] and status["last_indexed_at"]:
                     return
             except OSError:
                 pass
@@ -108,7 +109,8 @@ def restart(config: Path, question: str, report: Report) -> None:
                     except OSError:
                         time.sleep(0.01)
                         continue
-                    if answer["results"] and (mode == "keyword" or answer["legs"]["semantic"]["status"] == "ok"):
+                    whole = answer["legs"]["semantic"]["status"] == "ok" and not answer["degraded"]
+                    if answer["results"] and (mode == "keyword" or whole):
                         break
                 times.append(time.perf_counter() - server.started)
     words, both = (statistics.median(times) for times in firsts.values())

@@ -128,7 +128,7 @@ def build(settings: Settings) -> desk.Parts:
         rewriting=rewriting,
         ranker=adopted(index),
     )
-    generation, complete = partial(_generation, catalog), partial(_complete, catalog, settings)
+    generation, complete = partial(_generation, catalog), partial(_complete, catalog, settings, indexer)
     cache = settings.search.cache
     similar = None
     if cache.semantic and asking is not None:
@@ -202,10 +202,13 @@ def _generation(catalog: Catalog) -> int:
         return reading.generation
 
 
-def _complete(catalog: Catalog, settings: Settings) -> bool:
+def _complete(catalog: Catalog, settings: Settings, indexer: FileIndexer) -> bool:
+    """Whether an answer may be kept: nothing that it rests on is still being embedded or read into memory."""
+    if not settings.embeddings.enabled:
+        return True
     with catalog.read() as reading:
         count = reading.count()
-    return not settings.embeddings.enabled or count.embedded_chunks >= count.chunks
+    return count.embedded_chunks >= count.chunks and "vectors" not in indexer.problems()
 
 
 # -- life ------------------------------------------------------------------------------------------------------------

@@ -65,8 +65,11 @@ class FileIndexer(IndexWork):
         return " ".join(self.problems().values())
 
     def problems(self) -> dict[str, str]:
-        """What doesn't work, by part: root, index, embeddings."""
-        return dict(self._problems)
+        """What doesn't work, by part: root, index, embeddings, vectors."""
+        problems = dict(self._problems)
+        if (loading := self._shelf.loading) is not None:
+            problems["vectors"] = f"{loading[0]:,} of {loading[1]:,} are in memory so far; meaning finds among these."
+        return problems
 
     def progress(self) -> Progress:
         """How far the work is."""

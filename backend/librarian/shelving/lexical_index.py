@@ -86,6 +86,7 @@ class TantivyIndex:
         self._lock = RLock()
         self._writer: Any = None
         self._closed = False
+        self._reached: tuple[Any, AnalyzedQuery, float] | None = None
         self._searcher = self._guarded(self._newest)
         if identity != self._state.identity:
             if identity and self._state.identity:
@@ -281,6 +282,15 @@ class TantivyIndex:
         return _best(searcher, joined([*clauses, *self._build.selected(selection)]), limit)
 
     def _reach(self, searcher: Any, query: AnalyzedQuery) -> float:
+        """`reach`; remembered for the last question, which is asked of a search and of its features."""
+        known = self._reached
+        if known is not None and known[0] is searcher and known[1] is query:
+            return known[2]
+        reach = self._reach_of(searcher, query)
+        self._reached = (searcher, query, reach)
+        return reach
+
+    def _reach_of(self, searcher: Any, query: AnalyzedQuery) -> float:
         entries = int(searcher.num_docs)
         parts: list[float] = []
         seen: set[str] = set()

@@ -43,6 +43,8 @@ class VectorShelf:
         self._stores_for = stores_for
         self._fault = fault
         self._window_count: dict[str, dict[int, int]] = {}  # model → chunk id → windows, where not one
+        #: (vectors that are there, vectors that will be) while many are read into a store in memory
+        self.loading: tuple[int, int] | None = None
 
     @property
     def models(self) -> list[str]:
@@ -192,10 +194,16 @@ class VectorShelf:
         if missing.size >= _BULK and isinstance(store, BulkStore) and not store.ids().size:
             return store.load(self._kept(model, expected, missing))
         refilled = 0
-        # The store in memory filters by chunk alone, and waits at every start: it is spared the making of payloads.
-        for ids, vectors, payloads in self._kept(model, expected, missing, described=store.name != IN_MEMORY):
-            store.upsert(ids, vectors, payloads or None)
-            refilled += ids.size
+        in_memory = store.name == IN_MEMORY
+        try:
+            # The store in memory filters by chunk alone, and is waited for at every start: it needs no payloads.
+            for ids, vectors, payloads in self._kept(model, expected, missing, described=not in_memory):
+                if in_memory and missing.size >= _BULK:  # fewer are there within a tenth of a second
+                    self.loading = (refilled, int(missing.size))
+                store.upsert(ids, vectors, payloads or None)
+                refilled += ids.size
+        finally:
+            self.loading = None
         return refilled
 
     def _kept(

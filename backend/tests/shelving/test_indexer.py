@@ -13,10 +13,13 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from librarian.shelving import vector_shelf
 from librarian.shelving.indexer import FileIndexer
+from librarian.shelving.vectors.exact import ExactStore
 from librarian.vocabulary.errors import SetupError, SourceError, Unavailable
 from librarian.vocabulary.types import ReadResult, SourceFile
 from tests.models.fakes import FakeEmbedder
@@ -436,3 +439,24 @@ def test_a_source_error_that_is_not_about_the_root_is_raised(library: Library, m
     monkeypatch.setattr("librarian.shelving.refresh.compare", fail)
     with pytest.raises(SourceError, match="odd"):
         library.indexer.refresh()
+
+
+def test_vectors_that_are_read_into_memory_are_told_of_until_all_are_there(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.complete()
+    monkeypatch.setattr(vector_shelf, "_BULK", 1)
+    monkeypatch.setattr(vector_shelf, "_BATCH", 1)
+    library.store_kept.clear()
+    indexer = library.reopen()
+    said: list[str] = []
+    upsert = ExactStore.upsert
+
+    def watched(store: ExactStore, *given: Any) -> None:
+        said.append(indexer.problems()["vectors"])
+        upsert(store, *given)
+
+    monkeypatch.setattr(ExactStore, "upsert", watched)
+    indexer.refresh()
+    assert [sentence.partition(" are")[0] for sentence in said] == ["0 of 3", "1 of 3", "2 of 3"]
+    assert indexer.problems() == {}
