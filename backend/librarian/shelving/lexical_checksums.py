@@ -7,21 +7,32 @@ little-endian). Searching never compares it, and neither does opening; `libraria
 from __future__ import annotations
 
 import json
-import re
 import struct
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 
 _MAGIC = 1337
-_SEGMENT_FILE = re.compile(r"[0-9a-f]{32}\.\w+(\.\w+)?")
 _TRAILER = struct.Struct("<II")
 
 
 def unlike_written(folder: Path) -> list[str]:
-    """Names of segment files whose content isn't what tantivy wrote; files that go meanwhile don't count."""
-    return [
-        path.name for path in sorted(folder.iterdir()) if _SEGMENT_FILE.fullmatch(path.name) and not _as_written(path)
-    ]
+    """Names of the committed segments' files whose content isn't what tantivy wrote, or of what names the segments."""
+    try:
+        segments = json.loads((folder / "meta.json").read_bytes())["segments"]
+        kept = {segment["segment_id"].replace("-", ""): segment["deletes"] for segment in segments}
+    except (OSError, ValueError, KeyError, TypeError):
+        return ["meta.json"]
+    return [path.name for path in sorted(folder.iterdir()) if _counts(path.name, kept) and not _as_written(path)]
+
+
+def _counts(name: str, kept: Mapping[str, Mapping[str, int] | None]) -> bool:
+    """Whether the last commit reads this file: a killed writer leaves others, and older deletions stay for a while."""
+    segment, _, kind = name.partition(".")
+    if segment not in kept:
+        return False
+    deletes = kept[segment]
+    return not kind.endswith("del") or (deletes is not None and kind == f"{deletes['opstamp']}.del")
 
 
 def _as_written(path: Path) -> bool:
