@@ -337,6 +337,7 @@ def test_it_is_small_and_all_its_own(page: Page) -> None:
     modules = f"[...document.querySelectorAll('{wanted}')].map((one) => one.href || one.src)"
     page.until(f"document.readyState === 'complete' && {entries}.every((one) => one.responseEnd > 0)")
     page.until(f"{modules}.every((name) => {entries}.some((one) => one.name === name))")
+    page.until(f"{entries}.reduce((sum, one) => sum + one.encodedBodySize, 0) > 50000")
     shell = page.run(f"return {entries}.map((one) => [one.name, one.encodedBodySize + 600])")
     assert all(name.startswith(page.url) for name, _ in shell)
     assert 50_000 < sum(size for _, size in shell) <= 150_000, "with 600 bytes of headers each"

@@ -183,6 +183,7 @@ def test_an_answer_to_a_dead_keepers_question_goes_nowhere(relay: StartRelay, in
     assert one.receive()["method"] == "roots/list"
     assert one.receive()["id"] == 1
     one.send("open", "silence")
+    assert "silence" in one.ask("after", "tools/list")["result"]["seen"]  # one that hasn't come yet is asked again
     os.kill(keeper_pid(index), signal.SIGKILL)
     assert one.receive()["id"] == "open"
     one.send("q1", None, result={"roots": []})
