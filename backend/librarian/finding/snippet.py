@@ -33,34 +33,46 @@ _IDENTIFIER, _ALIKE, _ALIKE_LETTERS = 3.0, 0.3, 5
 #: `autoscaler` have 0.31, words that share a syllable by chance less.
 _RESEMBLING = 0.3
 
-_NOTHING: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+#: The question's tokens in a piece, and those of which a word in it only has the beginning.
+_Mark = tuple[tuple[str, ...], tuple[str, ...]]
+_SILENT: _Mark = ((), ())
 _PIECE = re.compile(r"\S+")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
 
-class Marks(dict[str, tuple[tuple[str, ...], tuple[str, ...]]]):
+class Marks:
     """Piece of a text → the question's tokens in it, and those of which a word in it only has the beginning.
 
     Passages of one answer share most of their words: each is looked at once.
     """
 
     def __init__(self, tokens: Mapping[str, Sequence[str]], wanted: Mapping[str, float]) -> None:
-        super().__init__()
         self._tokens, self._wanted = tokens, wanted
         self._beginnings = {token[:_ALIKE_LETTERS]: token for token in wanted if len(token) > _ALIKE_LETTERS}
+        self._seen: set[str] = set()
+        self._telling: dict[str, _Mark] = {}
 
-    def __missing__(self, piece: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        wanted, beginnings = self._wanted, self._beginnings
-        told = [token for token in self._tokens[piece] if token in wanted or token[:_ALIKE_LETTERS] in beginnings]
-        found = self[piece] = (
-            (
-                tuple(token for token in told if token in wanted),
-                tuple(beginnings[token[:_ALIKE_LETTERS]] for token in told if token not in wanted),
-            )
-            if told
-            else _NOTHING
+    def telling(self, pieces: set[str]) -> Mapping[str, _Mark]:
+        """Those that say something of the question, these pieces' and those of earlier calls."""
+        new = list(pieces - self._seen)
+        told = list(map(self._tokens.__getitem__, new))
+        speaking = {
+            token
+            for token in set(chain.from_iterable(told))
+            if token in self._wanted or token[:_ALIKE_LETTERS] in self._beginnings
+        }
+        for piece, tokens in zip(new, told, strict=True) if speaking else ():
+            if not speaking.isdisjoint(tokens):
+                self._telling[piece] = self._mark(tokens)
+        self._seen.update(new)
+        return self._telling
+
+    def _mark(self, tokens: Sequence[str]) -> _Mark:
+        starts = (token[:_ALIKE_LETTERS] for token in tokens if token not in self._wanted)
+        return (
+            tuple(token for token in tokens if token in self._wanted),
+            tuple(self._beginnings[start] for start in starts if start in self._beginnings),
         )
-        return found
 
 
 class Snippets:
@@ -164,8 +176,9 @@ class Snippets:
 
     def _highlights(self, shown: str, marks: Marks, language: str) -> tuple[tuple[int, int], ...]:
         merged: list[tuple[int, int]] = []
+        telling = marks.telling(set(shown.split()))
         for piece in _PIECE.finditer(shown):
-            exact, _ = marks[piece.group()]
+            exact, _ = telling.get(piece.group(), _SILENT)
             if not exact:
                 continue
             spans = self._analyzer.spans(piece.group(), language)
@@ -180,10 +193,13 @@ class Snippets:
 
 def _weights(text: str, pieces: Sequence[Unit], wanted: Mapping[str, float], marks: Marks) -> list[dict[str, float]]:
     """Per unit, the question's words in it with their weight; words that are in few units weigh more."""
+    words = [text[unit.start : unit.end].split() for unit in pieces]
+    telling = marks.telling(set().union(*words))
     found: list[dict[str, float]] = []
-    for unit in pieces:
+    for unit, own in zip(pieces, words, strict=True):
         here: dict[str, float] = {}
-        for exact, alike in map(marks.__getitem__, text[unit.start : unit.end].split()):
+        for piece in filter(telling.__contains__, own):
+            exact, alike = telling[piece]
             for token in exact:
                 here[token] = wanted[token]
             for token in alike:

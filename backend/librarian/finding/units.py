@@ -9,6 +9,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
@@ -21,6 +22,7 @@ _start, _end = attrgetter("start"), attrgetter("end")
 _LINE = re.compile(r"[^\n]+")
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？]")
 _FENCE = re.compile(r"^(?P<lead>[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?[ \t]*)(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)$")
+_MARKS = re.compile("```|~~~")
 _ADORNMENT = re.compile(r"[ \t>]*([^\w\s])\1*[ \t]*$")
 
 
@@ -66,21 +68,24 @@ def units(chunk: Chunk, document: Document) -> list[Unit]:
     frames = list(_frames(text, touching) if blocks else _fences(text, 0, end))
     headings = [block for block in touching if block.kind == "heading"]
     found: list[Unit] = []
-    line, counted = chunk.line_start, start
+    line, behind, coming = chunk.line_start, start, 0
     for match in _LINE.finditer(text, start, end):
         first, last = match.span()
-        line += text.count("\n", counted, first)
-        counted = first
-        if not match.group().strip():
+        line += first - behind  # between two lines that hold something stand line ends alone
+        behind = last
+        content = match.group()
+        if content.isspace():
             continue
-        frame = next((frame for frame in frames if frame.start <= first < frame.end), None) if frames else None
-        if frame is not None:
-            found.append(Unit(first, last, line, frame))
-        else:
-            is_heading = bool(headings) and any(block.start <= first < block.end for block in headings)
-            if is_heading and _ADORNMENT.match(match.group()):
-                continue
-            found.extend(Unit(a, b, line, heading=is_heading) for a, b in _sentences(text, first, last))
+        while coming < len(frames) and frames[coming].end <= first:
+            coming += 1
+        if coming < len(frames) and frames[coming].start <= first:
+            found.append(Unit(first, last, line, frames[coming]))
+            continue
+        is_heading = bool(headings) and any(block.start <= first < block.end for block in headings)
+        if is_heading and _ADORNMENT.match(content):
+            continue
+        cuts = [first, *_sentence_ends(text, first, last), last]
+        found += [Unit(a, b, line, None, is_heading) for a, b in pairwise(cuts)]
     return found
 
 
@@ -89,16 +94,21 @@ def source(chunk: Chunk, document: Document) -> str:
     return document.text if document.text[chunk.start : chunk.end] == chunk.text else chunk.text
 
 
-def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """A line of prose, sentence by sentence; very long ones between words."""
+def _sentence_ends(text: str, start: int, end: int) -> list[int]:
+    """Where a line of prose is cut: behind each sentence but the last; very long ones between words."""
     cuts = [match.end() for match in _SENTENCE_END.finditer(text, start, end) if match.end() < end]
-    for first, last in zip([start, *cuts], [*cuts, end], strict=True):
-        while last - first > LONGEST:
-            cut = text.rfind(" ", first + LONGEST // 2, first + LONGEST)
-            cut = cut + 1 if cut > 0 else first + LONGEST
-            yield first, cut
-            first = cut
-        yield first, last
+    if end - start <= LONGEST:
+        return cuts
+    all_cuts = []
+    for last in (*cuts, end):
+        while last - start > LONGEST:
+            cut = text.rfind(" ", start + LONGEST // 2, start + LONGEST)
+            start = cut + 1 if cut > 0 else start + LONGEST
+            all_cuts.append(start)
+        if last < end:
+            all_cuts.append(last)
+        start = last
+    return all_cuts
 
 
 def _frames(text: str, touching: Sequence[Block]) -> Iterator[Frame]:
@@ -113,20 +123,28 @@ def _frames(text: str, touching: Sequence[Block]) -> Iterator[Frame]:
 
 def _fences(text: str, start: int, end: int) -> Iterator[Frame]:
     """Fenced code between two offsets, found by its marks; one that is never closed ends with the region."""
-    if text.find("```", start, end) < 0 and text.find("~~~", start, end) < 0:
-        return
     opened: re.Match[str] | None = None
     opened_at = opening_end = 0
-    for line in _LINE.finditer(text, start, end):
-        marks = _FENCE.match(line.group())
+    for first, last in _marked_lines(text, start, end):
+        marks = _FENCE.match(text[first:last])
         if opened is None:
             if marks and "`" not in marks["info"]:
-                opened, opened_at, opening_end = marks, line.start(), line.end()
+                opened, opened_at, opening_end = marks, first, last
         elif marks and _closes(opened["marks"], marks):
-            yield _fence(opened, opened_at, opening_end, line.start(), line.end())
+            yield _fence(opened, opened_at, opening_end, first, last)
             opened = None
     if opened is not None:
         yield _fence(opened, opened_at, opening_end, end, end)
+
+
+def _marked_lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Lines between two offsets that hold three backticks or tildes: few, where looking at every line takes long."""
+    while (mark := _MARKS.search(text, start, end)) is not None:
+        first, last = text.rfind("\n", start, mark.start()) + 1 or start, text.find("\n", mark.end(), end)
+        yield first, last if last >= 0 else end
+        if last < 0:
+            return
+        start = last + 1
 
 
 def _closes(opening: str, marks: re.Match[str]) -> bool:
