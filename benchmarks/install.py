@@ -67,7 +67,7 @@ def main() -> int:
         pip = [python, "-m", "pip", "install", "--quiet"]
         print("| step | time | of the processor | on disk |\n|---|---|---|---|")
         step("environment", [sys.executable, "-m", "venv", ".venv"], environ, clone, place)
-        step("dependencies", [*pip, "-r", "requirements.txt"], environ, clone, place)
+        step("dependencies", [*pip, "--no-deps", "-r", "requirements.txt"], environ, clone, place)
         step("Librarian", [*pip, "--no-deps", "-e", "."], environ, clone, place)
         step("model", [str(Path(python).with_name("librarian")), "models", "fetch"], environ, clone, place)
         print(f"| all | | | {size_mb(clone / '.venv') + size_mb(home):.0f} MB |")

@@ -39,8 +39,11 @@ fi
 stamp=$(cat requirements.txt pyproject.toml | cksum)
 if [ "$(cat .venv/installed 2>/dev/null)" != "$stamp" ]; then
     say "Installing the pinned dependencies (about a minute) ..."
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+    # The pins are the whole closure, so pip needn't work it out again; where this platform wants more, `pip check` says so.
+    pip() { .venv/bin/python -m pip --disable-pip-version-check "$@"; }
+    pip install --quiet --no-deps -r requirements.txt
+    pip install --quiet --no-deps -e .
+    pip check >/dev/null || pip install --quiet -r requirements.txt
     printf '%s\n' "$stamp" >.venv/installed
 fi
 

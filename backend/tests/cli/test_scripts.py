@@ -1,7 +1,7 @@
 """The scripts: what is proved here.
 
-* `setup.sh` finds a Python that is new enough, installs once and again only when the pins change, and goes on without
-  the model. Where there is no Python it says what to do.
+* `setup.sh` finds a Python that is new enough, installs once and again only when the pins change, adds what the pins lack
+  on this platform, and goes on without the model. Where there is no Python it says what to do.
 * The others set up first and pass their arguments on.
 
 Python, pip and the `librarian` command are stood in for by a shell script that writes down how it was called.
@@ -28,6 +28,7 @@ case "$*" in
     "-m venv .venv")
         mkdir -p .venv/bin
         for name in python librarian ruff mypy; do cp "$0" ".venv/bin/$name"; done ;;
+    *"pip --disable-pip-version-check check") exit "${PINS_LACK:-0}" ;;
     "models fetch --quiet") exit "${NO_MODEL:-0}" ;;
 esac
 """
@@ -80,15 +81,14 @@ def machine(tmp_path: Path) -> Machine:
 def test_setup_installs_once(machine: Machine) -> None:
     code, _, calls = machine.run("setup.sh")
     assert code == 0
-    assert [call.split(" --")[0] for call in calls] == [
-        "python3",
+    assert calls == [
+        "python3 --version",
         "python3 -m venv .venv",
-        "python -m pip install",
-        "python -m pip install",
-        "librarian models fetch",
+        "python -m pip --disable-pip-version-check install --quiet --no-deps -r requirements.txt",
+        "python -m pip --disable-pip-version-check install --quiet --no-deps -e .",
+        "python -m pip --disable-pip-version-check check",
+        "librarian models fetch --quiet",
     ]
-    assert calls[2].endswith("-r requirements.txt")
-    assert calls[3].endswith("--no-deps -e .")
     assert machine.run("setup.sh") == (0, "", ["librarian models fetch --quiet"])
 
 
@@ -97,7 +97,13 @@ def test_setup_installs_again_when_the_pins_change(machine: Machine) -> None:
     with (machine.folder / "house" / "requirements.txt").open("a") as pins:
         pins.write("another==1\n")
     _, _, calls = machine.run("setup.sh")
-    assert [call.split()[0] for call in calls] == ["python", "python", "librarian"]
+    assert [call.split()[0] for call in calls] == ["python", "python", "python", "librarian"]
+
+
+def test_where_the_platform_wants_more_than_the_pins_setup_lets_pip_find_it(machine: Machine) -> None:
+    code, _, calls = machine.run("setup.sh", PINS_LACK="1")
+    assert code == 0
+    assert calls[-2] == "python -m pip --disable-pip-version-check install --quiet -r requirements.txt"
 
 
 def test_setup_begins_anew_where_the_environment_is_broken(machine: Machine) -> None:
@@ -105,7 +111,7 @@ def test_setup_begins_anew_where_the_environment_is_broken(machine: Machine) -> 
     (machine.folder / "house" / ".venv" / "bin" / "python").unlink()
     _, said, calls = machine.run("setup.sh")
     assert "Creating .venv with Python 3.12.0" in said
-    assert len(calls) == 5
+    assert len(calls) == 6
 
 
 def test_setup_goes_on_without_the_model_and_says_so(machine: Machine) -> None:
