@@ -1,8 +1,9 @@
 """The scripts: what is proved here.
 
-* `setup.sh` finds a Python that is new enough, installs once and again only when the pins change, adds what the pins lack
-  on this platform, and goes on without the model. Where there is no Python it says what to do.
-* The others set up first and pass their arguments on.
+* `setup.sh` finds a Python that is new enough, installs once and again only when the pins change, adds what the pins
+  lack on this platform, and goes on without the model. Where there is no Python it says what to do.
+* The others set up first and pass their arguments on. What the tests write lies in memory where there is room, and is
+  gone when they end.
 
 Python, pip and the `librarian` command are stood in for by a shell script that writes down how it was called.
 """
@@ -18,7 +19,8 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 SCRIPTS = sorted((REPOSITORY / "scripts").glob("*.sh"))
-TOOLS = ("bash", "sh", "env", "dirname", "cat", "cksum", "mkdir", "cp", "chmod", "rm", "printf")
+MEMORY = Path("/dev/shm")
+TOOLS = ("bash", "sh", "env", "dirname", "cat", "cksum", "mkdir", "cp", "chmod", "rm", "printf", "df", "awk", "mktemp")
 
 PYTHON = """#!/bin/sh
 printf '%s %s\\n' "${0##*/}" "$*" >>"$CALLS"
@@ -29,6 +31,7 @@ case "$*" in
         mkdir -p .venv/bin
         for name in python librarian ruff mypy; do cp "$0" ".venv/bin/$name"; done ;;
     *"pip --disable-pip-version-check check") exit "${PINS_LACK:-0}" ;;
+    "-m pytest"*) printf '%s %s' "${TMPDIR:-}" "${PYTHONDONTWRITEBYTECODE-unset}" >"$CALLS.pytest"; exit "${FAIL:-0}" ;;
     "models fetch --quiet") exit "${NO_MODEL:-0}" ;;
 esac
 """
@@ -157,6 +160,22 @@ def test_testing_everything_checks_style_and_types_and_arguments_go_to_pytest(ma
     assert "--cov-fail-under=85" in calls[-1]
     _, _, calls = machine.run("test.sh", "backend/tests/config", "-k", "mode")
     assert calls == ["librarian models fetch --quiet", "python -m pytest backend/tests/config -k mode"]
+
+
+@pytest.mark.skipif(
+    not MEMORY.is_dir() or shutil.disk_usage(MEMORY).free < 5e9, reason="there is no folder in memory with 5 GB free"
+)
+@pytest.mark.parametrize("arguments", [(), ("backend/tests/config",)])
+def test_what_tests_write_lies_in_memory_and_is_gone_afterwards(arguments: tuple[str, ...], machine: Machine) -> None:
+    code, _, _ = machine.run("test.sh", *arguments, FAIL="5", PYTHONDONTWRITEBYTECODE="1")
+    assert code == 5
+    folder, no_compiled_files = (machine.folder / "calls.pytest").read_text().split()
+    assert Path(folder).parent == MEMORY
+    assert not Path(folder).exists()
+    assert no_compiled_files == "unset"
+    machine.run("test.sh", *arguments, TMPDIR=str(machine.folder))
+    assert (machine.folder / "calls.pytest").read_text().split()[0] == str(machine.folder)
+    assert machine.folder.exists()
 
 
 @pytest.mark.parametrize("script", [*SCRIPTS, REPOSITORY / ".ci" / "run"], ids=lambda script: script.name)
