@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from . import __version__, desk
@@ -13,7 +12,8 @@ from .finding.rewriting import Rewriting
 from .language.analyzer import REMEMBERED_IN_READING, StandardAnalyzer
 from .models.answering import AnsweringModel
 from .models.cross_encoder import full_name, load_reranker
-from .models.loading import Provider, Retrying, load_embedder
+from .models.loading import Provider, Retrying
+from .models.order import EmbedderOrder, wrong_dimension
 from .models.query_cache import CachedEmbedder
 from .models.score_cache import CachedReranker
 from .models.store import ModelStore
@@ -24,7 +24,7 @@ from .reading.reader import FileReader
 from .reading.scanner import FolderScanner
 from .shelving.indexer import FileIndexer, IndexerOptions
 from .shelving.watcher import FileWatcher
-from .vocabulary.errors import SetupError, Unavailable
+from .vocabulary.errors import Unavailable
 from .vocabulary.protocols import Embedder, Reranker
 
 if TYPE_CHECKING:
@@ -101,40 +101,25 @@ def indexer_options(settings: Settings) -> IndexerOptions:
 # -- models ----------------------------------------------------------------------------------------------------------
 
 
-def _loaded(
-    settings: Settings, name: str, provider: str, base_url: str | None, *, threads: int, max_batch: int
-) -> Embedder:
-    key = settings.embeddings.api_key
-    return load_embedder(
-        name,
-        provider=cast(Provider, provider),
-        base_url=base_url,
-        api_key=key.get_secret_value() if key else None,
-        threads=threads,
-        max_batch=max_batch,
-        timeout_s=settings.embeddings.timeout_s,
-    )
-
-
-def _load(settings: Settings, name: str = "", *, threads: int, max_batch: int) -> Embedder:
+def _order(settings: Settings, name: str = "", *, threads: int, max_batch: int) -> EmbedderOrder:
     """The library's model, or the one of that name, which may stand anywhere: on this machine, or at the service."""
     embeddings = settings.embeddings
-    is_local = bool(name) and bool((spec := spec_of(name)).dimension) and spec.provider == "local"
-    provider = "local" if is_local else embeddings.provider
-    embedder = _loaded(
-        settings, name or embeddings.model, provider, embeddings.base_url, threads=threads, max_batch=max_batch
+    return EmbedderOrder(
+        name or embeddings.model,
+        embeddings.provider,
+        embeddings.base_url,
+        _key(settings),
+        threads,
+        max_batch,
+        embeddings.timeout_s,
+        or_local=bool(name),
+        dimension=None if name else embeddings.dimension,
     )
-    if not name and embeddings.dimension is not None and embeddings.dimension != embedder.spec.dimension:
-        embedder.close()
-        raise _wrong_dimension(settings, embedder.spec.dimension)
-    return embedder
 
 
-def _wrong_dimension(settings: Settings, dimension: int) -> SetupError:
-    return SetupError(
-        f"embeddings.dimension is {settings.embeddings.dimension}; {settings.embeddings.model} has {dimension}.",
-        hint=f"Set it to {dimension}, or leave it out.",
-    )
+def _key(settings: Settings) -> str | None:
+    key = settings.embeddings.api_key
+    return key.get_secret_value() if key else None
 
 
 def embedder_of(settings: Settings) -> Retrying[Embedder] | None:
@@ -144,7 +129,7 @@ def embedder_of(settings: Settings) -> Retrying[Embedder] | None:
     if settings.embeddings.provider == "local":  # a service may call its models what it likes
         known = spec_of(settings.embeddings.model)
         if settings.embeddings.dimension not in (None, 0, known.dimension) and known.dimension:
-            raise _wrong_dimension(settings, known.dimension)
+            raise wrong_dimension(settings.embeddings.model, settings.embeddings.dimension, known.dimension)
     return embedder_for_questions(settings)
 
 
@@ -152,8 +137,8 @@ def embedder_for_questions(settings: Settings, name: str = "") -> Retrying[Embed
     """The library's model, or the one of that name, loaded at first use and remembering what it was asked."""
 
     def load() -> Embedder:
-        embedder = _load(settings, name, threads=settings.embeddings.threads, max_batch=QUERY_BATCH)
-        return CachedEmbedder(embedder, QUERY_EMBEDDINGS_KEPT)
+        order = _order(settings, name, threads=settings.embeddings.threads, max_batch=QUERY_BATCH)
+        return CachedEmbedder(order(), QUERY_EMBEDDINGS_KEPT)
 
     return Retrying(load)
 
@@ -169,8 +154,17 @@ def answering_model(settings: Settings, current: Retrying[Embedder], indexer: Fi
     def load() -> Embedder:
         provider, rest = before().split("|", 1)
         name, base_url = rest.rsplit("|", 1)
-        threads = settings.embeddings.threads
-        return _loaded(settings, name, provider, base_url or None, threads=threads, max_batch=QUERY_BATCH)
+        embeddings = settings.embeddings
+        order = EmbedderOrder(
+            name,
+            cast(Provider, provider),
+            base_url or None,
+            _key(settings),
+            embeddings.threads,
+            QUERY_BATCH,
+            embeddings.timeout_s,
+        )
+        return order()
 
     return AnsweringModel(current, Retrying(load), changing=lambda: bool(before()), answering=indexer.model)
 
@@ -224,7 +218,7 @@ def summarizer_of(settings: Settings) -> LlmSummarizer | None:
 
 def embedding_child(settings: Settings, name: str = "") -> Callable[[], Embedder]:
     """What builds the model, the library's or another one, inside an embedding child."""
-    return partial(_load, settings, name, threads=settings.embeddings.threads, max_batch=settings.embeddings.batch_size)
+    return _order(settings, name, threads=settings.embeddings.threads, max_batch=settings.embeddings.batch_size)
 
 
 def model_key(settings: Settings, name: str = "") -> str:
