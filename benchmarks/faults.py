@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend"))
 
 from tests.reliability.killable import Victims, assert_nothing_lost, bring_up_to_date, change, opened, page
-from tests.reliability.running import Running
+from tests.reliability.running import Running, until
 
 if TYPE_CHECKING:
     from librarian.assembly import Librarian
@@ -101,21 +101,28 @@ def indexer_alone(wanted: int, seed: int) -> str:
 
 
 def whole_program(wanted: int, seed: int) -> str:
-    """Kills of `librarian.serve --socket-only` as a relay starts it."""
+    """Kills of `librarian.serve --socket-only` as a relay starts it, every other one once it has begun its work."""
     dice, pause = random.Random(seed), threading.Event()
     folder = Path(tempfile.mkdtemp())
     filled(folder / "docs", dice, FILES)
     moments: Counter[str] = Counter()
     slowest = 0.0
     settings = {"vector_db": {"store": "auto"}, "serve": {"idle_timeout_s": 0}}
+    log = folder / "index" / "librarian.log"
     for number in range(wanted):
         if number % 10 == 9:
             shutil.rmtree(folder / "index", ignore_errors=True)  # a first index again
         change(folder / "docs", dice.randrange(10**6))
+        before = log.stat().st_size if log.exists() else 0
         running = Running(folder, settings, http=False)
+
+        def begun(before: int = before) -> bool:
+            return log.exists() and log.stat().st_size > before
+
+        if number % 2:
+            until(begun, "its start")
         pause.wait(dice.uniform(0.3, 4.0))
-        log = (folder / "index" / "librarian.log").exists()
-        moments["after its start" if log else "while starting"] += 1
+        moments[moment(folder / "index") if begun() else "while starting"] += 1
         running.process.kill()
         running.process.wait()
         if number % 10 == 7:
@@ -123,6 +130,22 @@ def whole_program(wanted: int, seed: int) -> str:
     slowest = max(slowest, whole(folder))
     shutil.rmtree(folder)
     return f"program: {wanted} kills ({dict(moments)}) survived; the slowest repair took {slowest:.1f} s"
+
+
+def moment(index: Path) -> str:
+    """What a program that has begun is at, by a copy of its catalog."""
+    with tempfile.TemporaryDirectory() as copied:
+        for file in index.glob("catalog.sqlite*"):
+            shutil.copy(file, copied)
+        connection = sqlite3.connect(Path(copied) / "catalog.sqlite")
+        try:
+            ((chunks,),) = connection.execute("SELECT count(*) FROM chunks")
+            ((embedded,),) = connection.execute("SELECT count(DISTINCT chunk_id) FROM windows")
+        except sqlite3.DatabaseError:  # copied while it was written
+            return "while it wrote"
+        finally:
+            connection.close()
+    return "while it embedded" if embedded < chunks else "when all seemed done"
 
 
 def whole(folder: Path) -> float:

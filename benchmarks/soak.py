@@ -47,15 +47,20 @@ class Sample:
 
     minute: float
     memory_mb: float
-    children_mb: float
+    each_child_mb: tuple[float, ...]  #: in the order in which they were started
     handles: int
     threads: int
     disk_mb: float
 
+    @property
+    def children_mb(self) -> float:
+        return sum(self.each_child_mb)
+
     def __str__(self) -> str:
+        each = " + ".join(f"{memory_mb:.1f}" for memory_mb in self.each_child_mb)
         return (
             f"{self.minute:6.1f} min  memory {self.memory_mb:7.1f} MB  "
-            f"children {self.children_mb:6.1f} MB  handles {self.handles:4d}  "
+            f"children {self.children_mb:6.1f} MB ({each})  handles {self.handles:4d}  "
             f"threads {self.threads:3d}  disk {self.disk_mb:6.1f} MB"
         )
 
@@ -115,11 +120,13 @@ def soak(running: Running, url: str, seconds: float, streams: int, clients: int)
     warm = next(taken for taken in samples if taken.minute >= min(WARM_UP_MIN, seconds / 120))
     last = samples[-1]
     growth = last.memory_mb / warm.memory_mb - 1
+    children = last.children_mb / warm.children_mb - 1
     largest = max(taken.disk_mb for taken in samples)
-    print(f"memory {growth:+.1%} after warm-up; handles {last.handles - warm.handles:+d}; errors {outcomes['error']}")
+    print(f"memory {growth:+.1%} after warm-up, that of the children {children:+.1%}")
+    print(f"handles {last.handles - warm.handles:+d}; errors {outcomes['error']}")
     print(f"disk {warm.disk_mb:.1f} MB after warm-up, {largest:.1f} MB at most, {last.disk_mb:.1f} MB at the end")
     print(f"documents {answered}, files {on_disk}")
-    grown = growth > FLAT or abs(last.handles - warm.handles) > 8 or largest > 2 * warm.disk_mb
+    grown = max(growth, children) > FLAT or abs(last.handles - warm.handles) > 8 or largest > 2 * warm.disk_mb
     return int(bool(outcomes["error"]) or answered != on_disk or grown)
 
 
@@ -131,11 +138,11 @@ def sample(running: Running, minute: float) -> Sample:
         except OSError:
             continue
     watched = running.watched
-    children = 0
-    for child in watched.children(recursive=True):
+    children: list[float] = []
+    for child in sorted(watched.children(recursive=True), key=lambda child: child.pid):
         with contextlib.suppress(psutil.NoSuchProcess):
-            children += child.memory_info().rss
-    return Sample(minute, running.memory_mb(), children / 1e6, running.handles(), watched.num_threads(), disk / 1e6)
+            children.append(child.memory_info().rss / 1e6)
+    return Sample(minute, running.memory_mb(), tuple(children), running.handles(), watched.num_threads(), disk / 1e6)
 
 
 def client(url: str, number: int, done: threading.Event, count: object) -> None:

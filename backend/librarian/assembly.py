@@ -113,7 +113,8 @@ def build(settings: Settings) -> desk.Parts:
         observer=tally,
         on_generation=[lambda generation: tell(generation)],
     )
-    spaces = partial(projects.searched, indexer.spaces, stores.answering)
+    embedded = partial(_embedded, catalog)
+    spaces = partial(projects.searched, indexer.spaces, stores.answering, embedded)
     rewriting = rewriting_of(settings)
     asking = answering_model(settings, embedder, indexer) if embedder is not None else None
     engine = HybridSearchEngine(
@@ -121,6 +122,7 @@ def build(settings: Settings) -> desk.Parts:
         lexical,
         analyzer,
         vectors=lambda: stores.answering(indexer.model()),
+        embedded=lambda: embedded(indexer.model()),
         embedder=asking,
         spaces=spaces,
         options=search_options(settings, bm25=held.shared is None),
@@ -200,6 +202,11 @@ def _weighed_anew(cached: ResultCache, fitting: Calibrating) -> None:
 def _generation(catalog: Catalog) -> int:
     with catalog.read() as reading:
         return reading.generation
+
+
+def _embedded(catalog: Catalog, model: str) -> int:
+    with catalog.read() as reading:
+        return reading.count(model).embedded_chunks
 
 
 def _complete(catalog: Catalog, settings: Settings, indexer: FileIndexer) -> bool:

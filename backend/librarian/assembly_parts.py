@@ -9,7 +9,7 @@ from . import __version__, desk
 from .config.settings import Settings
 from .finding.options import SearchOptions
 from .finding.rewriting import Rewriting
-from .language.analyzer import REMEMBERED_IN_READING, StandardAnalyzer
+from .language.analyzer import StandardAnalyzer
 from .models.answering import AnsweringModel
 from .models.cross_encoder import full_name, load_reranker
 from .models.loading import Provider, Retrying
@@ -49,7 +49,7 @@ def reader(settings: Settings) -> FileReader:
         enabled=settings.chunking.enabled,
     )
     return FileReader(
-        StandardAnalyzer(settings.search.min_keyword_length, remembered=REMEMBERED_IN_READING),
+        StandardAnalyzer(settings.search.min_keyword_length),
         chunker,
         extract_tags=metadata.extract_tags,
         infer_doc_type=metadata.infer_doc_type,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from .assembly_parts import embedder_for_questions, embedding_child, model_key
 from .config.settings import Settings
@@ -41,11 +42,23 @@ class ProjectSpaces:
         ]
 
     def searched(
-        self, answering: Callable[[], Sequence[Answering]], store: Callable[[str], VectorStore | None]
+        self,
+        answering: Callable[[], Sequence[Answering]],
+        store: Callable[[str], VectorStore | None],
+        embedded: Callable[[str], int],
     ) -> tuple[VectorSpace, ...]:
-        """What is in use now, each with its model for questions, which is loaded when first asked."""
+        """What is in use now, each with its model for questions, which is loaded when first asked.
+
+        `store` and `embedded` give the store that answers for a model, and how many passages that has embedded.
+        """
         return tuple(
-            VectorSpace(space.name, space.products, self._embedder(space.name), store(space.fingerprint))
+            VectorSpace(
+                space.name,
+                space.products,
+                self._embedder(space.name),
+                store(space.fingerprint),
+                partial(embedded, space.fingerprint),
+            )
             for space in answering()
         )
 

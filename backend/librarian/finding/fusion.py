@@ -1,7 +1,7 @@
 """Joining opinions by rank: every leg is a ranking, and this makes one order of several.
 
 Per id it returns the contributions whose `math.fsum` is the id's score, so that an explanation can't disagree with the
-order. `ordered` sorts by that sum, ties by id. The ids may be passages or documents. Sums of scores are in `modes`.
+order. The ids may be passages or documents. Sums of scores are in `modes`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def rrf(rankings: Sequence[Ranking], k: int = 10, weights: Mapping[str, float] |
     >>> keyword = Ranking("keyword", ids=(7, 8), raw=(3.0, 1.0), scores=(0.6, 0.2))
     >>> semantic = Ranking("semantic", ids=(8, 9), raw=(0.5, 0.4), scores=(0.5, 0.4))
     >>> fused = rrf([keyword, semantic], k=10)
-    >>> [(key, round(score(fused[key]), 4)) for key in ordered(fused)]  # 8: 1/12 + 1/11
-    [(8, 0.1742), (7, 0.0909), (9, 0.0833)]
+    >>> {key: round(score(why), 4) for key, why in fused.items()}  # 8: 1/12 + 1/11
+    {7: 0.0909, 8: 0.1742, 9: 0.0833}
     """
     gathered: dict[int, list[Contribution]] = {}
     for ranking in rankings:
@@ -37,11 +37,6 @@ def rrf(rankings: Sequence[Ranking], k: int = 10, weights: Mapping[str, float] |
 def score(why: Iterable[Contribution]) -> float:
     """The sum of the reasons; `fsum`, so that their order can't matter."""
     return math.fsum(reason.points for reason in why)
-
-
-def ordered(fused: Mapping[int, tuple[Contribution, ...]]) -> list[int]:
-    """Ids by score, best first, ties by id."""
-    return sorted(fused, key=lambda key: (-score(fused[key]), key))
 
 
 def ranking_of(

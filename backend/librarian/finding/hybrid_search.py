@@ -106,6 +106,7 @@ class HybridSearchEngine:
         analyzer: Analyzer,
         *,
         vectors: Callable[[], VectorStore | None] = lambda: None,
+        embedded: Callable[[], int] = lambda: 0,
         embedder: Loadable[Embedder] | None = None,
         spaces: Callable[[], Sequence[VectorSpace]] = tuple,
         options: SearchOptions = SearchOptions(),
@@ -118,7 +119,8 @@ class HybridSearchEngine:
         self._lexical = lexical
         self._analyzer = analyzer
         threshold = options.similarity_threshold
-        self._semantic = Meanings(SemanticLeg(embedder, vectors, threshold=threshold), spaces, threshold=threshold)
+        own = SemanticLeg(embedder, vectors, threshold=threshold, embedded=embedded)
+        self._semantic = Meanings(own, spaces, threshold=threshold)
         self._options = options
         self._second_look = SecondLook(reranker, options)
         self._rewriting = rewriting

@@ -45,7 +45,8 @@ def keyword_leg(lexical: LexicalIndex, query: AnalyzedQuery, selection: Selectio
 class SemanticLeg:
     """Passages of one vector space by cosine. A passage's cosine is its best window's.
 
-    `name` is the model's, `products` those of the space; both are only for telling it from others.
+    `name` is the model's, `products` those of the space; both are only for telling it from others. `embedded` says how
+    many passages have vectors that are kept, whether or not the store holds them yet.
     """
 
     def __init__(
@@ -56,12 +57,14 @@ class SemanticLeg:
         threshold: float = 0.05,
         name: str = "of the library",
         products: Collection[str] = (),
+        embedded: Callable[[], int] = lambda: 0,
     ) -> None:
         self._embedder = embedder
         self._vectors = vectors
         self._threshold = threshold
         self.name = name
         self._products = products
+        self._embedded = embedded
 
     def excused(self, error: Unavailable) -> str:
         """What a question that is answered without this space is told."""
@@ -88,7 +91,7 @@ class SemanticLeg:
         """The store that answers. Raises `Unavailable` where there is none, or nothing in it yet."""
         store = self._vectors()
         if store is None or store.count() == 0:
-            raise _nothing_yet()
+            raise self._nothing_yet()
         return store
 
     def lacks(self) -> Unavailable | None:
@@ -97,7 +100,7 @@ class SemanticLeg:
         if store is not None and store.count():
             return None
         reason = self._embedder.problem() if self._embedder is not None else ""
-        return Unavailable(reason) if reason else _nothing_yet()
+        return Unavailable(reason) if reason else self._nothing_yet()
 
     def rank(self, source: str, vector: Vector, selection: Selection, limit: int) -> Ranking:
         """The best passages above the threshold. Raises `Unavailable`."""
@@ -125,9 +128,14 @@ class SemanticLeg:
         found[there] = np.where(best > self._threshold, best, 0.0)[at[there]]
         return found
 
-
-def _nothing_yet() -> Unavailable:
-    return Unavailable("No passage is embedded yet.", hint="Keyword search works meanwhile.")
+    def _nothing_yet(self) -> Unavailable:
+        """Why the store is empty: a start reads what earlier ones embedded, and a first one has nothing to read."""
+        kept = self._embedded()
+        if kept:
+            what = f"The vectors of {kept:,} passages are still to be read from where they are kept."
+        else:
+            what = "No passage is embedded yet."
+        return Unavailable(what, hint="Keyword search works meanwhile.")
 
 
 def _by_chunk(windows: Ids, cosines: Vector) -> tuple[Ids, Floats]:

@@ -152,6 +152,7 @@ class Meanings:
                 threshold=self._threshold,
                 name=space.name,
                 products=space.products,
+                embedded=space.embedded,
             )
             for space in spaces
             if allowed is None or space.products.intersection(allowed)

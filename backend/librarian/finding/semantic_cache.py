@@ -78,7 +78,6 @@ def guard(query: AnalyzedQuery) -> Guard:
 class _Kept:
     vector: Vector
     outcome: SearchOutcome
-    expires: float  #: seconds of the cache's clock
 
 
 class SemanticCache:
@@ -114,7 +113,8 @@ class SemanticCache:
         self._modes = modes
         self._clock = clock
         self._lock = Lock()
-        self._kept: OrderedDict[int, tuple[Key, _Kept]] = OrderedDict()
+        self._kept: OrderedDict[int, tuple[Key, _Kept]] = OrderedDict()  # by use
+        self._expires: OrderedDict[int, float] = OrderedDict()  # by age: seconds of the clock
         self._by_key: dict[Key, set[int]] = {}
         self._next = self._hits = self._misses = 0
 
@@ -132,12 +132,13 @@ class SemanticCache:
             return replace(kept, query=query, cache="semantic", took_ms=(time.perf_counter() - began) * 1000)
         outcome = self._engine.search(query, budget)
         if outcome.generation == generation and is_whole(outcome) and self._complete():
-            self._put(key, _Kept(vector, outcome, self._clock() + self._ttl_s))
+            self._put(key, _Kept(vector, outcome))
         return outcome
 
     def stats(self) -> tuple[int, int, int]:
         """(entries, hits, misses)."""
         with self._lock:
+            self._expire()
             return len(self._kept), self._hits, self._misses
 
     def clear(self) -> int:
@@ -145,6 +146,7 @@ class SemanticCache:
         with self._lock:
             entries = len(self._kept)
             self._kept.clear()
+            self._expires.clear()
             self._by_key.clear()
             self._hits = self._misses = 0
             return entries
@@ -159,12 +161,11 @@ class SemanticCache:
 
     def _nearest(self, key: Key, vector: Vector) -> SearchOutcome | None:
         with self._lock:
-            now, best, cosine = self._clock(), None, self._threshold
+            self._expire()
+            best, cosine = None, self._threshold
             for number in sorted(self._by_key.get(key, ())):
                 kept = self._kept[number][1]
-                if kept.expires <= now:
-                    self._drop(number)
-                elif len(kept.vector) == len(vector) and (near := float(np.dot(kept.vector, vector))) >= cosine:
+                if len(kept.vector) == len(vector) and (near := float(np.dot(kept.vector, vector))) >= cosine:
                     best, cosine = number, near
             if best is None:
                 self._misses += 1
@@ -175,14 +176,22 @@ class SemanticCache:
 
     def _put(self, key: Key, kept: _Kept) -> None:
         with self._lock:
+            self._expire()
             self._kept[self._next] = (key, kept)
+            self._expires[self._next] = self._clock() + self._ttl_s
             self._by_key.setdefault(key, set()).add(self._next)
             self._next += 1
             while len(self._kept) > self._max_entries:
                 self._drop(next(iter(self._kept)))
 
+    def _expire(self) -> None:
+        """Forget what is too old, though nobody asked for it; all live equally long, so the oldest expire first."""
+        while self._expires and next(iter(self._expires.values())) <= self._clock():
+            self._drop(next(iter(self._expires)))
+
     def _drop(self, number: int) -> None:
         key, _ = self._kept.pop(number)
+        del self._expires[number]
         numbers = self._by_key[key]
         numbers.discard(number)
         if not numbers:

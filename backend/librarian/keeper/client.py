@@ -20,7 +20,7 @@ from typing import Any
 from librarian import __version__
 from librarian.vocabulary.errors import Unavailable
 
-from .greeting import GREETING_S, Lines, Welcome, as_error, encode
+from .greeting import Lines, as_error, encode
 from .starting import Library, connect
 from .starting import retire as _retire
 
@@ -70,22 +70,6 @@ def call(
         ) from error
     finally:
         lines.close()
-
-
-def ping(index: Path, *, timeout_s: float = GREETING_S) -> Welcome | None:
-    """Who keeps the index; None where nobody does. Raises `Unavailable` where the keeper hangs."""
-    from . import address as addresses
-    from .greeting import greet
-
-    address = addresses.read(index)
-    if address is None:
-        return None
-    try:
-        lines, welcome = greet(address, "ping", __version__, timeout_s=timeout_s)
-    except OSError:
-        return None
-    lines.close()
-    return welcome
 
 
 def retire(index: Path, *, timeout_s: float = 30.0) -> bool:

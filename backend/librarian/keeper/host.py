@@ -98,11 +98,6 @@ class Host:
             raise RuntimeError("The host doesn't listen.")
         return self._address
 
-    @property
-    def clients(self) -> int:
-        """Relays and callers that are connected now."""
-        return self._clients
-
     async def __aenter__(self) -> Host:
         listening, address = addresses.listen(self._index, version=self._version, url=self._url, unix=self._unix)
         self._address = address._replace(root=str(self._root or ""))

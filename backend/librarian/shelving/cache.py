@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from threading import Lock
 from typing import Generic, NamedTuple, TypeVar
 
@@ -21,17 +20,11 @@ class CacheStats(NamedTuple):
     misses: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry(Generic[V]):
-    value: V
-    expires: float  #: seconds of the cache's clock
-
-
 class LruCache(Generic[K, V]):
     """At most `max_entries` values; the least recently read one goes first. Safe to share between threads.
 
-    With `ttl_s`, an entry is gone that many seconds after it was put, however often it is read. `max_entries=0` keeps
-    nothing, so that a cache can be switched off without another code path.
+    With `ttl_s`, an entry is gone that many seconds after it was put, however often it is read, and makes room when the
+    cache is next touched. `max_entries=0` keeps nothing, so that a cache can be switched off without another code path.
 
     >>> cache: LruCache[str, int] = LruCache(2)
     >>> cache.put("a", 1), cache.put("b", 2), cache.get("a"), cache.put("c", 3)
@@ -46,9 +39,10 @@ class LruCache(Generic[K, V]):
         if max_entries < 0:
             raise ValueError(f"max_entries is {max_entries}; it must be 0 (keep nothing) or more.")
         self._max = max_entries
-        self._ttl = float("inf") if ttl_s is None else ttl_s
+        self._ttl = ttl_s
         self._clock = clock
-        self._entries: OrderedDict[K, _Entry[V]] = OrderedDict()
+        self._entries: OrderedDict[K, V] = OrderedDict()  # by use
+        self._expires: OrderedDict[K, float] = OrderedDict()  # by age: seconds of the clock
         self._hits = 0
         self._misses = 0
         self._lock = Lock()
@@ -56,34 +50,44 @@ class LruCache(Generic[K, V]):
     def get(self, key: K) -> V | None:
         """The value, which is then the most recently used; None where it is missing or has expired."""
         with self._lock:
-            entry = self._entries.get(key)
-            if entry is not None and entry.expires <= self._clock():
-                del self._entries[key]
-                entry = None
-            if entry is None:
+            self._expire()
+            if key not in self._entries:
                 self._misses += 1
                 return None
             self._entries.move_to_end(key)
             self._hits += 1
-            return entry.value
+            return self._entries[key]
 
     def put(self, key: K, value: V) -> None:
         """Keep a value, in place of what the key held."""
         with self._lock:
-            self._entries[key] = _Entry(value, self._clock() + self._ttl)
+            self._expire()
+            self._entries[key] = value
             self._entries.move_to_end(key)
+            if self._ttl is not None:
+                self._expires[key] = self._clock() + self._ttl
+                self._expires.move_to_end(key)
             while len(self._entries) > self._max:
-                self._entries.popitem(last=False)
+                dropped, _ = self._entries.popitem(last=False)
+                self._expires.pop(dropped, None)
 
     def clear(self) -> int:
         """Forget everything, the counters too; returns how many entries there were."""
         with self._lock:
             cleared = len(self._entries)
             self._entries.clear()
+            self._expires.clear()
             self._hits = self._misses = 0
             return cleared
 
     def stats(self) -> CacheStats:
-        """Entries held (expired ones that nobody asked for included), hits and misses."""
+        """Entries held, hits and misses."""
         with self._lock:
+            self._expire()
             return CacheStats(len(self._entries), self._hits, self._misses)
+
+    def _expire(self) -> None:
+        """Forget what is too old; all entries live equally long, so the oldest expire first."""
+        while self._expires and next(iter(self._expires.values())) <= self._clock():
+            key, _ = self._expires.popitem(last=False)
+            del self._entries[key]

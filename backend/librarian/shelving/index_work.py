@@ -120,7 +120,6 @@ class IndexWork:
             observe=self._observe,
             progress=self._set_rate,
         )
-        self._report = IndexReport()
         self._last_indexed_at: float | None = None
 
     # -- called directly -------------------------------------------------------------------------------------------
@@ -287,7 +286,6 @@ class IndexWork:
         if self._stop.is_set():
             return report
         if scope.everything:
-            self._report = report
             self._forced = Scope()
             if self._meta("reader") != self._reader.fingerprint:
                 self._catalog.set_meta("reader", self._reader.fingerprint)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Literal
 
 from librarian.vocabulary.errors import Unavailable
-from librarian.vocabulary.types import IndexReport, Progress
+from librarian.vocabulary.types import Progress
 
 from .heap import give_back
 from .index_work import IndexWork
@@ -42,11 +42,6 @@ class FileIndexer(IndexWork):
     _idle_since: float = 0.0
 
     # -- state -----------------------------------------------------------------------------------------------------
-
-    @property
-    def last_report(self) -> IndexReport:
-        """What the last look at everything found."""
-        return self._report
 
     @property
     def last_indexed_at(self) -> float | None:

@@ -18,6 +18,10 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_M_ARENA_MAX = -8  # malloc.h of glibc
+_ARENAS = (
+    2  # measured: rebuilding a Chroma collection forty times left 64 MB in arenas of threads long gone, with 2 6 MB
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,10 @@ def _settle(nice: int, parent: int) -> None:
     if hasattr(os, "nice"):
         os.nice(nice)
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        system = ctypes.CDLL(None)
+        system.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if hasattr(system, "mallopt"):
+            system.mallopt(_M_ARENA_MAX, _ARENAS)
         if os.getppid() != parent:  # it died before the line above
             os._exit(1)
     else:

@@ -6,6 +6,7 @@ vectors of two models never meet, so each space is searched by itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from .protocols import Embedder, Loadable, VectorStore
@@ -19,3 +20,4 @@ class VectorSpace:
     products: frozenset[str]
     embedder: Loadable[Embedder]
     store: VectorStore | None  #: None until something is embedded
+    embedded: Callable[[], int] = lambda: 0  #: passages whose vectors are kept, in the store or not yet

@@ -11,6 +11,8 @@ import pytest
 from librarian.assembly import Librarian
 from librarian.vocabulary.errors import CallerError, NotFound
 
+from .conftest import write_library
+
 
 def paths(answer: object) -> list[str]:
     return [result.file_path for result in answer.results]  # type: ignore[attr-defined]
@@ -175,6 +177,17 @@ def test_a_repeated_question_comes_from_the_cache_until_it_is_cleared(library: L
     assert library.search("what is  billing ", mode="keyword").cache == "exact"
     assert library.clear_cache().cleared == 1
     assert library.search("what is billing", mode="keyword").cache is None
+
+
+def test_a_start_says_that_vectors_are_still_to_be_read_not_that_there_are_none(tmp_path: Path, model: str) -> None:
+    root = write_library(tmp_path / "docs")
+    settings = {"embeddings.model": model, "vector_db.store": "exact"}
+    with Librarian.open(root=root, index=tmp_path / "index", **settings) as first:
+        embedded = first.status().embedded_chunks
+    with Librarian.open(root=root, index=tmp_path / "index", start=False, **settings) as second:
+        answer = second.search("checkout", mode="semantic")
+        assert (answer.mode, bool(answer.results)) == ("keyword", True)
+        assert answer.legs.semantic.reason.startswith(f"The vectors of {embedded} passages are still to be read")
 
 
 def test_without_a_look_at_the_start_new_files_wait_for_the_watcher_or_a_refresh(tmp_path: Path) -> None:

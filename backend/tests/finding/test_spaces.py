@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from librarian.finding.fusion import ordered, ranking_of, rrf
+from librarian.finding.fusion import ranking_of, rrf, score
 from librarian.finding.hybrid_search import HybridSearchEngine
 from librarian.finding.meaning import by_rank
 from librarian.shelving.vectors.exact import ExactStore
@@ -56,6 +56,7 @@ class Spaced:
     library: Library
     other: Shifted = field(default_factory=Shifted)
     problem: str = ""
+    kept: int = 0
 
     def __post_init__(self) -> None:
         embedder, own = self.library.embedder, ExactStore(self.library.embedder.spec.dimension)
@@ -73,7 +74,7 @@ class Spaced:
 
     def spaces(self) -> tuple[VectorSpace, ...]:
         embedder = Loaded(None, self.problem) if self.problem else Loaded(self.other)
-        return (VectorSpace("shifted", frozenset({"site"}), embedder, self.store),)
+        return (VectorSpace("shifted", frozenset({"site"}), embedder, self.store, lambda: self.kept),)
 
     def ask(self, text: str, mode: str, **filters: str) -> SearchOutcome:
         engine = HybridSearchEngine(
@@ -152,6 +153,9 @@ def test_a_space_without_vectors_yet_is_no_failure(spaced: Spaced) -> None:
     assert spaced.ask("deploy a release", "semantic").degraded == ()
     alone = spaced.ask("deploy", "semantic", product="site")
     assert alone.legs["semantic"].reason.startswith("No passage is embedded yet.")
+    spaced.kept = 2
+    alone = spaced.ask("deploy", "semantic", product="site")
+    assert alone.legs["semantic"].reason.startswith("The vectors of 2 passages are still to be read")
 
 
 SCORES = st.lists(st.floats(0.01, 1), max_size=8).map(lambda scores: sorted(scores, reverse=True))
@@ -178,14 +182,14 @@ def test_joining_by_rank_is_reciprocal_rank_fusion(ids: list[int], data: st.Data
     drawn = data.draw(scores)
     sides = [dict(zip(part, drawn[start:], strict=False)) for start, part in ((0, ids[:cut]), (cut, ids[cut:]))]
     rankings = [ranking_of("semantic", side) for side in sides]
-    fused = rrf(rankings)
+    points = {chunk: score(why) for chunk, why in rrf(rankings).items()}
     curves = [by_rank(ranking.scores, rankings[0].scores) for ranking in rankings]
     shared = min(len(side) for side in sides)
     joined = {
-        chunk: curve(score)
+        chunk: curve(own)
         for curve, ranking in zip(curves, rankings, strict=True)
-        for chunk, score in zip(ranking.ids[:shared], ranking.scores, strict=False)
+        for chunk, own in zip(ranking.ids[:shared], ranking.scores, strict=False)
     }
     assert list(ranking_of("semantic", {k: round(v, 9) for k, v in joined.items()}).ids) == [
-        chunk for chunk in ordered(fused) if chunk in joined
+        chunk for chunk in ranking_of("rrf", points).ids if chunk in joined
     ]

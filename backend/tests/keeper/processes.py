@@ -13,6 +13,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from librarian import __version__
+from librarian.keeper import address
+from librarian.keeper.greeting import Welcome, greet
+
 BACKEND = Path(__file__).resolve().parents[2]
 ECHO = (sys.executable, str(Path(__file__).with_name("echo_keeper.py")))
 PATIENCE_S = 180.0  #: matters only where something is wrong
@@ -38,6 +42,19 @@ def until(condition: Callable[[], bool], what: str) -> None:
     while not condition():
         assert time.monotonic() < end, f"{what} hasn't come about"
         pause.wait(0.005)
+
+
+def keeper_of(index: Path) -> Welcome | None:
+    """Who answers at the address in the folder; None where nobody does."""
+    where = address.read(index)
+    if where is None:
+        return None
+    try:
+        lines, welcome = greet(where, "ping", __version__)
+    except OSError:
+        return None
+    lines.close()
+    return welcome
 
 
 class RelayProcess:

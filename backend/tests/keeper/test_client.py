@@ -16,7 +16,7 @@ from librarian.keeper import client
 from librarian.keeper.greeting import as_error
 from librarian.keeper.starting import Library
 from librarian.vocabulary.errors import Busy, LibrarianError, NotFound, SetupError, SourceError, Unavailable
-from tests.keeper.processes import until
+from tests.keeper.processes import keeper_of, until
 
 
 def call(library: Library, verb: str, **more: Any) -> dict[str, Any]:
@@ -25,15 +25,15 @@ def call(library: Library, verb: str, **more: Any) -> dict[str, Any]:
 
 
 def test_a_verb_is_answered_by_a_keeper_that_is_started_for_it(library: Library) -> None:
-    assert client.ping(library.index) is None
+    assert keeper_of(library.index) is None
     first = call(library, "search", arguments={"query": "Fuß"})
     assert first["arguments"] == {"query": "Fuß"}
     assert call(library, "search")["pid"] == first["pid"]
-    welcome = client.ping(library.index)
+    welcome = keeper_of(library.index)
     assert welcome is not None
     assert (welcome.pid, welcome.role) == (first["pid"], "background")
     assert client.retire(library.index)
-    assert client.ping(library.index) is None
+    assert keeper_of(library.index) is None
     assert not client.retire(library.index)
 
 
@@ -75,7 +75,7 @@ def test_a_keeper_that_cannot_start_says_why(library: Library, monkeypatch: pyte
 
 def test_an_idle_keeper_ends_by_itself(library: Library) -> None:
     call(library._replace(idle_timeout_s=0.05), "search")
-    until(lambda: client.ping(library.index) is None, "its end")
+    until(lambda: keeper_of(library.index) is None, "its end")
 
 
 @pytest.mark.parametrize("kind", [NotFound, Busy, SetupError, SourceError, Unavailable])

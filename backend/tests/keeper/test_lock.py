@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from librarian.keeper import address, client
+from librarian.keeper import address
 from librarian.keeper.greeting import greet
 from librarian.keeper.lock import FolderLock, Holder
 from librarian.keeper.starting import Library, connect, retire, take_over
 from librarian.vocabulary.errors import SetupError, Unavailable
-from tests.keeper.processes import BACKEND, PATIENCE_S, until
+from tests.keeper.processes import BACKEND, PATIENCE_S, keeper_of, until
 
 
 def test_one_holder_at_a_time(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_lock_file_without_a_name_still_has_a_holder(tmp_path: Path) -> None:
 def test_an_address_that_is_not_one_counts_as_none(tmp_path: Path, content: str) -> None:
     (tmp_path / address.ADDRESS).write_text(content)
     assert address.read(tmp_path) is None
-    assert client.ping(tmp_path) is None
+    assert keeper_of(tmp_path) is None
 
 
 def test_a_socket_whose_path_would_be_too_long_lies_elsewhere(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_dead_address_leads_nowhere(tmp_path: Path) -> None:
     server, where = address.listen(tmp_path, version="1")
     address.publish(tmp_path, where)
     server.close()
-    assert client.ping(tmp_path) is None
+    assert keeper_of(tmp_path) is None
     assert not retire(tmp_path)
     with pytest.raises(ConnectionRefusedError):
         greet(where, "ping", "1")
@@ -175,7 +175,7 @@ def test_taking_over_ends_the_keeper_and_holds_its_lock(library: Library, index:
     try:
         assert lock.holder() == Holder(os.getpid(), "2.0")
         assert address.read(index) is None
-        assert client.ping(index) is None
+        assert keeper_of(index) is None
     finally:
         lock.release()
 

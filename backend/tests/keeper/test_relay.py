@@ -25,7 +25,7 @@ from librarian.keeper.relay import Relay, main, run
 from librarian.keeper.starting import Library, connect
 from librarian.vocabulary.errors import Unavailable
 from tests.keeper.conftest import StartRelay
-from tests.keeper.processes import ECHO, RelayProcess, until
+from tests.keeper.processes import ECHO, RelayProcess, keeper_of, until
 
 
 def keeper_pid(index: Path) -> int:
@@ -99,7 +99,7 @@ def test_it_ends_with_stdin_although_the_keeper_lives(relay: StartRelay, index: 
     one = relay()
     shake_hands(one)
     assert one.end() == 0
-    assert client.ping(index) is not None
+    assert keeper_of(index) is not None
 
 
 def test_it_ends_where_the_host_no_longer_reads() -> None:

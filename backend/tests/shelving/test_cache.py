@@ -56,6 +56,21 @@ def test_an_entry_is_gone_after_its_time_however_often_it_is_read() -> None:
     assert cache.stats().entries == 0
 
 
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 6), st.integers(0, 4))))
+def test_what_is_too_old_makes_room_though_nobody_asks_for_it(steps: list[tuple[bool, int, int]]) -> None:
+    now = 0
+    cache: LruCache[int, int] = LruCache(99, ttl_s=10, clock=lambda: now)
+    put: dict[int, int] = {}
+    for write, key, later in steps:
+        now += later
+        if write:
+            cache.put(key, now)
+            put[key] = now
+        assert cache.get(key) == (put[key] if key in put and now < put[key] + 10 else None)
+        assert cache.stats().entries == sum(now < then + 10 for then in put.values())
+
+
 def test_a_negative_size_is_refused() -> None:
     with pytest.raises(ValueError, match="max_entries is -1"):
         LruCache(-1)

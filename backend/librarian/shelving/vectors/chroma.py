@@ -8,7 +8,8 @@ Chroma answers fast and is what people know, but left alone it misses neighbours
 * A filter never goes through `where` (50–70 ms). Where few windows pass, Chroma is given their ids and looks only at
   them; where many pass, it is asked for so many more that enough of them pass, and given ids where they don't.
 * Deleted entries stay in the graph. They are counted; from 30% `needs_rebuild` says so, and `rebuild` copies the living
-  into a new collection and swaps the two.
+  into a new collection and swaps the two. Chroma remembers dropped graphs (4.8 MB for each rebuild of 450 × 384), so
+  the folder is then opened anew.
 * A folder that is damaged or was deleted is noticed, set aside and begun anew; `recreated` then says that it has to be
   refilled from the archive.
 
@@ -87,7 +88,7 @@ class ChromaStore:
         self._search_ef = search_ef
         self._hnsw = {"space": distance, "max_neighbors": M, "ef_construction": construction_ef}
         self._lock = RLock()  #: held by writers, and while opening
-        self._attempts = 0
+        self._spelling = 0  #: how often the path to the folder goes through "."; see `_client`
         self._ids: Ids = np.empty(0, np.int64)  #: ascending; replaced, never changed
         self._dead = 0
         self._opened: _Opened | None = None
@@ -202,6 +203,7 @@ class ChromaStore:
         """
         with self._lock:
             self._do(self._rebuild)
+            self._open_anew()
 
     def _rebuild(self, opened: _Opened) -> None:
         client, old = opened.client, opened.collection
@@ -219,6 +221,19 @@ class ChromaStore:
         new.modify(name=self.collection)
         self._dead = 0
         self._opened = _Opened(client, new)
+
+    def _open_anew(self) -> None:
+        """Let go of a client that remembers dropped collections, once another is there; else it stays."""
+        old = self._opened
+        assert old is not None
+        self._spelling ^= 1
+        try:
+            self._opened = self._open()
+        except Exception:
+            self._spelling = (self._spelling ^ 1) + 2  # past the pair of the one that failed
+            logger.warning("The Chroma folder %s can't be opened a second time.", self.path, exc_info=True)
+        else:
+            old.client.close()
 
     # -- Chroma ----------------------------------------------------------------------------------------------------
 
@@ -315,8 +330,9 @@ class ChromaStore:
                 f"The Chroma folder {self.path} can't be made: {error}.",
                 hint="Check vector_db.path and that its parent folder is writable.",
             ) from error
-        # Chroma shares one system per spelling of the path and keeps a system whose start failed: spell it anew then
-        spelling = str(self.path) + "/." * self._attempts
+        # Chroma shares one system per spelling of the path and keeps one whose start failed: each failure moves on to
+        # another pair of spellings.
+        spelling = str(self.path) + "/." * self._spelling
         return chromadb.PersistentClient(spelling, settings=Settings(anonymized_telemetry=False))
 
     def _create(self, client: Any, name: str) -> Any:
@@ -341,7 +357,7 @@ class ChromaStore:
         """Set the folder aside and begin an empty one (an older one that was set aside makes way)."""
         logger.warning("The Chroma folder %s is unusable (%s); it is begun anew and refilled.", self.path, why)
         opened, self._opened = self._opened, None
-        self._attempts += 1
+        self._spelling += 2
         self._ids, self._dead = np.empty(0, np.int64), 0
         self.recreated = True
         if opened is not None:

@@ -172,13 +172,6 @@ class ExactStore:
 
     # -- figures ---------------------------------------------------------------------------------------------------
 
-    def memory_bytes(self) -> int:
-        """What the rows take: float16 and int8 in blocks, float32 in the tail, ids and masks."""
-        state = self._state
-        blocks = len(state.blocks) * BLOCK_ROWS * (self.dimension * 3 + 4)
-        arrays = (state.tail, state.row_ids, state.alive, state.ids, state.places, state.scales)
-        return blocks + sum(array.nbytes for array in arrays)
-
     def dead(self) -> int:
         """Rows that were replaced or deleted and still take room."""
         state = self._state
