@@ -21,6 +21,8 @@ logger = logging.getLogger(__name__)
 
 _BULK = 5_000  # vectors from which on an empty store is filled at once
 _BATCH = 2_000  # vectors moved at once: 3 MB at 384 dimensions
+_SCAN_GAIN = 4  # reading all vectors in the archive's order takes as long as looking up this part of them by hash
+_Batch = tuple[Ids, Vectors, list[Mapping[str, object]]]
 IN_MEMORY = "exact"  #: name of the store that is filled anew at each start
 
 
@@ -191,33 +193,52 @@ class VectorShelf:
 
     def _refill(self, model: str, store: VectorStore, expected: Mapping[int, str], missing: Ids) -> int:
         """Give a store what the archive has of `missing`; returns how many vectors that were."""
-        if missing.size >= _BULK and isinstance(store, BulkStore) and not store.ids().size:
-            return store.load(self._kept(model, expected, missing))
-        refilled = 0
+        # The store in memory filters by chunk alone, and is waited for at every start: it needs no payloads.
         in_memory = store.name == IN_MEMORY
+        batches = self._kept(model, expected, missing, described=not in_memory)
+        if in_memory and missing.size >= _BULK:  # fewer are there within a tenth of a second
+            batches = self._counted(store, batches, int(missing.size))
         try:
-            # The store in memory filters by chunk alone, and is waited for at every start: it needs no payloads.
-            for ids, vectors, payloads in self._kept(model, expected, missing, described=not in_memory):
-                if in_memory and missing.size >= _BULK:  # fewer are there within a tenth of a second
-                    self.loading = (refilled, int(missing.size))
+            if missing.size >= _BULK and isinstance(store, BulkStore) and not store.ids().size:
+                return store.load(batches)
+            refilled = 0
+            for ids, vectors, payloads in batches:
                 store.upsert(ids, vectors, payloads or None)
                 refilled += ids.size
+            return refilled
         finally:
             self.loading = None
-        return refilled
 
-    def _kept(
-        self, model: str, expected: Mapping[int, str], ids: Ids, *, described: bool = True
-    ) -> Iterator[tuple[Ids, Vectors, list[Mapping[str, object]]]]:
+    def _counted(self, store: VectorStore, batches: Iterator[_Batch], total: int) -> Iterator[_Batch]:
+        """The same, saying in `loading` how far the store is that takes them."""
+        for batch in batches:
+            self.loading = (store.count(), total)
+            yield batch
+
+    def _kept(self, model: str, expected: Mapping[int, str], ids: Ids, *, described: bool = True) -> Iterator[_Batch]:
         """What the archive has of these windows, batch by batch; if `described`, with what stores filter by."""
-        for start in range(0, ids.size, _BATCH):
-            batch = [(int(number), expected[int(number)]) for number in ids[start : start + _BATCH]]
+        read = self._scanned if ids.size * _SCAN_GAIN >= self._archive.count(model) else self._looked_up
+        for numbers, matrix in read(model, {number: expected[number] for number in ids.tolist()}):
+            yield numbers, matrix, self._payloads(numbers) if described else []
+
+    def _looked_up(self, model: str, wanted: Mapping[int, str]) -> Iterator[tuple[Ids, Vectors]]:
+        rows = list(wanted.items())
+        for start in range(0, len(rows), _BATCH):
+            batch = rows[start : start + _BATCH]
             vectors = self._archive.get(model, [digest for _, digest in batch])
-            kept = [row for row in batch if row[1] in vectors]
-            if kept:
-                matrix = np.stack([np.asarray(vectors[digest], dtype=np.float32) for _, digest in kept])
+            if kept := [row for row in batch if row[1] in vectors]:
                 numbers = np.array([number for number, _ in kept], dtype=np.int64)
-                yield numbers, matrix, self._payloads(numbers) if described else []
+                yield numbers, np.stack([vectors[digest] for _, digest in kept])
+
+    def _scanned(self, model: str, wanted: Mapping[int, str]) -> Iterator[tuple[Ids, Vectors]]:
+        """The same by reading the whole archive, which is faster where much of it is wanted."""
+        numbers_of: dict[str, list[int]] = {}  # equal texts are kept once
+        for number, digest in wanted.items():
+            numbers_of.setdefault(digest, []).append(number)
+        for hashes, rows in self._archive.scan(model, numbers_of.keys()):
+            found = [(number, row) for row, digest in enumerate(hashes) for number in numbers_of[digest]]
+            numbers, places = np.array(found, dtype=np.int64).T
+            yield numbers, rows[places]
 
     def clear(self, model: str) -> None:
         """Empty the stores of a model and forget what was embedded with it."""
@@ -301,4 +322,5 @@ def _chunk(number: int) -> int:
 def _differences(expected: Mapping[int, str], held: Ids) -> tuple[Ids, Ids]:
     """(ids that are missing, ids too many), both ascending."""
     wanted = np.fromiter(expected, dtype=np.int64, count=len(expected))
-    return np.setdiff1d(wanted, held), np.setdiff1d(held, wanted)
+    # neither holds an id twice
+    return np.setdiff1d(wanted, held, assume_unique=True), np.setdiff1d(held, wanted, assume_unique=True)

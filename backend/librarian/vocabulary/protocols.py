@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from threading import Event
@@ -399,6 +399,9 @@ class VectorArchive(Protocol):
 
     def get(self, model: str, hashes: Sequence[str]) -> dict[str, Vector]:
         """The vectors that are known of `hashes`, as unit-length float32; notes that they were used today."""
+
+    def scan(self, model: str, wanted: Container[str]) -> Iterator[tuple[list[str], Vectors]]:
+        """As `get`, (hashes, rows) batch by batch from one reading of all: faster where much of it is wanted."""
 
     def models(self) -> list[str]:
         """Fingerprints of the models that vectors are kept of."""

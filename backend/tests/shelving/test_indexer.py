@@ -19,7 +19,8 @@ import pytest
 
 from librarian.shelving import vector_shelf
 from librarian.shelving.indexer import FileIndexer
-from librarian.shelving.vectors.exact import ExactStore
+from librarian.shelving.vectors import archive, exact
+from librarian.shelving.vectors.archive import SqliteVectorArchive
 from librarian.vocabulary.errors import SetupError, SourceError, Unavailable
 from librarian.vocabulary.types import ReadResult, SourceFile
 from tests.models.fakes import FakeEmbedder
@@ -446,17 +447,19 @@ def test_vectors_that_are_read_into_memory_are_told_of_until_all_are_there(
 ) -> None:
     library.complete()
     monkeypatch.setattr(vector_shelf, "_BULK", 1)
-    monkeypatch.setattr(vector_shelf, "_BATCH", 1)
+    monkeypatch.setattr(archive, "SCANNED", 1)
+    monkeypatch.setattr(exact, "BLOCK_ROWS", 1)
     library.store_kept.clear()
     indexer = library.reopen()
     said: list[str] = []
-    upsert = ExactStore.upsert
+    scan = SqliteVectorArchive.scan
 
-    def watched(store: ExactStore, *given: Any) -> None:
-        said.append(indexer.problems()["vectors"])
-        upsert(store, *given)
+    def watched(*given: Any) -> Iterator[Any]:
+        for batch in scan(*given):
+            yield batch  # then it is in the store
+            said.append(indexer.problems()["vectors"])
 
-    monkeypatch.setattr(ExactStore, "upsert", watched)
+    monkeypatch.setattr(SqliteVectorArchive, "scan", watched)
     indexer.refresh()
     assert [sentence.partition(" are")[0] for sentence in said] == ["0 of 3", "1 of 3", "2 of 3"]
     assert indexer.problems() == {}

@@ -179,7 +179,7 @@ def test_the_sql_function_finds_by_both_legs(database: Database) -> None:
         part.close()
 
 
-def test_the_archive_gives_back_what_it_was_given(database: Database) -> None:
+def test_the_archive_gives_back_what_it_was_given(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     archive = PostgresVectorArchive(database)
     rows = clustered(30, 16)
     archive.put("m", {f"h{n}": row for n, row in enumerate(rows)})
@@ -192,6 +192,11 @@ def test_the_archive_gives_back_what_it_was_given(database: Database) -> None:
     assert (archive.count(), archive.count("m"), archive.count("x")) == (31, 30, 0)
     assert archive.models() == ["m", "n"]
     assert archive.get("x", ["h0"]) == {}
+    monkeypatch.setattr("librarian.shelving.postgres.archive.SCANNED", 7)
+    wanted = {f"h{n}" for n in range(0, 60, 2)}
+    scanned = {name: row for names, rows in archive.scan("m", wanted) for name, row in zip(names, rows, strict=True)}
+    assert scanned.keys() == archive.get("m", sorted(wanted)).keys()
+    assert all(np.array_equal(row, archive.get("m", [name])[name]) for name, row in scanned.items())
     with pytest.raises(ValueError, match="NaN"):
         archive.put("m", {"bad": np.full(16, np.nan, np.float32)})
     with pytest.raises(ValueError, match="dimensions"):
@@ -208,7 +213,8 @@ def test_the_archive_drops_what_was_not_used_for_long(database: Database) -> Non
     archive.put("m", {f"h{n:02}": row for n, row in enumerate(rows)})
     assert archive.prune("unknown", set()) == 0
     today += timedelta(days=31)
-    archive.get("m", [f"h{n:02}" for n in range(80, 100)])
+    archive.get("m", [f"h{n:02}" for n in range(80, 90)])
+    assert sum(len(names) for names, _ in archive.scan("m", {f"h{n:02}" for n in range(90, 100)})) == 10
     assert archive.prune("m", {f"h{n:02}" for n in range(30)}) == 50 + 10  # of 20 used lately a third of 30 stays
     assert archive.count("m") == 40
     archive.close()

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from librarian.shelving.vectors.archive import SqliteVectorArchive
@@ -65,6 +65,34 @@ def test_vectors_come_back_with_unit_length_and_float16_precision(archive: Sqlit
         assert row.dtype == np.float32
         assert row == pytest.approx(kept[name], abs=1e-3)
         assert np.linalg.norm(row) == pytest.approx(1, abs=1e-6)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(kept=st.integers(0, 30), at_once=st.integers(1, 12), every=st.integers(1, 4))
+def test_a_scan_finds_what_looking_up_finds(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, kept: int, at_once: int, every: int
+) -> None:
+    monkeypatch.setattr("librarian.shelving.vectors.archive.SCANNED", at_once)
+    archive = SqliteVectorArchive(tmp_path_factory.mktemp("archive") / "vectors.sqlite")
+    archive.put("other", vectors("h1", "h2", dimension=4))
+    archive.put("m", vectors(*(f"h{number}" for number in range(kept))))
+    wanted = {f"h{number}" for number in range(0, 40, every)}
+    scanned = {name: row for names, rows in archive.scan("m", wanted) for name, row in zip(names, rows, strict=True)}
+    got = archive.get("m", sorted(wanted))
+    assert scanned.keys() == got.keys()
+    assert all(np.array_equal(scanned[name], got[name]) for name in got)
+    assert list(archive.scan("unknown", wanted)) == []
+    archive.close()
+
+
+def test_a_scan_notes_the_use_of_what_is_wanted_once_a_week(archive: SqliteVectorArchive, calendar: Calendar) -> None:
+    archive.put("m", vectors(*(f"h{number}" for number in range(40))))
+    living, wanted = {f"h{number}" for number in range(8, 40)}, {f"h{number}" for number in range(4)}
+    calendar.forward(20)
+    assert sum(len(names) for names, _ in archive.scan("m", wanted)) == 4
+    calendar.forward(20)
+    assert archive.prune("m", living) == 4, "those that were last used 40 days ago"
+    assert archive.get("m", sorted(wanted)).keys() == wanted
 
 
 def test_models_never_meet(archive: SqliteVectorArchive) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 import numpy as np
 
-from librarian.vocabulary.types import Vector
+from librarian.vocabulary.types import Vector, Vectors
 
-from ..vectors.archive import DEAD_SHARE, KEEP_DAYS
-from ..vectors.batch import unit
+from ..vectors.archive import DEAD_SHARE, KEEP_DAYS, SCANNED, unpacked
 from .database import Database
 
 _BATCH: Final = 2_000
@@ -44,18 +43,30 @@ class PostgresVectorArchive:
                     found[digest] = vector
                     if used != self._today():
                         stale.append(digest)
-        if stale:
-            with self._database.transaction() as connection:
-                connection.execute(
-                    """UPDATE archive SET last_used = %s WHERE hash = ANY(%s)
-                       AND model_id = (SELECT id FROM archive_models WHERE fingerprint = %s)""",
-                    (self._today(), sorted(stale), model),
-                )
+        self._note(model, stale)
         if not found:
             return {}
-        rows = np.stack([np.frombuffer(vector, dtype="<f2") for vector in found.values()]).astype(np.float32)
-        by_hash = dict(zip(found, unit(rows), strict=True))
+        by_hash = dict(zip(found, unpacked(list(found.values())), strict=True))
         return {digest: by_hash[digest] for digest in wanted if digest in by_hash}
+
+    def scan(self, model: str, wanted: Container[str]) -> Iterator[tuple[list[str], Vectors]]:
+        """As `get`, (hashes, rows) batch by batch, by hash. Others may write between two batches."""
+        last = ""
+        while True:
+            with self._database.snapshot() as connection:
+                rows = connection.execute(
+                    """SELECT a.hash, a.last_used, a.vector FROM archive a JOIN archive_models m ON m.id = a.model_id
+                       WHERE m.fingerprint = %s AND a.hash > %s ORDER BY a.hash LIMIT %s""",
+                    (model, last, SCANNED),
+                ).fetchall()
+            if not rows:
+                return
+            last = rows[-1][0]
+            found = [row for row in rows if row[0] in wanted]
+            week_ago = self._today() - timedelta(days=7)
+            self._note(model, [digest for digest, used, _ in found if used < week_ago])
+            if found:
+                yield [row[0] for row in found], unpacked([row[2] for row in found])
 
     def put(self, model: str, vectors: Mapping[str, Vector]) -> None:
         """Keep vectors, replacing equal hashes, in one transaction. Raises `ValueError` on a NaN or another shape."""
@@ -110,6 +121,17 @@ class PostgresVectorArchive:
                 {**given, "allowed": int(len(living) * DEAD_SHARE / (1 - DEAD_SHARE))},
             ).rowcount
         return dropped
+
+    def _note(self, model: str, hashes: list[str]) -> None:
+        """That these were used today."""
+        if not hashes:
+            return
+        with self._database.transaction() as connection:
+            connection.execute(
+                """UPDATE archive SET last_used = %s WHERE hash = ANY(%s)
+                   AND model_id = (SELECT id FROM archive_models WHERE fingerprint = %s)""",
+                (self._today(), sorted(hashes), model),
+            )
 
     def count(self, model: str | None = None) -> int:
         """How many vectors are kept, of one model or of all."""

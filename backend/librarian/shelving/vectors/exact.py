@@ -12,7 +12,7 @@ recall@50 against brute force 0.9999 and above. Any filter is a mask over the sc
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -137,6 +137,28 @@ class ExactStore:
         with self._writing:
             self._state = self._tidied(_appended(_without(self._state, ids), ids, rows))
 
+    def load(self, batches: Iterable[tuple[Ids, Vectors, Sequence[Mapping[str, object]]]]) -> int:
+        """Take in rows of unit length, no id twice; returns how many. Each full block is found from then on.
+
+        Raises `ValueError` where the store isn't empty.
+        """
+        if self._state.ids.size:
+            raise ValueError("Only an empty store can be loaded.")
+        ids, rows = np.empty(BLOCK_ROWS, np.int64), np.empty((BLOCK_ROWS, self.dimension), np.float16)
+        filled = loaded = 0
+        for more, vectors, _ in batches:
+            start = 0
+            while start < more.size:
+                end = min(more.size, start + BLOCK_ROWS - filled)
+                span = slice(filled, filled + end - start)
+                ids[span], rows[span] = more[start:end], vectors[start:end]
+                filled, loaded, start = span.stop, loaded + end - start, end
+                if filled == BLOCK_ROWS:
+                    self._take_in(ids, rows)
+                    ids, rows, filled = np.empty_like(ids), np.empty_like(rows), 0
+        self._take_in(ids[:filled], rows[:filled])
+        return loaded
+
     def delete(self, ids: Ids) -> None:
         """Forget rows; unknown ids are fine."""
         with self._writing:
@@ -178,6 +200,10 @@ class ExactStore:
         return state.rows - int(state.ids.size)
 
     # -- rows ------------------------------------------------------------------------------------------------------
+
+    def _take_in(self, ids: Ids, rows: Half) -> None:
+        with self._writing:
+            self._state = _appended(self._state, ids, rows)
 
     def _empty(self) -> _State:
         nothing = np.empty(0, np.int64)
@@ -279,10 +305,14 @@ def _appended(state: _State, ids: Ids, rows: Half) -> _State:
     blocks, tail = list(state.blocks), state.tail
     filled = state.tail_rows
     while rows.shape[0]:
-        taken = rows[: BLOCK_ROWS - filled]
+        room = BLOCK_ROWS - filled
+        taken, rows = (rows, rows[:0]) if rows.shape[0] <= room else (rows[:room], rows[room:])
+        if taken.shape[0] == BLOCK_ROWS:
+            # A view would keep all rows of the batch.
+            blocks.append(_Block(taken if taken.base is None else taken.copy()))
+            continue
         tail = _grown(tail, filled, taken.astype(np.float32))
         filled += taken.shape[0]
-        rows = rows[taken.shape[0] :]
         if filled == BLOCK_ROWS:
             blocks.append(_Block(tail[:filled].astype(np.float16)))
             tail, filled = tail[:0].copy(), 0
