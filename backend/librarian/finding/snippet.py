@@ -215,11 +215,14 @@ def _weights(text: str, pieces: Sequence[Unit], wanted: Mapping[str, float], mar
 def _resembling(text: str, pieces: Sequence[Unit], wanted: Mapping[str, float]) -> list[dict[str, float]]:
     """Per unit, the question's words that a word in it looks like, with their weight times their likeness (0–1)."""
     asked = {token: _runs(token) for token in wanted}
+    telling = frozenset[str]().union(*asked.values())
     found: list[dict[str, float]] = []
     for unit in pieces:
         here: dict[str, float] = {}
         for word in () if unit.heading else {word.casefold() for word in _WORD.findall(text, unit.start, unit.end)}:
             runs = _runs(word)
+            if runs.isdisjoint(telling):
+                continue
             for token, own in asked.items():
                 alike = 2 * len(runs & own) / (len(runs) + len(own)) if own else 0.0
                 if alike >= _RESEMBLING:
@@ -230,7 +233,7 @@ def _resembling(text: str, pieces: Sequence[Unit], wanted: Mapping[str, float]) 
 
 def _runs(word: str) -> frozenset[str]:
     """All runs of three letters in a word."""
-    return frozenset(word[start : start + 3] for start in range(len(word) - 2))
+    return frozenset([word[start : start + 3] for start in range(len(word) - 2)])
 
 
 def _wanted(query: AnalyzedQuery) -> dict[str, float]:

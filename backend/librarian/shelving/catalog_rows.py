@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
+from itertools import starmap
 from typing import Any
 
 from librarian.vocabulary.types import (
@@ -204,7 +205,7 @@ def stored_document(row: Row, email: Row | None, text: Row | None, also_in: tupl
         file_type=file_type,
         title=title,
         text="" if text is None else unpack_text(text[0]),
-        headings=tuple(Heading(*heading) for heading in json.loads(headings)),
+        headings=tuple(starmap(Heading, json.loads(headings))),
         doc_type=doc_type,
         tags=tuple(json.loads(tags)),
         language=language,
@@ -232,10 +233,10 @@ def unpack_text(packed: bytes) -> str:
 def _structure(packed: bytes) -> dict[str, Any]:
     structure = json.loads(zlib.decompress(packed))
     return {
-        "blocks": tuple(Block(*block) for block in structure["blocks"]),
+        "blocks": tuple(starmap(Block, structure["blocks"])),
         "page_starts": tuple(structure["page_starts"]),
-        "excluded": tuple(Excluded(*span) for span in structure["excluded"]),
-        "links": tuple(Link(*link) for link in structure["links"]),
+        "excluded": tuple(starmap(Excluded, structure["excluded"])),
+        "links": tuple(starmap(Link, structure["links"])),
         "front_matter": structure["front_matter"],
     }
 
