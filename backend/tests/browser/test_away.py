@@ -37,6 +37,7 @@ def test_an_empty_library_says_how_to_fill_it_and_shows_what_comes(
     driver: Any, other_server: Callable[..., Server]
 ) -> None:
     server = other_server(embeddings=WORDS_ALONE).start(ready=False)
+    server.wait_for(lambda health: health["status"] == "ok")
     page = Page(driver, server.url).open("/")
     page.until("document.getElementById('home').textContent.includes('Nothing is indexed yet')")
     assert "product/component/file" in page.one("#home").text
@@ -52,6 +53,7 @@ def test_an_empty_library_says_how_to_fill_it_and_shows_what_comes(
 
 def test_the_token_is_asked_for_once(driver: Any, other_server: Callable[..., Server]) -> None:
     server = other_server(embeddings=WORDS_ALONE, security={"token": "open sesame"}).start(ready=False)
+    server.wait_for(lambda health: health["status"] == "ok")  # else the page's next look is ten seconds away
     page = Page(driver, server.url)
     driver.get(server.url)
     page.until("document.getElementById('token-dialog').open")
