@@ -33,6 +33,8 @@ _TRIES = 3  # how often a file that changes while it is read is read again
 _FIRST_BATCH = 64  # small, so that something can be found at once
 _BATCH = 512  # each leaves a segment in the keyword index; merging those of 256 took a fifth of its time
 _BYTES_PER_TIMEOUT = 20_000_000  # of a file that the time limit is meant for; more get more
+_READ_AHEAD = 4_000_000  # of files that are read while a batch is written: reading goes on meanwhile
+_FILE_COST = 2_000  # bytes that even an empty file counts for
 _BATCH_CHARACTERS = 8_000_000  # of text held in memory before it is written
 
 
@@ -292,4 +294,12 @@ def reader_pool(
     def patience(source: SourceFile) -> float:
         return timeout_s * max(1.0, source.size / _BYTES_PER_TIMEOUT)
 
-    return WorkerPool(partial(packing, reader), processes, timeout_s=patience, memory_mb=memory_mb, nice=nice)
+    return WorkerPool(
+        partial(packing, reader),
+        processes,
+        timeout_s=patience,
+        memory_mb=memory_mb,
+        nice=nice,
+        cost=lambda source: source.size + _FILE_COST,
+        room=_READ_AHEAD,
+    )

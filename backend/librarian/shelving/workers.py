@@ -41,6 +41,8 @@ class WorkerPool(Generic[T, R]):
     that error: no item is to blame.
 
     `processes=0` runs everything in the calling process, without limits: for tests and for jobs not worth a child.
+    `prefetch` items for each child are taken ahead of the consumer, and more as long as their `cost`s (of those ahead)
+    add up to less than `room`: so much the children do while the consumer is busy with what it got.
     `timeout_s` (one, or by item) is counted from an item's start; `memory_mb` is what a child may allocate beyond
     what it needed to get ready; `nice` is added to the children's niceness. `farewell`: whether the callable has
     something to close, so that an idle child is let end by itself for a moment.
@@ -55,6 +57,8 @@ class WorkerPool(Generic[T, R]):
         memory_mb: int | None = None,
         nice: int = 10,
         prefetch: int = 4,
+        cost: Callable[[T], int] = lambda _: 0,
+        room: int = 0,
         start_timeout_s: float = 120.0,
         farewell: bool = False,
     ) -> None:
@@ -65,6 +69,7 @@ class WorkerPool(Generic[T, R]):
         self._start_timeout_s = start_timeout_s
         self._settings = ChildSettings(memory_mb=memory_mb, nice=nice)
         self._window = max(1, processes * prefetch)
+        self._cost, self._room = cost, room
         self._inline: Callable[[T], R] | None = None
         self._busy = threading.Lock()
         self._dispatcher: _Dispatcher[T, R] | None = None
@@ -73,9 +78,8 @@ class WorkerPool(Generic[T, R]):
     def map(self, items: Iterable[T]) -> Iterator[tuple[T, R | BaseException]]:
         """Each item with its result, or with the error it ended in, in order of completion.
 
-        Errors besides those of the callable: `TimeoutError`, `MemoryError`, `WorkerDied`. At most
-        `processes × prefetch` items are taken ahead of the consumer, and taken in the consumer's thread. Leaving the
-        iterator early ends the tasks under way.
+        Errors besides those of the callable: `TimeoutError`, `MemoryError`, `WorkerDied`. Items are
+        taken ahead of the consumer, in the consumer's thread. Leaving the iterator early ends the tasks under way.
         """
         if self._closed:
             raise RuntimeError("the worker pool is closed")
@@ -131,11 +135,11 @@ class WorkerPool(Generic[T, R]):
                 self._factory, self._processes, self._timeout_s, self._start_timeout_s, self._settings, self._farewell
             )
         source = iter(items)
-        outstanding = 0
+        outstanding = ahead = 0
         more = True
         try:
             while True:
-                while more and outstanding < self._window:
+                while more and (outstanding < self._window or ahead < self._room):
                     try:
                         item = next(source)
                     except StopIteration:
@@ -143,10 +147,13 @@ class WorkerPool(Generic[T, R]):
                         break
                     dispatcher.submit(item)
                     outstanding += 1
+                    ahead += self._cost(item)
                 if outstanding == 0:
                     return
-                yield dispatcher.result()
+                item, outcome = dispatcher.result()
+                yield item, outcome
                 outstanding -= 1
+                ahead -= self._cost(item)
         finally:
             if outstanding:
                 dispatcher.abandon()

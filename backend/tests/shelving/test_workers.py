@@ -78,7 +78,16 @@ def test_what_cannot_be_sent_is_an_error_of_its_item_alone(pool: WorkerPool[obje
     assert isinstance(outcome, Exception)
 
 
-def test_no_more_items_are_taken_ahead_than_agreed() -> None:
+@pytest.mark.parametrize(
+    ("cost", "room", "ahead"),
+    [
+        (1, 0, 3),  # three for one child
+        (1, 10, 10),
+        (4, 10, 3),
+        (100, 10, 3),
+    ],
+)
+def test_no_more_items_are_taken_ahead_than_agreed(cost: int, room: int, ahead: int) -> None:
     taken: list[int] = []
 
     def source() -> Iterator[int]:
@@ -86,11 +95,11 @@ def test_no_more_items_are_taken_ahead_than_agreed() -> None:
             taken.append(n)
             yield n
 
-    with WorkerPool(make_work, 1, timeout_s=60, prefetch=3) as pool:
+    with WorkerPool(make_work, 1, timeout_s=60, prefetch=3, cost=lambda _: cost, room=room) as pool:
         results = pool.map(source())
         for done in range(1, 11):
             next(results)
-            assert len(taken) <= done + 2
+            assert len(taken) == done + ahead - 1
         results.close()  # type: ignore[attr-defined]
 
 
