@@ -11,7 +11,6 @@ also searched in a larger library that holds them, by the rivals too.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,9 +19,9 @@ import judged_sets
 from judged_sets import JudgedSet, engine_of, opened, ranked
 from librarian.evaluation.evaluate import ModeReport, evaluate
 from librarian.evaluation.statistics import interval, randomisation
-from librarian.finding.ranker import READ, LinearRanker
+from librarian.finding.ranker import LinearRanker
 from rivals import rankings
-from train_ranker import LEFT_OUT
+from train_ranker import weights_without
 
 MODES = ("keyword", "semantic", "hybrid", "auto", "rerank", "hyde")
 MEASURE = "nDCG@10"
@@ -85,11 +84,9 @@ def main(say: Callable[[str], None] = print) -> None:
     given = parser.parse_args()
     modes = given.modes.split(",")
     sets = [JudgedSet.of(row) for row in given.set]
-    left_out = json.loads((given.work / LEFT_OUT).read_text("utf-8"))
     every = {}
     for one in sets:
-        weights = left_out[one.name]
-        assert tuple(weights) == READ
+        weights = weights_without(one.name, given.work)
         every[one.name] = found = reports(one, given.work, given.model, LinearRanker(weights), modes)
         say(f"\n{one.name}, {len(one.questions())} questions; weights learned from other sets: {weights}\n")
         say(f"| | {MEASURE} | recall@10 | MRR@10 | 95% of {MEASURE} | p against {RIVAL} |\n|---|---|---|---|---|---|")
@@ -103,7 +100,7 @@ def main(say: Callable[[str], None] = print) -> None:
                 replace(one, name=name, include=() if pattern == "*" else (pattern,)),
                 given.work,
                 given.model,
-                LinearRanker(left_out[one.name]),
+                LinearRanker(weights_without(one.name, given.work)),
                 modes,
             )
             for one in sets

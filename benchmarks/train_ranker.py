@@ -60,6 +60,14 @@ def learned(gathered: Gathered, without: str | None = None) -> npt.NDArray[np.fl
     return trained(sets, weights=weights, ridge=RIDGE)
 
 
+def weights_without(name: str, work: Path) -> dict[str, float]:
+    """The weights learned without a set, from the work folder; those shipped where they never learned from it."""
+    kept: dict[str, dict[str, float]] = json.loads((work / LEFT_OUT).read_text("utf-8"))
+    weights = kept.get(name) or {feature: shipped().weights.get(feature, 0.0) for feature in READ}
+    assert tuple(weights) == READ
+    return weights
+
+
 def rounded(weights: npt.NDArray[np.float64], names: Sequence[str] = READ) -> dict[str, float]:
     return {name: round(float(weight), 2) for name, weight in zip(names, weights, strict=True)}
 

@@ -41,7 +41,7 @@ from librarian.vocabulary.types import (
     Selection,
 )
 
-from . import hyde, modes, paging, suggestions
+from . import hyde, modes, names, paging, suggestions
 from .calibration import Calibration
 from .exclusion import without_excluded
 from .fusion import score
@@ -236,6 +236,7 @@ class HybridSearchEngine:
             semantic=semantic,
             hyde=hypothetical,
             meaning=run.meaning,
+            names=names.decisive(run.analyzed, self._analyzer, self._lexical, run.selection),
             threads=self._threads,
         )
         if run.mode != "semantic":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
@@ -22,22 +21,6 @@ EMPTY = Ranking("none", (), (), (), "off")
 
 #: Field scores of the keyword index that a ranker may read.
 FIELDS = ("body",)
-
-
-#: Names that are told from their like by a small number: `v2`, `nginx1`. Questions hold them as examples.
-_NUMBERED = re.compile(r"v?\d+|[a-z]+\d{1,2}")
-
-
-def decisive_identifiers(query: AnalyzedQuery) -> tuple[str, ...]:
-    """The question's identifiers that a hit must hold to come first.
-
-    Words with a small number count as words only: on the Kubernetes tasks (`label app=v1`, `pod 'nginx2'`) putting
-    their holders first costs 0.06 of nDCG@10. In capitals they are codes (`E42`) and count.
-
-    >>> decisive_identifiers(AnalyzedQuery("nginx2 to v1 by max_age, E42", (), ("nginx2", "v1", "max_age", "e42")))
-    ('max_age', 'e42')
-    """
-    return tuple(name for name in query.identifiers if not (_NUMBERED.fullmatch(name) and name in query.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +113,13 @@ def gather(
     semantic: Ranking = EMPTY,
     hyde: Ranking = EMPTY,
     meaning: Meaning | None = None,
+    names: tuple[str, ...] = (),
     threads: Executor,
 ) -> Pool:
     """Join the legs' passages and fill in what one leg knows about the other's. Unknown passages are dropped.
 
-    `meaning` is the question's; without it the semantic score of keyword candidates stays unknown. `threads` ask the
-    legs side by side.
+    `meaning` is the question's; without it the semantic score of keyword candidates stays unknown. `names` are the
+    identifiers that decide the order (`names.decisive`). `threads` ask the legs side by side.
     """
     union = np.unique(np.array([*keyword.ids, *semantic.ids, *hyde.ids], dtype=np.int64))
     docs = columns.doc_of(union) if len(union) else union
@@ -153,7 +137,6 @@ def gather(
         near = threads.submit(meaning.cosines, union[far], columns)
     if both:
         said = threads.submit(lexical.features, query, union[unsaid], ("bm25",))
-    names = decisive_identifiers(query)
     if by_words:
         passages = _described(passages, query, lexical, FIELDS if both else (), names)
     if near is not None:

@@ -25,8 +25,8 @@ from typing import Any
 import pytest
 
 from librarian.finding.hybrid_search import HybridSearchEngine
-from librarian.finding.pool import decisive_identifiers
-from librarian.vocabulary.types import Hit, Mode, Query, SearchOutcome
+from librarian.finding.names import decisive
+from librarian.vocabulary.types import Filters, Hit, Mode, Query, SearchOutcome
 
 from .concepts import ConceptEmbedder
 from .library import Library
@@ -152,7 +152,10 @@ def test_the_page_that_answers_is_among_the_first(
     rank = rank_of(asked(engine, question.query, "hybrid"), question.target)
     assert rank is not None
     assert rank <= 5
-    if question.query in decisive_identifiers(library.analyzer.query(question.query)):
+    everything = library.catalog.columns().select(Filters())
+    if question.query in decisive(
+        library.analyzer.query(question.query), library.analyzer, library.lexical, everything
+    ):
         assert rank == 1
 
 
