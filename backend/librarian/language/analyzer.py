@@ -94,9 +94,9 @@ class StandardAnalyzer:
         self._remembered = remembered
         self._pieces: dict[str, _Memory[tuple[str, ...]]] = {}
         self._entries: dict[str, _Memory[_Entry]] = {}
+        self._makers: dict[str, Callable[[str], _Entry]] = {}
         self._placed: dict[str, _Memory[list[_Found]]] = {}
-        # Twice as many, so that it never forgets a piece before the memory of its language does.
-        self._names = _Memory(self._names_of, 2 * remembered)
+        self._names = _Memory(self._names_of, remembered)
         self._words: dict[tuple[str, bool], _Memory[str]] = {}
         self._stemmers: dict[str, Stemmer.Stemmer | None] = {}
         self._lock = threading.Lock()
@@ -122,7 +122,8 @@ class StandardAnalyzer:
         language = language or "en"
         pieces = self._pieces.get(language)
         if pieces is None:
-            tokens = _Memory(lambda piece: self._tokens_of(piece, language), self._remembered)
+            entry = self._entry_maker(language)
+            tokens = _Memory(lambda piece: tuple(entry(piece)[0].split()), self._remembered)
             pieces = self._pieces.setdefault(language, tokens)
         return pieces
 
@@ -204,19 +205,19 @@ class StandardAnalyzer:
             language, _Memory(lambda piece: self.dissect(piece, language), self._remembered // 8)
         )
 
-    def _tokens_of(self, piece: str, language: str) -> tuple[str, ...]:
-        found = self.dissect(piece, language)
-        self._names.remember(piece, _names(found))  # whoever indexes a piece asks for its identifiers next
-        return tuple([item[0] for item in found])
-
     def _names_of(self, piece: str) -> tuple[str, ...]:
         return _names(self.dissect(piece, "en"))
 
     def _entries_of(self, language: str) -> _Memory[_Entry]:
-        """Piece → its entry. Pieces often differ in punctuation and links alone, so compounds are remembered too."""
-        entries = self._entries.get(language)
-        if entries is not None:
-            return entries
+        return self._entries.get(language) or self._entries.setdefault(
+            language, _Memory(self._entry_maker(language), self._remembered)
+        )
+
+    def _entry_maker(self, language: str) -> Callable[[str], _Entry]:
+        """What makes entries of pieces. They often differ in punctuation and links alone, so it remembers compounds."""
+        known = self._makers.get(language)
+        if known is not None:
+            return known
         words = self._words_of(language, keep_stop_words=False)
 
         def of_compound(raw: str) -> _Entry:
@@ -237,7 +238,7 @@ class StandardAnalyzer:
             names = [name for _, some in found for name in some]
             return " ".join([tokens for tokens, _ in found if tokens]), _with_tails(names)
 
-        return self._entries.setdefault(language, _Memory(of_piece, self._remembered))
+        return self._makers.setdefault(language, of_piece)
 
     def _stemmer(self, language: str) -> Stemmer.Stemmer | None:
         if language not in self._stemmers:

@@ -14,8 +14,8 @@ from .scripts import normal
 from .shapes import COMPOUND
 
 _LONGEST = 10_000  #: characters; doors refuse questions far below that
-#: A quoted phrase, or a minus before a word of at least two letters: `-alpha`, neither `--alpha` nor `-f`.
-_OPERATOR = re.compile(r'"([^"]*)"|“([^“”]*)”|(?<!\S)-([^\W\d_]\w[^\s"“]*)')
+#: A quoted phrase, or a minus before a word of at least two letters: `-alpha`, neither `--alpha`, `-f` nor `-or-`.
+_OPERATOR = re.compile(r'"([^"]*)"|“([^“”]*)”|(?<!\S)-([^\W\d_]\w[^\s"“]*)(?<!-)(?![^\s"“])')
 
 
 class Words(Protocol):

@@ -317,7 +317,7 @@ def test_quotes_make_phrases() -> None:
 
 
 def test_a_minus_before_a_word_excludes() -> None:
-    query = ANALYZER.query("containers -docker --flag -f well-known a - b 3 -4 -kube-proxy")
+    query = ANALYZER.query("containers -docker --flag -f well-known -or- a - b 3 -4 -kube-proxy")
     assert query.excluded == ("docker", "kube-proxy")
     assert "docker" not in query.terms
     assert "--flag" in query.identifiers
