@@ -1,11 +1,12 @@
 """A synthetic archive of mails: are the threads exactly as generated, and how long do indexing and searching take?
 
-    python benchmarks/mail_archive.py --mails 20000 --threads 3000
+    python benchmarks/mail_archive.py --mails 20000 --threads 3000 [--meaning]
 
 Mails come from several programs: with References, with In-Reply-To alone, with truncated References, with Outlook's
 Thread-Index alone, and with nothing but "Re:". Some parents are missing, some mails lie twice under other names, and
-half of the archive is one mbox per month, the other half single files. No embeddings: this is about text and threads.
-Seconds are the processor's unless the clock is named, so that a busy machine doesn't spoil them.
+half of the archive is one mbox per month, the other half single files. Nothing is embedded: this is about text and
+threads. Seconds are the processor's unless the clock is named, so that a busy machine doesn't spoil them. `--meaning`
+gives the mails vectors, a sample of real ones with noise, and compares hybrid searches with the raw parts they need.
 """
 
 from __future__ import annotations
@@ -24,9 +25,13 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from functools import partial
 from pathlib import Path
 
 from librarian import Librarian
+from librarian.config.settings import Settings
+from speed_library import noisy_vectors
+from speed_parts import RawParts, timed
 
 WORDS = [
     "release",
@@ -223,6 +228,7 @@ def main() -> int:
     parser.add_argument("--mails", type=int, default=20_000)
     parser.add_argument("--threads", type=int, default=3_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--meaning", action="store_true", help="time hybrid searches too, by the clock")
     given = parser.parse_args()
     made = generate(given.mails, given.threads, given.seed)
     with tempfile.TemporaryDirectory() as folder:
@@ -257,7 +263,38 @@ def main() -> int:
         children = used.ru_utime + used.ru_stime
         print(f"writing took {writing:.1f} s, reading {children:.1f} s of the processor: "
               f"{status.emails / (writing + children):.0f} mails/s")  # fmt: skip
+        if given.meaning:
+            by_meaning(root, Path(folder) / "index")
     return 1 if wrong else 0
+
+
+def by_meaning(root: Path, index: Path) -> None:
+    """Print what searches of the mails take by the clock, beside raw tantivy, model and scan."""
+    settings = Settings.load(overrides={"docs.root_path": str(root), "index.path": str(index)})
+    made = noisy_vectors(settings)
+    chance = random.Random(4)
+    questions = [words(chance, 5) for _ in range(100)]
+    fresh = (f"{question} {number}" for number in range(100) for question in questions)
+    given: dict[str, object] = {"docs.watch_for_changes": False, "vector_db.store": "exact"}
+    with Librarian.open(root=root, index=index, **given) as library:  # type: ignore[arg-type]
+        raw = RawParts(library)
+        tantivy, model = timed(raw.keyword, questions), timed(lambda _: raw.embed(next(fresh)), questions)
+        vectors = iter([raw.embed(question) for question in questions] * 5)
+        scan = timed(lambda _: raw.store().search(next(vectors), 100, raw.everything()), questions)
+        print(f"{made:,} vectors; raw tantivy {tantivy[0]:.1f}, model {model[0]:.1f}, scan {scan[0]:.1f} ms (p50)")
+
+        def asked(question: str, **more: object) -> None:
+            library.clear_cache()
+            answer = library.search_emails(question, **more)  # type: ignore[arg-type]
+            assert more.get("mode") == "keyword" or answer.legs.semantic.status == "ok", answer.legs
+
+        for name, more in (
+            ("words", {"mode": "keyword"}),
+            ("hybrid", {"mode": "hybrid"}),
+            ("hybrid and sender", {"mode": "hybrid", "sender": "ann"}),
+        ):
+            half, most = timed(partial(asked, **more), questions)
+            print(f"search by {name:18} p50 {half:5.1f} ms  p95 {most:5.1f} ms by the clock")
 
 
 def by_thread(made: list[Mail]) -> dict[int, list[Mail]]:
