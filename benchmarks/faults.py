@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend"))
 
+from librarian.keeper import address
 from tests.reliability.killable import Victims, assert_nothing_lost, bring_up_to_date, change, opened, page
 from tests.reliability.running import Running, until
 
@@ -108,16 +109,15 @@ def whole_program(wanted: int, seed: int) -> str:
     moments: Counter[str] = Counter()
     slowest = 0.0
     settings = {"vector_db": {"store": "auto"}, "serve": {"idle_timeout_s": 0}}
-    log = folder / "index" / "librarian.log"
     for number in range(wanted):
         if number % 10 == 9:
             shutil.rmtree(folder / "index", ignore_errors=True)  # a first index again
         change(folder / "docs", dice.randrange(10**6))
-        before = log.stat().st_size if log.exists() else 0
         running = Running(folder, settings, http=False)
 
-        def begun(before: int = before) -> bool:
-            return log.exists() and log.stat().st_size > before
+        def begun(pid: int = running.process.pid) -> bool:
+            where = address.read(folder / "index")
+            return where is not None and where.pid == pid
 
         if number % 2:
             until(begun, "its start")

@@ -107,21 +107,28 @@ class Calibrating:
     # -- inside --------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        look = self._take_up
+        while not self._ended.is_set():
+            try:
+                look()
+                # The last passages are embedded without a word about it: until then, look now and again.
+                wait_s: float | None = None if self._complete() else WAIT_S
+            except LibrarianError as error:
+                wait_s = WAIT_S
+                if not self._ended.is_set():
+                    logger.warning("The library couldn't be calibrated: %s", error)
+            look = self._fit_again
+            self._wake.wait(wait_s)
+            self._wake.clear()
+
+    def _take_up(self) -> None:
         with self._catalog.read() as reader:
             if reader.meta(f"{KEY} basis") == self._basis():
                 self._use(Fit.of_json(reader.meta(KEY)))
-        while not self._ended.is_set():
-            # The last passages are embedded without a word about it: until then, look now and again.
-            self._wake.wait(timeout=None if self._complete() else WAIT_S)
-            self._wake.clear()
-            if self._ended.is_set():
-                return
-            try:
-                if self.due():
-                    self.calibrate()
-            except LibrarianError as error:
-                if not self._ended.is_set():
-                    logger.warning("The library couldn't be calibrated: %s", error)
+
+    def _fit_again(self) -> None:
+        if self.due():
+            self.calibrate()
 
     def _use(self, fitted: Fit | None) -> None:
         if fitted is not None:

@@ -6,10 +6,11 @@ import datetime as dt
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from ..vocabulary import wire
-from ..vocabulary.errors import Damaged
+from ..vocabulary.errors import LibrarianError
 from ..vocabulary.types import Count, Failure, Progress
 from .parts import Parts
 
@@ -37,8 +38,9 @@ class StateReport:
         if embedder is None:
             return found
         parts = {"embeddings": embedder}
-        for space in self._parts.spaces():
-            parts[f"embeddings of {', '.join(sorted(space.products))}"] = space.embedder
+        with suppress(LibrarianError):  # a catalog that can't be read, which is a reason of its own
+            for space in self._parts.spaces():
+                parts[f"embeddings of {', '.join(sorted(space.products))}"] = space.embedder
         for part, loadable in parts.items():
             if loadable.problem() and not any(item.startswith(f"{part}: ") for item in found):
                 found.append(f"{part}: {loadable.problem()}")
@@ -56,12 +58,15 @@ class StateReport:
 
     def health(self) -> wire.HealthAnswer:
         """The short form for `curl /health`. A catalog that can't be read is a reason, not an error."""
+        unread: list[str] = []
         try:
             with self._parts.catalog.read() as reader:
                 count = reader.count()
-        except Damaged:
-            count = Count()
+        except LibrarianError as error:
+            count, unread = Count(), [f"catalog: {error}"]
         reasons = self.reasons()
+        if not any(reason.startswith("catalog: ") for reason in reasons):
+            reasons += unread
         word = self.word(reasons, count, self._parts.indexing.progress())
         return wire.HealthAnswer.model_validate(
             {

@@ -40,7 +40,7 @@ from .catalog_rows import (
     encodable,
     text_row,
 )
-from .catalog_schema import connect, explained, open_writer
+from .catalog_schema import connect, explained, gone, is_gone, open_writer
 from .columns import LoadedColumns
 from .document_memory import DocumentMemory
 
@@ -75,7 +75,7 @@ class SqliteCatalog:
         self._log: dict[int, frozenset[int]] = {}
         self._embedded_below: dict[tuple[str, Products], int] = {}
         self.identity: str = self._identity()
-        self.damage = ""
+        self._damage = ""
         self.rescued = ""  #: a sentence, where a damaged file was set aside for this one
 
     @classmethod
@@ -260,6 +260,13 @@ class SqliteCatalog:
         with self._reading() as (connection, _):
             return inconsistencies(connection)
 
+    @property
+    def damage(self) -> str:
+        """What was found damaged since it was opened, in a sentence; a file that is gone is noticed by asking."""
+        if not self._damage and is_gone(self._path):
+            self._explained(gone(self._path))
+        return self._damage
+
     def close(self) -> None:
         """Close the file; readers that are still open close theirs when they end."""
         with self._pool_lock:
@@ -319,10 +326,10 @@ class SqliteCatalog:
                 raise
 
     def _explained(self, error: Exception) -> Exception:
-        told = explained(self._path, error)
+        told = error if isinstance(error, Damaged) else explained(self._path, error)
         if isinstance(told, Damaged):
             catalog_rescue.suspect(self._path)
-            self.damage = self.damage or str(told)
+            self._damage = self._damage or str(told)
         return told
 
     def _identity(self) -> str:

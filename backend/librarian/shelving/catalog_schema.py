@@ -6,6 +6,7 @@ Only SQL and pragmas live here; what rows mean is said in `catalog_rows`.
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 import uuid
 import zlib
@@ -127,6 +128,8 @@ def add_mail_tables(connection: sqlite3.Connection) -> None:
 #: In order; a file's `user_version` is how many of them it has seen. Only ever append.
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (create_tables, add_mail_tables)
 
+_MADE_ANEW = "End Librarian and start it again: the catalog is made anew from the files, and vectors are kept."
+
 
 def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     """A connection in autocommit mode: transactions are begun and ended by those who need them."""
@@ -164,14 +167,26 @@ def open_writer(path: Path) -> sqlite3.Connection:
 
 def explained(path: Path, error: Exception) -> Exception:
     """The error to raise: a full disk and a damaged file are no bugs; a wrong statement is one, and stays as it is."""
+    if isinstance(error, sqlite3.OperationalError) and is_gone(path):
+        return gone(path)
     if isinstance(error, sqlite3.OperationalError):
         return Unavailable(f"The catalog {path} can't be used: {error}.", hint="Check free space and permissions.")
     if type(error) is sqlite3.DatabaseError or isinstance(error, zlib.error):
-        return Damaged(
-            f"The catalog {path} is damaged: {error}.",
-            hint="End Librarian and start it again: the catalog is made anew from the files, and vectors are kept.",
-        )
+        return Damaged(f"The catalog {path} is damaged: {error}.", hint=_MADE_ANEW)
     return error
+
+
+def is_gone(path: Path) -> bool:
+    """Whether the file was removed: then a new connection finds none, or makes an empty one."""
+    try:
+        return os.path.getsize(path) == 0
+    except OSError as error:
+        return isinstance(error, FileNotFoundError)
+
+
+def gone(path: Path) -> Damaged:
+    """The error for a file that was removed while it was open: who has it open still sees it, and nobody else."""
+    return Damaged(f"The catalog {path} was removed while it was in use.", hint=_MADE_ANEW)
 
 
 def _opening(path: Path, error: sqlite3.DatabaseError) -> Exception:

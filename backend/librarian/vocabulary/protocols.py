@@ -219,12 +219,11 @@ class Columns(Protocol):
 
 
 class Catalog(Protocol):
-    """The truth about text: documents, chunks, threads, failures, fingerprints. One writer, many readers.
+    """The truth about text: documents, chunks, threads, failures, fingerprints. One writer, many readers."""
 
-    `damage` says what of it couldn't be read, with the way out; empty where nothing was met.
-    """
-
-    damage: str
+    @property
+    def damage(self) -> str:
+        """What of it couldn't be read, with the way out; empty where nothing was met."""
 
     def read(self) -> AbstractContextManager[CatalogReader]:
         """A read transaction."""

@@ -16,12 +16,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
 import pytest
 
 from librarian.assembly import Librarian
+from librarian.shelving.catalog import SqliteCatalog
 from librarian.shelving.vectors.chroma import ChromaStore
 from librarian.vocabulary.errors import Damaged, LibrarianError
 from librarian.vocabulary.protocols import VectorStore
@@ -156,6 +158,36 @@ def test_damage_met_while_a_server_runs_is_said_and_mended_by_itself(tmp_path: P
     finally:
         running.stop()
     assert running.process.returncode == 0
+
+
+@pytest.mark.parametrize("beside", [(), ("-wal", "-shm")])
+def test_a_catalog_that_is_removed_under_a_library_is_noticed_and_made_anew(
+    tmp_path: Path, beside: tuple[str, ...]
+) -> None:
+    (tmp_path / "docs" / "ray" / "core").mkdir(parents=True)
+    (tmp_path / "docs" / "ray" / "core" / "1.md").write_text("# One\n\nA wombat.\n")
+    options: dict[str, object] = {"embeddings.enabled": False, "docs.watch_for_changes": False}
+    catalog = tmp_path / "index" / "catalog.sqlite"
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **options) as library:
+        assert library.damage == ""
+        for ending in ("", *beside):
+            catalog.with_name(catalog.name + ending).unlink()
+        assert "was removed while it was in use" in library.damage
+        reading = library._parts.catalog
+        assert isinstance(reading, SqliteCatalog)
+        with ExitStack() as held:
+            for _ in range(len(reading._idle)):  # who has it open still sees it; whoever comes later doesn't
+                assert held.enter_context(reading.read()).count().documents == 1
+            with pytest.raises(Damaged, match="start it again"):
+                library.get_document("ray/core/1.md")
+            assert library.health().status == "degraded"
+        health = library.health()
+        assert health.status == "degraded"
+        assert any(reason.startswith("catalog: ") for reason in health.reasons)
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **options) as library:
+        assert library.damage == ""
+        assert [result.file_path for result in library.search("wombat").results] == ["ray/core/1.md"]
+        assert library.check().ok
 
 
 def test_a_library_whose_catalog_is_damaged_says_so_in_its_health(tmp_path: Path) -> None:
