@@ -123,6 +123,11 @@ def soak(running: Running, url: str, seconds: float, streams: int, clients: int)
     children = last.children_mb / warm.children_mb - 1
     largest = max(taken.disk_mb for taken in samples)
     print(f"memory {growth:+.1%} after warm-up, that of the children {children:+.1%}")
+    half = samples[len(samples) // 2]
+    print(
+        f"of that in the second half {last.memory_mb / half.memory_mb - 1:+.1%}, "
+        f"of the children {last.children_mb / half.children_mb - 1:+.1%}"
+    )
     print(f"handles {last.handles - warm.handles:+d}; errors {outcomes['error']}")
     print(f"disk {warm.disk_mb:.1f} MB after warm-up, {largest:.1f} MB at most, {last.disk_mb:.1f} MB at the end")
     print(f"documents {answered}, files {on_disk}")

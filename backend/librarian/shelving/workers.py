@@ -314,8 +314,7 @@ class _Dispatcher(Generic[T, R]):
         elif kind == "broken":
             self._bury(child, value)
         else:
-            item = child.task[0]
-            child.task = []
+            (item,), child.task = child.task, []
             self._deliver(item, value)
             if isinstance(value, MemoryError):  # its heap is in no state to go on with
                 self._end(child)
@@ -327,8 +326,7 @@ class _Dispatcher(Generic[T, R]):
         if child.process.exitcode is None:
             child.process.kill()
             child.process.join()
-        code = child.process.exitcode
-        error = reason or WorkerDied(f"its process ended {_ending(code)}")
+        error = reason or WorkerDied(f"its process ended {_ending(child.process.exitcode)}")
         task, child.task = child.task, []
         ready = child.ready
         self._end(child)
