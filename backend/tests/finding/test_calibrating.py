@@ -4,15 +4,24 @@
 * the library's own questions hold it back: most of them are never "unlikely"
 * relevance rises with the sum on every fitted curve
 * a fit survives being kept as text; garbage is no fit; too few questions make none
+* a catalog that can't be read for a moment doesn't end it
 """
 
 from __future__ import annotations
 
+import logging
+import threading
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from librarian.assembly_calibration import Calibrating
 from librarian.finding.calibrating import FEWEST, Fit, curve, fit, foreign_questions
 from librarian.finding.calibration import Calibration
+from librarian.vocabulary.errors import Unavailable
+
+from .library import Library
 
 sums = st.lists(st.floats(0, 30), min_size=FEWEST, max_size=60)
 
@@ -59,3 +68,33 @@ def test_foreign_questions_are_many_and_each_its_own() -> None:
     questions = foreign_questions()
     assert len(questions) >= 50
     assert len(set(questions)) == len(questions)
+
+
+def test_it_outlives_a_moment_in_which_the_catalog_cannot_be_read(
+    manual: Library, caplog: pytest.LogCaptureFixture
+) -> None:
+    failed, again = threading.Event(), threading.Event()
+
+    def complete() -> bool:
+        if not failed.is_set():
+            failed.set()
+            raise Unavailable("The catalog can't be used.")
+        again.set()
+        return False
+
+    fitting = Calibrating(
+        manual.engine(),
+        manual.catalog,
+        complete=complete,
+        forget=lambda: None,
+        basis=lambda: "",
+        scale="learned",
+        by_meaning=False,
+    )
+    with caplog.at_level(logging.WARNING):
+        fitting.start()
+        assert failed.wait(120)
+        fitting.look()
+        assert again.wait(120)
+    fitting.close()
+    assert "couldn't be calibrated: The catalog can't be used." in caplog.text
