@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 FILES = 120
 ROUND = 5
+AT_WORK = ("while it embedded", "when all seemed done")
 
 
 def main() -> int:
@@ -115,14 +116,10 @@ def whole_program(wanted: int, seed: int) -> str:
         change(folder / "docs", dice.randrange(10**6))
         running = Running(folder, settings, http=False)
 
-        def begun(pid: int = running.process.pid) -> bool:
-            where = address.read(folder / "index")
-            return where is not None and where.pid == pid
-
         if number % 2:
-            until(begun, "its start")
+            until(lambda pid=running.process.pid: moment(folder / "index", pid) in AT_WORK, "its work")  # type: ignore[misc]
         pause.wait(dice.uniform(0.3, 4.0))
-        moments[moment(folder / "index") if begun() else "while starting"] += 1
+        moments[moment(folder / "index", running.process.pid)] += 1
         running.process.kill()
         running.process.wait()
         if number % 10 == 7:
@@ -132,8 +129,11 @@ def whole_program(wanted: int, seed: int) -> str:
     return f"program: {wanted} kills ({dict(moments)}) survived; the slowest repair took {slowest:.1f} s"
 
 
-def moment(index: Path) -> str:
-    """What a program that has begun is at, by a copy of its catalog."""
+def moment(index: Path, pid: int) -> str:
+    """What the program is at: by the address that it tells, and a copy of its catalog."""
+    where = address.read(index)
+    if where is None or where.pid != pid:
+        return "while it started"
     with tempfile.TemporaryDirectory() as copied:
         for file in index.glob("catalog.sqlite*"):
             shutil.copy(file, copied)
@@ -141,10 +141,14 @@ def moment(index: Path) -> str:
         try:
             ((chunks,),) = connection.execute("SELECT count(*) FROM chunks")
             ((embedded,),) = connection.execute("SELECT count(DISTINCT chunk_id) FROM windows")
+        except sqlite3.OperationalError:  # no tables yet
+            return "while it started"
         except sqlite3.DatabaseError:  # copied while it was written
             return "while it wrote"
         finally:
             connection.close()
+    if not chunks:
+        return "before it had read anything"
     return "while it embedded" if embedded < chunks else "when all seemed done"
 
 
