@@ -228,7 +228,8 @@ def upgrades(wanted: int, seed: int) -> str:
         rounds += 1
         folder = Path(tempfile.mkdtemp())
         with tarfile.open(kept[rounds % len(kept)]) as archive:
-            archive.extractall(folder, filter="data")
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.2 knows none
+            archive.extractall(folder)
         connection = sqlite3.connect(folder / "index" / "catalog.sqlite")
         connection.execute("UPDATE meta SET value = ? WHERE key = 'root'", (str(folder / "library"),))
         connection.commit()

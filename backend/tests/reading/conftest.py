@@ -41,7 +41,8 @@ def real_data(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
                 pytest.skip(f"no {name}.tar.xz; set LIBRARIAN_TEST_DATA to the folder that holds it")
             target = tmp_path_factory.mktemp(name)
             with tarfile.open(archive) as tar:
-                tar.extractall(target, filter="data")
+                tar.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.2 knows none
+                tar.extractall(target)
             unpacked[name] = target
         return unpacked[name]
 

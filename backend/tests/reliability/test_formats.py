@@ -28,7 +28,8 @@ class Unpacked(Library):
 
     def __init__(self, folder: Path, number: str) -> None:
         with tarfile.open(FORMATS / f"{number}.tar.gz") as archive:
-            archive.extractall(folder, filter="data")
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.2 knows none
+            archive.extractall(folder)
         self.change("catalog", f"UPDATE meta SET value = '{folder / 'library'}' WHERE key = 'root'", folder)
         super().__init__(folder)
 
