@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import os
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -22,21 +21,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(scope="session")
-def benchmark() -> Callable[[str], ModuleType]:
+def benchmark() -> Iterator[Callable[[str], ModuleType]]:
     """Imports `benchmarks/{name}.py`: what generates or measures at length is tested on something small."""
 
-    def imported(name: str) -> ModuleType:
-        if name not in sys.modules:
-            path = Path(__file__).resolve().parents[2] / "benchmarks" / f"{name}.py"
-            spec = importlib.util.spec_from_file_location(name, path)
-            assert spec is not None
-            assert spec.loader is not None
-            module = importlib.util.module_from_spec(spec)
-            sys.modules[name] = module  # dataclasses look for their module there
-            spec.loader.exec_module(module)
-        return sys.modules[name]
-
-    return imported
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+        yield importlib.import_module
 
 
 @pytest.fixture(scope="session")
