@@ -6,7 +6,7 @@ user is read or changed. What set-up does has tests of its own; here it is done.
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 import shutil
 import socket
@@ -93,12 +93,19 @@ class Stage:
                 self._followed.add(each.name)
 
     def close(self) -> None:
-        """End the server, and the keepers that commands have started."""
+        """End the server, and the keepers that commands have started, those too that don't listen yet."""
         self._server.terminate()
         assert self._server.stdout is not None
         self._server.stdout.close()
         self._server.wait(PATIENCE_S)
-        for address in self.folder.rglob("keeper.json"):
-            keeper = psutil.Process(json.loads(address.read_text("utf-8"))["pid"])
-            keeper.terminate()
-            keeper.wait(PATIENCE_S)
+        serving = [
+            process
+            for process in psutil.process_iter(["cmdline"])
+            if "librarian.serve" in (command := process.info["cmdline"] or ())
+            and any(part.startswith(str(self.folder)) for part in command)
+        ]
+        for keeper in serving:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                keeper.terminate()
+        _, left = psutil.wait_procs(serving, PATIENCE_S)
+        assert not left, left
