@@ -219,7 +219,7 @@ class InProcess:
 def pages(docs: Path, work: Path, report: Report, count: int = 514) -> None:
     """So many pages from nothing until each has its vectors."""
     folder = work / "pages"
-    found = sorted(path for path in docs.rglob("*.md") if "ray" in path.relative_to(docs).parts[0])[:count]
+    found = sorted(path for path in docs.glob("*ray*/**/*") if path.suffix in (".md", ".rst", ".txt"))[:count]
     for path in found:
         target = folder / "docs" / path.relative_to(docs)
         target.parent.mkdir(parents=True, exist_ok=True)
