@@ -44,6 +44,8 @@ class TestQdrantServer(VectorStoreContract):
         return QdrantStore(os.environ["QDRANT_URL"], name, self.dimension)
 
 
+# qdrant-client asks a connection of its own for SQLite's threading and leaves it open, which Python 3.13 warns of.
+@pytest.mark.filterwarnings("ignore:Exception ignored in. <sqlite3.Connection:pytest.PytestUnraisableExceptionWarning")
 def test_a_folder_keeps_what_was_stored(tmp_path: Path) -> None:
     first = QdrantStore(tmp_path / "q", "windows", 4)
     first.upsert(np.array([64, 128]), np.eye(2, 4, dtype=np.float32))
