@@ -27,6 +27,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from librarian import Librarian
 from librarian.config.settings import Settings
@@ -275,17 +276,17 @@ def by_meaning(root: Path, index: Path) -> None:
     chance = random.Random(4)
     questions = [words(chance, 5) for _ in range(100)]
     fresh = (f"{question} {number}" for number in range(100) for question in questions)
-    given: dict[str, object] = {"docs.watch_for_changes": False, "vector_db.store": "exact"}
-    with Librarian.open(root=root, index=index, **given) as library:  # type: ignore[arg-type]
+    given: dict[str, Any] = {"docs.watch_for_changes": False, "vector_db.store": "exact"}
+    with Librarian.open(root=root, index=index, **given) as library:
         raw = RawParts(library)
         tantivy, model = timed(raw.keyword, questions), timed(lambda _: raw.embed(next(fresh)), questions)
         vectors = iter([raw.embed(question) for question in questions] * 5)
         scan = timed(lambda _: raw.store().search(next(vectors), 100, raw.everything()), questions)
         print(f"{made:,} vectors; raw tantivy {tantivy[0]:.1f}, model {model[0]:.1f}, scan {scan[0]:.1f} ms (p50)")
 
-        def asked(question: str, **more: object) -> None:
+        def asked(question: str, **more: Any) -> None:
             library.clear_cache()
-            answer = library.search_emails(question, **more)  # type: ignore[arg-type]
+            answer = library.search_emails(question, **more)
             assert more.get("mode") == "keyword" or answer.legs.semantic.status == "ok", answer.legs
 
         for name, more in (

@@ -19,9 +19,8 @@ R = TypeVar("R")
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _M_ARENA_MAX = -8  # malloc.h of glibc
-_ARENAS = (
-    2  # measured: rebuilding a Chroma collection forty times left 64 MB in arenas of threads long gone, with 2 6 MB
-)
+#: Rebuilding a Chroma collection forty times left 64 MB in arenas of threads long gone; with two of them 6 MB.
+_ARENAS = 2
 
 
 @dataclass(frozen=True, slots=True)

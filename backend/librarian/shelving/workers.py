@@ -78,8 +78,8 @@ class WorkerPool(Generic[T, R]):
     def map(self, items: Iterable[T]) -> Iterator[tuple[T, R | BaseException]]:
         """Each item with its result, or with the error it ended in, in order of completion.
 
-        Errors besides those of the callable: `TimeoutError`, `MemoryError`, `WorkerDied`. Items are
-        taken ahead of the consumer, in the consumer's thread. Leaving the iterator early ends the tasks under way.
+        Errors besides those of the callable: `TimeoutError`, `MemoryError`, `WorkerDied`. Items are taken ahead of the
+        consumer, in the consumer's thread. Leaving the iterator early ends the tasks under way.
         """
         if self._closed:
             raise RuntimeError("the worker pool is closed")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from librarian.models.loading import Provider
 from librarian.models.order import EmbedderOrder
 from librarian.models.store import ModelStore
 from librarian.vocabulary.errors import SetupError
@@ -28,9 +29,11 @@ print(embedder.embed_query("a pod").shape, *sorted({name for name in sys.modules
 UNWANTED = ("librarian.config", "librarian.desk", "librarian.finding", "librarian.assembly_parts", "pydantic", "httpx")
 
 
-def order(name: str, *, provider: str = "local", or_local: bool = False, dimension: int | None = None) -> EmbedderOrder:
+def order(
+    name: str, *, provider: Provider = "local", or_local: bool = False, dimension: int | None = None
+) -> EmbedderOrder:
     refused = "http://127.0.0.1:9"
-    return EmbedderOrder(name, provider, refused, "s3cret", 1, 8, 1.0, or_local=or_local, dimension=dimension)  # type: ignore[arg-type]
+    return EmbedderOrder(name, provider, refused, "s3cret", 1, 8, 1.0, or_local=or_local, dimension=dimension)
 
 
 @pytest.fixture

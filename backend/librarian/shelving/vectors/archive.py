@@ -78,8 +78,8 @@ class SqliteVectorArchive:
         return self._run(lambda db: self._get(db, model, wanted))
 
     def scan(self, model: str, wanted: Container[str]) -> Iterator[tuple[list[str], Vectors]]:
-        """As `get`, (hashes, rows) batch by batch in the order of the file, which is read from front to back: where
-        much of it is wanted that takes a quarter of the time. Others may write between two batches.
+        """As `get`, (hashes, rows) batch by batch in the order of the file, which is read from front to back: that
+        is faster where much of it is wanted. Others may write between two batches.
 
         Notes the use of those alone that weren't used for a week: noting it of all rewrites the whole file.
         """
