@@ -21,12 +21,14 @@ def without_excluded(pool: Pool, query: AnalyzedQuery, analyzer: Analyzer, reade
     passages = pool.passages
     kept = pool.places(pool.keyword) > 0
     suspects = np.flatnonzero(~kept).tolist()
-    chunk_ids = passages.chunk_ids.tolist()
-    stored = reader.chunks([chunk_ids[row] for row in suspects])
-    for row in suspects:
-        chunk = stored.get(chunk_ids[row])
-        tokens = analyzer.tokens(chunk.chunk.text if chunk is not None else "")
-        kept[row] = not excluded.intersection(tokens) and all(_contains(tokens, phrase) for phrase in query.phrases)
+    texts = reader.texts(passages.chunk_ids[suspects].tolist())
+    may_hold = analyzer.sieve(excluded.union(*query.phrases))
+    for row, chunk_id in zip(suspects, passages.chunk_ids[suspects].tolist(), strict=True):
+        text = texts.get(chunk_id, "")
+        said = set(analyzer.tokens(" ".join(may_hold(text.split()))))
+        kept[row] = excluded.isdisjoint(said) and all(
+            said.issuperset(phrase) and _contains(analyzer.tokens(text), phrase) for phrase in query.phrases
+        )
     return replace(pool, passages=passages.only(kept))
 
 

@@ -14,6 +14,8 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
+import numpy as np
+
 from librarian.vocabulary.errors import CallerError, LibrarianError
 from librarian.vocabulary.protocols import (
     Analyzer,
@@ -48,7 +50,7 @@ from .fusion import score
 from .legs import SemanticLeg, keyword_leg, quotes_by_the_way
 from .meaning import Meaning, Meanings
 from .options import SearchOptions
-from .pool import Pool, gather
+from .pool import Pool, Told, gather, told
 from .query_router import QueryRouter
 from .ranker import EVIDENCE, LinearRanker, shipped
 from .reranker import SecondLook
@@ -80,6 +82,8 @@ class _Run:
     rewritten: dict[str, object] | None = None
     rewrite: Rewrite | None = None
     meaning: Meaning | None = None
+    names: tuple[str, ...] = ()  #: identifiers that decide the order
+    told: Told | None = None  #: of the keyword leg's passages
     legs: dict[str, LegReport] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
 
@@ -236,7 +240,8 @@ class HybridSearchEngine:
             semantic=semantic,
             hyde=hypothetical,
             meaning=run.meaning,
-            names=names.decisive(run.analyzed, self._analyzer, self._lexical, run.selection),
+            names=run.names,
+            known=run.told,
             threads=self._threads,
         )
         if run.mode != "semantic":
@@ -268,7 +273,10 @@ class HybridSearchEngine:
         if run.mode in _BY_MEANING:
             future = self._threads.submit(self._by_meaning, run)
         keyword, semantic, hypothetical = self._by_words(run) if run.mode in _BY_WORDS else _OFF, _OFF, _OFF
+        run.names = names.decisive(run.analyzed, self._analyzer, self._lexical, run.selection)
         if future is not None:
+            if keyword.ids:  # the meaning takes longer than the words
+                run.told = told(run.analyzed, self._lexical, np.array(keyword.ids), run.names)
             semantic, hypothetical, run.meaning = self._await(run, future)
             run.degraded += run.meaning.problems if run.meaning is not None else ()
             run.report("hyde", hypothetical)

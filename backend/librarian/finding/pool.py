@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from librarian.vocabulary.protocols import Columns, LexicalIndex
-from librarian.vocabulary.types import AnalyzedQuery, Contribution, Ids, Ranking, Vector
+from librarian.vocabulary.types import AnalyzedQuery, Contribution, Ids, Ranking
 
 from .meaning import Meaning
 
@@ -104,6 +104,30 @@ class Pool:
         return why
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the keyword index tells of some passages, by rising id; every array has shape (ids,)."""
+
+    ids: Ids
+    scores: Mapping[str, Floats]
+    holds: Mask  #: an identifier that decides the order
+
+
+def told(
+    query: AnalyzedQuery, lexical: LexicalIndex, ids: Ids, names: tuple[str, ...], fields: Collection[str] = FIELDS
+) -> Told:
+    """Scores of single fields, and who holds one of the identifiers `names` (`names.decisive`)."""
+    ids = np.unique(np.asarray(ids, dtype=np.int64))
+    all_named = names == query.identifiers
+    wanted = (*fields, *(("identifiers",) if names and all_named else ()))
+    found = lexical.features(query, ids, wanted) if wanted else {}
+    if names and not all_named:
+        only_names = replace(query, terms=(), phrases=(), identifiers=names)
+        found = {**found, **lexical.features(only_names, ids, ("identifiers",))}
+    holds = found["identifiers"] > 0 if names else np.zeros(len(ids), dtype=np.bool_)
+    return Told(ids, {name: found[name].astype(np.float64) for name in fields}, holds)
+
+
 def gather(
     query: AnalyzedQuery,
     columns: Columns,
@@ -114,12 +138,14 @@ def gather(
     hyde: Ranking = EMPTY,
     meaning: Meaning | None = None,
     names: tuple[str, ...] = (),
+    known: Told | None = None,
     threads: Executor,
 ) -> Pool:
     """Join the legs' passages and fill in what one leg knows about the other's. Unknown passages are dropped.
 
     `meaning` is the question's; without it the semantic score of keyword candidates stays unknown. `names` are the
-    identifiers that decide the order (`names.decisive`). `threads` ask the legs side by side.
+    identifiers that decide the order (`names.decisive`), `known` is what was told of the keyword candidates while the
+    other leg was still at work. `threads` ask the legs side by side.
     """
     union = np.unique(np.array([*keyword.ids, *semantic.ids, *hyde.ids], dtype=np.int64))
     docs = columns.doc_of(union) if len(union) else union
@@ -129,21 +155,20 @@ def gather(
     _place(passages, keyword, passages.bm25)
     _place(passages, semantic, passages.semantic, passages.cosine)
     far, unsaid = np.isnan(passages.semantic), np.isnan(passages.bm25)
-    by_words = keyword.status == "ok" and len(union) > 0
-    both = by_words and "ok" in (semantic.status, hyde.status)  # a leg alone knows all that its own order needs
     near: Future[tuple[Floats, Floats]] | None = None
-    said: Future[dict[str, Vector]] | None = None
     if meaning is not None and semantic.status == "ok":
         near = threads.submit(meaning.cosines, union[far], columns)
-    if both:
-        said = threads.submit(lexical.features, query, union[unsaid], ("bm25",))
-    if by_words:
-        passages = _described(passages, query, lexical, FIELDS if both else (), names)
+    if keyword.status == "ok" and len(union):
+        both = "ok" in (semantic.status, hyde.status)  # a leg alone knows all that its own order needs
+        fields = FIELDS if both else ()
+        parts = [known or told(query, lexical, union[~unsaid], names, fields)]
+        if both and unsaid.any():
+            rest = told(query, lexical, union[unsaid], names, ("bm25", *fields))
+            passages.bm25[unsaid] = np.where(rest.scores["bm25"] > 0, rest.scores["bm25"], np.nan)
+            parts.append(rest)
+        passages = _described(passages, parts, fields)
     if near is not None:
         passages.semantic[far], passages.cosine[far] = near.result()
-    if said is not None:
-        found = said.result()["bm25"].astype(np.float64)
-        passages.bm25[unsaid] = np.where(found > 0, found, np.nan)
     for scores in (passages.semantic, passages.cosine):
         np.clip(scores, 0.0, 1.0, out=scores)
     return Pool(keyword, semantic, hyde, passages, bool(names))
@@ -157,16 +182,14 @@ def _place(passages: Passages, ranking: Ranking, scores: Floats, raw: Floats | N
         raw[rows] = np.array(ranking.raw, dtype=np.float64)[ranks - 1]
 
 
-def _described(
-    passages: Passages, query: AnalyzedQuery, lexical: LexicalIndex, fields: tuple[str, ...], names: tuple[str, ...]
-) -> Passages:
-    """With the scores of single fields, and with who holds one of the identifiers `names`."""
-    named = ("identifiers",) if names and names == query.identifiers and fields else ()
-    found = lexical.features(query, passages.chunk_ids, (*fields, *named)) if fields else {}
+def _described(passages: Passages, parts: Sequence[Told], fields: Collection[str]) -> Passages:
+    """With what was told of them."""
+    scores = {name: np.zeros(len(passages)) for name in fields}
     holds = passages.holds_identifier
-    if names:
-        if not named:
-            only_names = replace(query, terms=(), phrases=(), identifiers=names)
-            found |= lexical.features(only_names, passages.chunk_ids, ("identifiers",))
-        holds = found["identifiers"] > 0
-    return replace(passages, holds_identifier=holds, fields={name: found[name].astype(np.float64) for name in fields})
+    for part in parts:
+        rows = np.minimum(np.searchsorted(passages.chunk_ids, part.ids), len(passages) - 1)
+        here = passages.chunk_ids[rows] == part.ids
+        holds[rows[here]] = part.holds[here]
+        for name in fields:
+            scores[name][rows[here]] = part.scores[name][here]
+    return replace(passages, fields=scores)

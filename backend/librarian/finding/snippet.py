@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from librarian.vocabulary.protocols import Analyzer
@@ -35,8 +35,6 @@ _RESEMBLING = 0.3
 
 #: The question's tokens in a piece, and those of which a word in it only has the beginning.
 _Mark = tuple[tuple[str, ...], tuple[str, ...]]
-_SILENT: _Mark = ((), ())
-_PIECE = re.compile(r"\S+")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
 
@@ -46,15 +44,22 @@ class Marks:
     Passages of one answer share most of their words: each is looked at once.
     """
 
-    def __init__(self, tokens: Mapping[str, Sequence[str]], wanted: Mapping[str, float]) -> None:
-        self._tokens, self._wanted = tokens, wanted
+    def __init__(
+        self,
+        tokens: Mapping[str, Sequence[str]],
+        may_hold: Callable[[Sequence[str]], Sequence[str]],
+        wanted: Mapping[str, float],
+    ) -> None:
+        self._tokens, self._may_hold, self._wanted = tokens, may_hold, wanted
         self._beginnings = {token[:_ALIKE_LETTERS]: token for token in wanted if len(token) > _ALIKE_LETTERS}
         self._seen: set[str] = set()
         self._telling: dict[str, _Mark] = {}
 
     def telling(self, pieces: set[str]) -> Mapping[str, _Mark]:
         """Those that say something of the question, these pieces' and those of earlier calls."""
-        new = list(pieces - self._seen)
+        unseen = pieces - self._seen
+        self._seen |= unseen
+        new = self._may_hold(list(unseen))
         told = list(map(self._tokens.__getitem__, new))
         speaking = {
             token
@@ -64,7 +69,6 @@ class Marks:
         for piece, tokens in zip(new, told, strict=True) if speaking else ():
             if not speaking.isdisjoint(tokens):
                 self._telling[piece] = self._mark(tokens)
-        self._seen.update(new)
         return self._telling
 
     def _mark(self, tokens: Sequence[str]) -> _Mark:
@@ -94,7 +98,9 @@ class Snippets:
         def cut(chunk: Chunk, document: Document) -> Snippet:
             language = document.language
             if language not in marks:
-                marks[language] = Marks(self._analyzer.by_piece(language), wanted)
+                marks[language] = Marks(
+                    self._analyzer.by_piece(language), self._analyzer.sieve(wanted, language), wanted
+                )
             return self._cut(chunk, document, wanted, marks[language])
 
         return cut
@@ -125,15 +131,18 @@ class Snippets:
         telling = [i for i, here in enumerate(weights) if here]
         for number, first in enumerate(telling):
             seen: dict[str, float] = {}
-            repeated = 0.0
+            total = repeated = 0.0
             for last in telling[number:]:
                 length = pieces[last].end - pieces[first].start
                 if last > first and length > self._target:
                     break
                 for token, weight in weights[last].items():
-                    repeated += weight if token in seen else 0.0
-                    seen[token] = max(seen.get(token, 0.0), weight)
-                rank = (round(math.fsum(seen.values()) + 0.1 * repeated, 9), -length)
+                    before = seen.get(token, 0.0)
+                    repeated += weight if before else 0.0
+                    if weight > before:
+                        seen[token] = weight
+                        total += weight - before
+                rank = (round(total + 0.1 * repeated, 9), -length)
                 if rank > best:
                     best, place = rank, (first, last)
         if best[0] == 0.0:
@@ -175,20 +184,29 @@ class Snippets:
     # -- showing -----------------------------------------------------------------------------------------------
 
     def _highlights(self, shown: str, marks: Marks, language: str) -> tuple[tuple[int, int], ...]:
+        pieces = set(shown.split())
+        places: list[tuple[int, int]] = []
+        for piece, (exact, _) in marks.telling(pieces).items():
+            if exact and piece in pieces:
+                spans = [span for span in self._analyzer.spans(piece, language) if span.token in exact]
+                places += [(at + span.start, at + span.end) for at in _standing(piece, shown) for span in spans]
         merged: list[tuple[int, int]] = []
-        telling = marks.telling(set(shown.split()))
-        for piece in _PIECE.finditer(shown):
-            exact, _ = telling.get(piece.group(), _SILENT)
-            if not exact:
-                continue
-            spans = self._analyzer.spans(piece.group(), language)
-            places = sorted((piece.start() + s.start, piece.start() + s.end) for s in spans if s.token in exact)
-            for start, end in places:
-                if merged and start < merged[-1][1]:
-                    merged[-1] = (merged[-1][0], max(merged[-1][1], end))
-                else:
-                    merged.append((start, end))
+        for start, end in sorted(places):
+            if merged and start < merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+            else:
+                merged.append((start, end))
         return tuple(merged)
+
+
+def _standing(piece: str, text: str) -> Iterator[int]:
+    """Where the piece stands between blanks."""
+    at = text.find(piece)
+    while at >= 0:
+        end = at + len(piece)
+        if (at == 0 or text[at - 1].isspace()) and (end == len(text) or text[end].isspace()):
+            yield at
+        at = text.find(piece, at + 1)
 
 
 def _weights(text: str, pieces: Sequence[Unit], wanted: Mapping[str, float], marks: Marks) -> list[dict[str, float]]:

@@ -22,7 +22,7 @@ _start, _end = attrgetter("start"), attrgetter("end")
 _LINE = re.compile(r"[^\n]+")
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？]")
 _FENCE = re.compile(r"^(?P<lead>[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?[ \t]*)(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)$")
-_MARKS = re.compile("```|~~~")
+_MARKS = ("```", "~~~")
 _ADORNMENT = re.compile(r"[ \t>]*([^\w\s])\1*[ \t]*$")
 
 
@@ -113,11 +113,13 @@ def _sentence_ends(text: str, start: int, end: int) -> list[int]:
 
 def _frames(text: str, touching: Sequence[Block]) -> Iterator[Frame]:
     """Fences and tables that touch the passage, those inside lists and quotes too."""
+    first, last = (touching[0].start, touching[-1].end) if touching else (0, 0)
+    fenced = any(text.find(marks, first, last) >= 0 for marks in _MARKS)
     for block in touching:
         if block.kind == "table":
             opening_end = block.header_end if block.header_end is not None else block.start
             yield Frame("table", block.start, block.end, text[block.start : opening_end].rstrip("\n"), opening_end)
-        elif block.kind != "heading":
+        elif fenced and block.kind != "heading":
             yield from _fences(text, block.start, block.end)
 
 
@@ -139,12 +141,14 @@ def _fences(text: str, start: int, end: int) -> Iterator[Frame]:
 
 def _marked_lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Lines between two offsets that hold three backticks or tildes: few, where looking at every line takes long."""
-    while (mark := _MARKS.search(text, start, end)) is not None:
-        first, last = text.rfind("\n", start, mark.start()) + 1 or start, text.find("\n", mark.end(), end)
-        yield first, last if last >= 0 else end
+    next_of = {marks: text.find(marks, start, end) for marks in _MARKS}
+    while (at := min(next_of.values(), key=lambda place: place if place >= 0 else end)) >= 0:
+        last = text.find("\n", at, end)
+        yield text.rfind("\n", start, at) + 1 or start, last if last >= 0 else end
         if last < 0:
             return
         start = last + 1
+        next_of = {marks: text.find(marks, start, end) if 0 <= at < start else at for marks, at in next_of.items()}
 
 
 def _closes(opening: str, marks: re.Match[str]) -> bool:

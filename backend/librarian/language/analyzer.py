@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import TypeVar
@@ -24,6 +24,7 @@ from librarian.vocabulary.protocols import TokenSpan
 from librarian.vocabulary.types import AnalyzedQuery
 
 from . import detection, questions
+from . import sieve as sieves
 from .scripts import bigrams, fold_accents, has_spaceless, split_scripts
 from .shapes import ASCII_COMPOUND, COMPOUND, LONGEST, Part, dissect, has_inner_capital, is_version
 from .stopwords import LANGUAGES, stop_words
@@ -126,6 +127,10 @@ class StandardAnalyzer:
             tokens = _Memory(lambda piece: tuple(entry(piece)[0].split()), self._remembered)
             pieces = self._pieces.setdefault(language, tokens)
         return pieces
+
+    def sieve(self, tokens: Collection[str], language: str = "") -> sieves.Sieve:
+        """What leaves out, by a quick look, pieces that hold none of the tokens nor one that begins like one."""
+        return sieves.in_english(tokens) if language in ("", "en") else sieves.everything
 
     def spans(self, text: str, language: str = "") -> list[TokenSpan]:
         """The tokens of `tokens`, each with its place in `text`."""

@@ -21,7 +21,7 @@ from ..vocabulary.calls import Calls
 from ..vocabulary.desk_protocol import Desk
 from ..vocabulary.errors import LibrarianError, NotFound
 from ..vocabulary.protocols import Budget, Observer
-from ..vocabulary.visible import visible, visible_within
+from ..vocabulary.visible import visible
 from . import resources
 from .changes import Connection, Watched
 from .prompts import COMPLETED, PROMPTS, fill
@@ -131,8 +131,8 @@ class Handlers:
                 self.observe("call", door="mcp", verb=tool.name, outcome=outcome, seconds=seconds, answer=structured)
         links = [_link(link) for link in answer.links]
         return types.CallToolResult(
-            content=[types.TextContent(text=visible(answer.text)), *links],
-            structured_content=visible_within(answer.structured),
+            content=[types.TextContent(text=answer.text), *links],
+            structured_content=answer.structured,
         )
 
     @contextlib.asynccontextmanager

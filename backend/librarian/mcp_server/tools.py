@@ -12,6 +12,7 @@ from ..vocabulary.errors import SetupError
 from ..vocabulary.protocols import Budget
 from ..vocabulary.toolsets import RAG, REGISTRY, SITES
 from ..vocabulary.verbs import CLEAR_CACHE, VERBS, Verb, ask
+from ..vocabulary.visible import hides, visible, visible_within
 from ..vocabulary.wire import EmailSearchAnswer, SearchAnswer, Wire
 from .rendering import render
 from .schemas import compact_schema
@@ -33,7 +34,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """Both halves of an answer; a host may show a model only one of them."""
+    """Both halves of an answer, nothing hidden in them; a host may show a model only one of them."""
 
     text: str
     structured: dict[str, Any]
@@ -78,7 +79,10 @@ def build_tools(desk: Desk, toolsets: Sequence[str] = ()) -> tuple[Tool, ...]:
 def _tool(desk: Desk, verb: Verb) -> Tool:
     def call(given: Mapping[str, object], budget: Budget) -> ToolAnswer:
         answer = ask(desk, verb, given, budget)
-        return ToolAnswer(render(answer), answer.model_dump(mode="json"), links_of(answer))
+        fields = answer.model_dump(mode="json")
+        if hides(answer.model_dump_json()):
+            fields = visible_within(fields)
+        return ToolAnswer(visible(render(answer)), fields, links_of(answer))
 
     return Tool(
         name=verb.name,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from threading import Event
@@ -112,6 +112,9 @@ class Analyzer(Protocol):
 
     def by_piece(self, language: str = "") -> Mapping[str, Sequence[str]]:
         """Piece, which is what stands between two blanks, → its tokens; `tokens` gives these, one after another."""
+
+    def sieve(self, tokens: Collection[str], language: str = "") -> Callable[[Sequence[str]], Sequence[str]]:
+        """A quick look at pieces that leaves out only such as hold none of the tokens nor one that begins like one."""
 
     def spans(self, text: str, language: str = "") -> list[TokenSpan]:
         """The same tokens with their places, for highlighting."""

@@ -25,6 +25,15 @@ def visible(text: str) -> str:
     return _HIDDEN.sub("\ufffd", text)
 
 
+def hides(written: str) -> bool:
+    """Whether JSON may hold a hidden character anywhere; sometimes also true of one that holds none.
+
+    >>> hides('{"text": "plain"}'), hides('{"text": "\\u001b[31m"}')
+    (False, True)
+    """
+    return not written.isprintable() or "\\u" in written
+
+
 def visible_within(value: Any) -> Any:
     """The same for every text in a value made of dicts, lists and plain values."""
     if isinstance(value, str):

@@ -14,13 +14,14 @@ import doctest
 import pickle
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from librarian.language import analyzer, detection, scripts, shapes
+from librarian.language import analyzer, detection, scripts, shapes, sieve
 from librarian.language.analyzer import STEMMERS, StandardAnalyzer
 
 ANALYZER = StandardAnalyzer()
@@ -73,6 +74,7 @@ PROSE = [
     "high-level",
     "_really_",
 ]
+MANUAL = Path(__file__).parents[3] / "docs"
 MARKUP = st.text(
     alphabet=st.sampled_from("aAbBcz019_.-/:@+#\\*`'\"()[]<> \n\té́ßж東バﾊﾞ한ᄀ ก\u00ad\u200b"), max_size=200
 )
@@ -373,12 +375,64 @@ def test_threads_share_it() -> None:
     assert found == [StandardAnalyzer().tokens(text) for text in words]
 
 
+def _missed(pieces: list[str], tokens: list[str], language: str) -> list[str]:
+    """Pieces that a sieve for the tokens leaves out though they hold one of them, or one that begins like one."""
+    passed = set(ANALYZER.sieve(tokens, language)(pieces))
+    beginnings = {token[:5] for token in tokens if len(token) > 5}
+    return [
+        piece
+        for piece in pieces
+        if piece not in passed
+        and any(token in tokens or token[:5] in beginnings for token in ANALYZER.tokens(piece, language))
+    ]
+
+
+@settings(max_examples=50, deadline=None)
+@given(TEXTS, TEXTS, st.sampled_from(LANGUAGES))
+def test_a_sieve_leaves_out_no_piece_with_one_of_its_tokens(text: str, asked: str, language: str) -> None:
+    pieces = [*text.split(), *asked.split()]
+    for token in ANALYZER.tokens(asked, language):
+        assert _missed(pieces, [token], language) == []
+
+
+def test_a_sieve_finds_every_word_of_the_manual_by_its_token() -> None:
+    pieces = sorted({piece for page in MANUAL.rglob("*.md") for piece in page.read_text("utf-8").split()})
+    asked = sorted({token for piece in pieces for token in ANALYZER.tokens(piece)})
+    assert len(asked) > 2000
+    for start in range(0, len(asked), 50):  # a few tokens at a time, as a question has
+        assert _missed(pieces, asked[start : start + 50], "en") == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "piece"),
+    [
+        ("dying", "die"),
+        ("die", "dying"),
+        ("email", "e-mail"),
+        ("happy", "happier"),
+        ("resume", "résumé"),
+        ("c++", "C++"),
+    ],
+)
+def test_a_sieve_knows_words_that_begin_otherwise_than_their_stems(asked: str, piece: str) -> None:
+    assert ANALYZER.sieve(ANALYZER.tokens(asked), "en")([piece, "nothing"]) == [piece]
+
+
+def test_a_sieve_leaves_out_most_of_a_page() -> None:
+    may_hold = ANALYZER.sieve(ANALYZER.tokens("Which file configures proxies?"), "en")
+    assert may_hold(["The", "config", "lies", "in", "a", "file", "near", "a", "proxy"]) == [
+        "config",
+        "file",
+        "proxy",
+    ]
+
+
 def test_every_named_stemmer_exists_or_is_left_out() -> None:
     for language in STEMMERS:
         assert ANALYZER.tokens("kubernetes", language)
 
 
-@pytest.mark.parametrize("module", [analyzer, detection, scripts, shapes])
+@pytest.mark.parametrize("module", [analyzer, detection, scripts, shapes, sieve])
 def test_the_examples_in_the_docstrings_are_true(module: ModuleType) -> None:
     outcome = doctest.testmod(module)
     assert outcome.attempted > 0

@@ -6,8 +6,9 @@ import unicodedata
 
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic_core import to_json
 
-from librarian.vocabulary.visible import visible, visible_within
+from librarian.vocabulary.visible import hides, visible, visible_within
 
 KEPT = "\t\n\r"
 
@@ -41,3 +42,14 @@ def test_values_keep_their_shape(value: object) -> None:
 def test_joiners_marks_and_right_to_left_scripts_stay() -> None:
     for text in ("👩\u200d👩", "می\u200cخواهم", "שלום", "e\u0301", "漢\u200b字", "a\u00adb", "\ufeffx"):
         assert visible(text) == text
+
+
+@given(
+    st.recursive(st.text(max_size=5) | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+)
+def test_json_that_hides_nothing_says_so_only_where_that_is_true(value: object) -> None:
+    assert visible_within(value) == value or hides(to_json(value).decode())
+
+
+def test_plain_json_hides_nothing() -> None:
+    assert not hides(to_json({"text": 'A line.\n\t"Quoted" \\ backslash, é, 漢字 and 👩'}).decode())

@@ -1,0 +1,49 @@
+"""Everything known about the candidates, whoever found it and whenever."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from librarian.finding.legs import keyword_leg
+from librarian.finding.pool import FIELDS, gather, told
+from librarian.vocabulary.types import Filters, Ranking
+
+from .library import Library
+
+
+@pytest.mark.parametrize("question", ["deploy a release", "log tokens", "rotate api_token"])
+def test_what_was_told_of_the_words_candidates_early_is_what_is_told_of_them_later(
+    manual: Library, question: str
+) -> None:
+    query = manual.analyzer.query(question, ("en",))
+    columns = manual.catalog.columns()
+    keyword = keyword_leg(manual.lexical, query, columns.select(Filters()), 50)
+    assert keyword.ids
+    every = [number for number in range(1, 200) if columns.doc_of(np.array([number]))[0]]
+    semantic = Ranking("semantic", tuple(every), (0.5,) * len(every), (0.5,) * len(every))
+    early = told(query, manual.lexical, np.array(keyword.ids), query.identifiers)
+    with ThreadPoolExecutor(2) as threads:
+        pools = [
+            gather(
+                query,
+                columns,
+                manual.lexical,
+                keyword=keyword,
+                semantic=semantic,
+                names=query.identifiers,
+                known=known,
+                threads=threads,
+            )
+            for known in (None, early)
+        ]
+    late, joined = (pool.passages for pool in pools)
+    assert len(late) == len(every) > len(keyword.ids)
+    np.testing.assert_array_equal(joined.bm25, late.bm25)
+    np.testing.assert_array_equal(joined.holds_identifier, late.holds_identifier)
+    assert joined.fields.keys() == late.fields.keys() == set(FIELDS)
+    for name in FIELDS:
+        np.testing.assert_array_equal(joined.fields[name], late.fields[name])
+        assert joined.fields[name].any()
