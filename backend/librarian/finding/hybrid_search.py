@@ -6,11 +6,11 @@ of the best. What a mode needs and can't have is said in `legs` and `degraded`; 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
@@ -56,11 +56,14 @@ from .ranker import EVIDENCE, LinearRanker, shipped
 from .reranker import SecondLook
 from .rewriting import REWRITTEN, Rewriting, as_told, better_of
 from .snippet import Snippets
+from .turns import Turns
 
 log = logging.getLogger(__name__)
 
+SOON_MS = 25.0  #: an embedder is waited for so long before another question has its turn
+
 _OFF = Ranking("", (), (), (), "off", "not part of this mode")
-#: What comes of asking by meaning: semantic ranking, HyDE's, and the question's meaning.
+#: Semantic ranking, HyDE's, and the question's meaning.
 Meant = tuple[Ranking, Ranking, Meaning | None]
 #: Modes that read each leg. `auto` has become another mode before this is asked.
 _BY_WORDS = frozenset({"keyword", "hybrid", "rerank", "hyde"})
@@ -133,6 +136,7 @@ class HybridSearchEngine:
         self._router = QueryRouter(analyzer, semantic=self._semantic.configured)
         self._snippets = Snippets(analyzer, target=options.snippet_length)
         self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="leg")
+        self._turns = Turns()
 
     def close(self) -> None:
         """Wait for running legs and end their threads."""
@@ -143,7 +147,7 @@ class HybridSearchEngine:
     def search(self, query: Query, budget: Budget | None = None) -> SearchOutcome:
         """Answer a question. Raises `CallerError` for an unknown mode, and once the budget is spent."""
         started = time.perf_counter()
-        with self._catalog.read() as reader:
+        with self._turns, self._catalog.read() as reader:
             run = self._begin(query, budget or Budget(), reader)
             judged = self._judge(run)
             run.budget.check()
@@ -180,17 +184,12 @@ class HybridSearchEngine:
                 routing=run.routing,
                 rewritten=run.rewritten,
                 tokens_used=sum(costs[: len(shown)]),
-                suggestions=()
-                if shown
-                else suggestions.suggest(
-                    query,
-                    run.analyzed,
-                    self._lexical,
-                    reader,
-                    run.columns,
-                    semantic_ran=run.meaning is not None,
-                ),
+                suggestions=() if shown else self._suggestions(run),
             )
+
+    def _suggestions(self, run: _Run) -> tuple[suggestions.Suggestion, ...]:
+        asked, lexical, by_meaning = run.analyzed, self._lexical, run.meaning is not None
+        return suggestions.suggest(run.query, asked, lexical, run.reader, run.columns, semantic_ran=by_meaning)
 
     @property
     def weights(self) -> Mapping[str, float]:
@@ -204,7 +203,8 @@ class HybridSearchEngine:
 
     def judge(self, query: Query, reader: CatalogReader, budget: Budget | None = None) -> Judged:
         """All candidates in order with everything known about them: for explaining an absence and for measuring."""
-        return self._judge(self._begin(query, budget or Budget(), reader))
+        with self._turns:
+            return self._judge(self._begin(query, budget or Budget(), reader))
 
     # -- the stages --------------------------------------------------------------------------------------------
 
@@ -351,7 +351,8 @@ class HybridSearchEngine:
         if self._rewriting is None or run.mode not in REWRITTEN or by_caller or hyde.applies(run.analyzed):
             return
         try:
-            run.rewrite = self._rewriting.of(run.query.text, run.budget)
+            with self._turns.aside():
+                run.rewrite = self._rewriting.of(run.query.text, run.budget)
             run.rewritten = as_told(run.rewrite)
         except LibrarianError as error:
             run.degraded.append(f"llm: {error}")
@@ -359,8 +360,11 @@ class HybridSearchEngine:
     def _await(self, run: _Run, future: Future[Meant]) -> Meant:
         wait_ms = min(self._options.semantic_timeout_ms, max(0.0, run.budget.remaining_ms()))
         try:
-            return future.result(timeout=wait_ms / 1000)
-        except FutureTimeout:
+            with contextlib.suppress(TimeoutError):  # a model on this machine is soon done
+                return future.result(timeout=min(SOON_MS, wait_ms) / 1000)
+            with self._turns.aside():
+                return future.result(timeout=max(0.0, wait_ms - SOON_MS) / 1000)
+        except TimeoutError:
             future.cancel()
             return Ranking("semantic", (), (), (), "skipped", f"no answer within {wait_ms:.0f} ms", wait_ms), _OFF, None
 
@@ -369,15 +373,16 @@ class HybridSearchEngine:
     def _reranked(self, run: _Run, first: Judged) -> Judged:
         """The first stage's candidates judged again; its own order where that isn't possible, which is said."""
         count = max(self._options.rerank_candidates, self._options.rerank_multiplier * run.query.max_results)
-        second = self._second_look.at(
-            run.query.text,
-            first.pool,
-            first.candidates,
-            count,
-            run.reader.texts,
-            lambda candidate: self._relevance(first, candidate),
-            run.budget,
-        )
+        with self._turns.aside():
+            second = self._second_look.at(
+                run.query.text,
+                first.pool,
+                first.candidates,
+                count,
+                run.reader.texts,
+                lambda candidate: self._relevance(first, candidate),
+                run.budget,
+            )
         run.legs["rerank"] = second.leg
         run.degraded += second.degraded
         if second.leg.status != "ok":

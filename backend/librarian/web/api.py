@@ -17,13 +17,14 @@ from ..vocabulary.arguments import Argument, schema_of, shortened
 from ..vocabulary.calls import Calls
 from ..vocabulary.desk_protocol import Desk
 from ..vocabulary.errors import CallerError, LibrarianError
-from ..vocabulary.protocols import Observer
+from ..vocabulary.protocols import Budget, Observer
 from ..vocabulary.toolsets import SEARCH_REGISTRY
 from ..vocabulary.verbs import Verb, ask
 from ..vocabulary.wire import EmailSearchAnswer, ErrorAnswer, HealthAnswer, SearchAnswer
 from .answers import failed
 
 TYPE = Argument("type", description="What to search", limits={"enum": ["documents", "emails"], "default": "documents"})
+OBSERVED = {"mode", "took_ms", "cache", "legs"}  #: what `metrics` counts of an answer
 _BY_TYPE: Mapping[str, Verb] = {"documents": verbs.SEARCH, "emails": verbs.SEARCH_EMAILS}
 
 
@@ -123,11 +124,16 @@ class Api:
         return endpoint
 
     async def _answered(self, verb: Verb, given: Mapping[str, object]) -> Response:
-        start, outcome, fields = time.perf_counter(), "error", None
+        start, outcome, told = time.perf_counter(), "error", None
+
+        def written(budget: Budget) -> tuple[Mapping[str, object], str]:
+            answer = ask(self._desk, verb, given, budget)
+            return answer.model_dump(mode="json", include=OBSERVED), answer.model_dump_json()
+
         try:
-            answer = await self._calls.run(lambda budget: ask(self._desk, verb, given, budget))
-            outcome, fields = "ok", answer.model_dump(mode="json")
-            return JSONResponse(fields)
+            told, body = await self._calls.run(written)
+            outcome = "ok"
+            return Response(body, media_type="application/json")
         except LibrarianError as error:
             outcome = error.code
             return failed(error)
@@ -135,7 +141,7 @@ class Api:
             return failed(error)
         finally:
             seconds = time.perf_counter() - start
-            self._observe("call", door="rest", verb=verb.name, outcome=outcome, seconds=seconds, answer=fields)
+            self._observe("call", door="rest", verb=verb.name, outcome=outcome, seconds=seconds, answer=told)
 
 
 async def given_in(request: Request) -> dict[str, object]:
