@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 from . import __version__
-from .arenas import few_arenas
 from .command_door import Verbs
 from .config.settings import Settings
 from .ending import cut_short, leave
@@ -34,8 +33,10 @@ from .keeper.visitors import Visitors
 from .log import configure
 from .opening import Opening
 from .reloading import reload
+from .shelving.heap import few_arenas
 from .vocabulary.desk_protocol import Desk
 from .vocabulary.errors import LibrarianError, SetupError, Unavailable
+from .welcome import welcome
 
 logger = logging.getLogger(__name__)
 
@@ -350,26 +351,13 @@ class _Process:
         server = _server(config)
         serving = asyncio.create_task(server.serve(sockets=[self._listening.dup()]))
         serving.add_done_callback(lambda _: self._stop.set())
-        _say(self._out, self._where())
+        _say(self._out, welcome(self.settings, self._url))
         try:
             yield door
         finally:
             door.end_streams()
             server.should_exit = True
             await serving
-
-    def _where(self) -> str:
-        url, settings = self._url, self.settings
-        return "\n".join(
-            [
-                f"Librarian serves {settings.docs.root_path}",
-                f"  page         {url}/",
-                f"  MCP          {url}{settings.mcp.endpoint}   (Streamable HTTP; older clients: {url}/sse)",
-                f"  health       {url}/health",
-                "  connect      librarian connect claude-code | claude-desktop | cursor | vscode | codex | gemini",
-                *(f"  note         {notice}" for notice in settings.notices),
-            ]
-        )
 
 
 @contextlib.contextmanager

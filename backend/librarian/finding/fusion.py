@@ -14,8 +14,8 @@ from librarian.vocabulary.types import Contribution, Ranking
 Fused = dict[int, tuple[Contribution, ...]]
 
 
-def rrf(rankings: Sequence[Ranking], k: int = 10, weights: Mapping[str, float] | None = None) -> Fused:
-    """Reciprocal rank fusion: an id's points in a ranking are `weight / (k + rank)`.
+def rrf(rankings: Sequence[Ranking], k: int = 10) -> Fused:
+    """Reciprocal rank fusion: an id's points in a ranking are `1 / (k + rank)`.
 
     Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods",
     SIGIR 2009; their k is 60, a smaller k trusts first places more.
@@ -28,9 +28,8 @@ def rrf(rankings: Sequence[Ranking], k: int = 10, weights: Mapping[str, float] |
     """
     gathered: dict[int, list[Contribution]] = {}
     for ranking in rankings:
-        weight = 1.0 if weights is None else weights.get(ranking.source, 1.0)
         for rank, (key, raw) in enumerate(zip(ranking.ids, ranking.raw, strict=True), start=1):
-            gathered.setdefault(key, []).append(Contribution(ranking.source, rank, raw, weight / (k + rank)))
+            gathered.setdefault(key, []).append(Contribution(ranking.source, rank, raw, 1 / (k + rank)))
     return {key: tuple(reasons) for key, reasons in gathered.items()}
 
 

@@ -68,10 +68,9 @@ class _Memory(dict[str, V]):
         self._older: dict[str, V] = {}
 
     def __missing__(self, piece: str) -> V:
-        known = self._older.pop(piece, None)
-        return self.remember(piece, self._work(piece) if known is None else known)
-
-    def remember(self, piece: str, value: V) -> V:
+        value = self._older.pop(piece, None)
+        if value is None:
+            value = self._work(piece)
         if len(piece) <= _LONGEST_REMEMBERED:
             if len(self) >= self._half:
                 self._older = self.copy()
@@ -301,7 +300,7 @@ def _tails(name: str) -> list[str]:
     """Shorter names that the end of a dotted name or a path makes: `b.c` of `a.b.c`."""
     tails: list[str] = []
     for separator in ("/", ".", "::"):
-        pieces = name.split(separator)
-        if len(pieces) > 2 and not is_version(name):
+        if name.count(separator) > 1 and not is_version(name):
+            pieces = name.split(separator)
             tails.extend(separator.join(pieces[-count:]) for count in range(2, min(len(pieces), 5)))
     return tails

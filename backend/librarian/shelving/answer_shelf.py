@@ -1,7 +1,7 @@
 """Answers kept for those who ask again, without the texts of the documents that they come from.
 
-An answer shows passages, snippets, titles and headings, all of which are kept. Whole texts with their structure were
-most of what a cache of 435 answers held (50 of 52 MB), and kept documents in memory that nothing else needed any more.
+An answer shows passages, snippets, titles and headings, all of which are kept. Whole texts with their structure would
+be most of what is kept, and hold documents in memory that nothing else needs any more.
 """
 
 from __future__ import annotations

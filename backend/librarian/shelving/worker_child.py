@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import TypeVar, cast
 
+from .heap import few_arenas
+
 T = TypeVar("T")
 R = TypeVar("R")
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
-_M_ARENA_MAX = -8  # malloc.h of glibc
-#: Rebuilding a Chroma collection forty times left 64 MB in arenas of threads long gone; with two of them 6 MB.
-_ARENAS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +74,8 @@ def _settle(nice: int, parent: int) -> None:
     if hasattr(os, "nice"):
         os.nice(nice)
     if sys.platform == "linux":
-        system = ctypes.CDLL(None)
-        system.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if hasattr(system, "mallopt"):
-            system.mallopt(_M_ARENA_MAX, _ARENAS)
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        few_arenas()
         if os.getppid() != parent:  # it died before the line above
             os._exit(1)
     else:

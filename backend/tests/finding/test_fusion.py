@@ -59,11 +59,6 @@ def test_what_all_legs_prefer_is_preferred(scored: dict[int, float]) -> None:
     assert in_order(rrf([ranking, again])) == list(ranking.ids)
 
 
-def test_a_leg_can_weigh_less_in_rrf() -> None:
-    a, b = ranking_of("keyword", {1: 0.9}), ranking_of("semantic", {2: 0.9})
-    assert in_order(rrf([a, b], 10, {"keyword": 0.5})) == [2, 1]
-
-
 @settings(max_examples=50, deadline=None)
 @given(rankings, st.dictionaries(st.integers(1, 30), st.integers(1, 5)))
 def test_document_evidence_is_at_least_its_best_passage(scored: dict[int, float], doc_of: dict[int, int]) -> None:
