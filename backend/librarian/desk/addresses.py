@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from urllib.parse import quote, unquote
 
 from ..vocabulary.errors import CallerError
@@ -23,10 +24,11 @@ def anchor(heading: str) -> str:
     return _NOT_IN_ANCHOR.sub("", heading.strip().lower()).replace(" ", "-")
 
 
+@lru_cache(1024)  # the same few sections answer most questions
 def uri(file_path: str, heading_path: tuple[str, ...] = ()) -> str:
     """`librarian://docs/{file_path}#anchor`, percent-encoded."""
-    fragment = f"#{quote(anchor(heading_path[-1]))}" if heading_path and anchor(heading_path[-1]) else ""
-    return f"{SCHEME}{quote(file_path)}{fragment}"
+    place = anchor(heading_path[-1]) if heading_path else ""
+    return f"{SCHEME}{quote(file_path)}#{quote(place)}" if place else f"{SCHEME}{quote(file_path)}"
 
 
 def parse(path: object) -> tuple[str, str | None, int | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -39,6 +40,7 @@ class Librarian(Gathered, Knowledge, Hosting):
         self._state = StateReport(parts)
         self._closed = threading.Event()
         self._started = False
+        self._has_text = False  #: whether something was ever indexed
 
     def __enter__(self) -> Self:
         return self
@@ -101,9 +103,12 @@ class Librarian(Gathered, Knowledge, Hosting):
 
     def _await_text(self, budget: Budget) -> None:
         """A library that is being read for the very first time answers once something is in, or after a while."""
+        if self._has_text:
+            return
         with self._parts.catalog.read() as reader:
-            if reader.generation > 0:
-                return
+            self._has_text = reader.generation > 0
+        if self._has_text:
+            return
         indexing, changed = self._parts.indexing, threading.Event()
         deadline = time.monotonic() + FIRST_TEXT_S
         forget = self.on_generation(lambda _: changed.set())
@@ -128,21 +133,21 @@ class Librarian(Gathered, Knowledge, Hosting):
         """Hits as results, held against the files: a deleted one is dropped, a changed one marked stale."""
         shown: list[Any] = []
         noticed: list[str] = []
-        root = self._parts.options.root
-        root_is_there = root.is_dir()
+        root = str(self._parts.options.root)
+        root_is_there = os.path.isdir(root)
         contexts = self._contexts(outcome) if outcome.query.include_parent_context else {}
         for hit in outcome.hits:
             document, stale = hit.document.document, False
             if root_is_there:
-                path = root / document.source
+                path = os.path.join(root, document.source)
                 try:
-                    seen = path.stat()
+                    seen = os.stat(path)
                     stale = (seen.st_size, seen.st_mtime_ns) != (document.size, document.mtime_ns)
                 except OSError:
-                    noticed.append(str(path))
+                    noticed.append(path)
                     continue
                 if stale:
-                    noticed.append(str(path))
+                    noticed.append(path)
             shown.append(
                 build(
                     hit,
