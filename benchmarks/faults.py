@@ -24,6 +24,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -117,7 +118,7 @@ def whole_program(wanted: int, seed: int) -> str:
         running = Running(folder, settings, http=False)
 
         if number % 2:
-            until(lambda pid=running.process.pid: moment(folder / "index", pid) in AT_WORK, "its work")  # type: ignore[misc]
+            until(partial(is_at_work, folder / "index", running.process.pid), "its work")
         pause.wait(dice.uniform(0.3, 4.0))
         moments[moment(folder / "index", running.process.pid)] += 1
         running.process.kill()
@@ -127,6 +128,10 @@ def whole_program(wanted: int, seed: int) -> str:
     slowest = max(slowest, whole(folder))
     shutil.rmtree(folder)
     return f"program: {wanted} kills ({dict(moments)}) survived; the slowest repair took {slowest:.1f} s"
+
+
+def is_at_work(index: Path, pid: int) -> bool:
+    return moment(index, pid) in AT_WORK
 
 
 def moment(index: Path, pid: int) -> str:

@@ -109,7 +109,7 @@ class Told:
     """What the keyword index tells of some passages, by rising id; every array has shape (ids,)."""
 
     ids: Ids
-    scores: Mapping[str, Floats]
+    scores: Mapping[str, Floats]  #: by field, over the most that the question could reach; 0 where it says nothing
     holds: Mask  #: an identifier that decides the order
 
 

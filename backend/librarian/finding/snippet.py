@@ -41,7 +41,8 @@ _WORD = re.compile(r"[^\W\d_]{3,}")
 class Marks:
     """Piece of a text → the question's tokens in it, and those of which a word in it only has the beginning.
 
-    Passages of one answer share most of their words: each is looked at once.
+    Passages of one answer share most of their words: each is looked at once. `tokens` are those of a piece, `may_hold`
+    leaves out pieces without any of `wanted` (`Analyzer.sieve`), which are the question's tokens with their weights.
     """
 
     def __init__(

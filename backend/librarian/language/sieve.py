@@ -47,4 +47,4 @@ def in_english(tokens: Collection[str]) -> Sieve:
 def _beginning(token: str) -> str:
     if token in _IRREGULAR:
         return token[0]
-    return token[: min(_LETTERS, max(len(token) - 1, min(len(token), 2)))]
+    return token[: min(_LETTERS, max(len(token) - 1, 2))]
