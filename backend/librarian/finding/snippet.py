@@ -20,11 +20,11 @@ from itertools import chain
 from librarian.vocabulary.protocols import Analyzer
 from librarian.vocabulary.types import AnalyzedQuery, Chunk, Document, Snippet
 
+from .cutting import CUT, Place, cut_to
 from .units import Frame, Unit, source, units
 from .visible import visible
 
 CEILING = 600  #: characters that no snippet exceeds
-CUT = "…"  #: marks what is left out of a sentence, a fence or a table
 
 #: An identifier counts as much as this many words; a word that only begins alike counts this share of one.
 _IDENTIFIER, _ALIKE, _ALIKE_LETTERS = 3.0, 0.3, 5
@@ -120,7 +120,9 @@ class Snippets:
                 break
             first, last = _narrower(first, last, weights)
         if len(shown) > CEILING:
-            shown = _cut_to(shown, pieces[first].frame)
+            only = pieces[first]
+            line = visible(text[only.start : only.end]).rstrip()
+            shown = cut_to(shown, line, only.frame, _places(shown, wanted, marks), CEILING)
         highlights = self._highlights(shown, marks, document.language)
         return Snippet(shown, pieces[first].line, pieces[last].line, highlights)
 
@@ -198,6 +200,16 @@ class Snippets:
             else:
                 merged.append((start, end))
         return tuple(merged)
+
+
+def _places(shown: str, wanted: Mapping[str, float], marks: Marks) -> Iterator[Place]:
+    """Where a text says something of the question."""
+    pieces = set(shown.split())
+    for piece, (exact, alike) in marks.telling(pieces).items():
+        if piece in pieces:
+            tokens = {token: _ALIKE * wanted[token] for token in alike} | {token: wanted[token] for token in exact}
+            for at in _standing(piece, shown):
+                yield Place(at, at + len(piece), tokens)
 
 
 def _standing(piece: str, text: str) -> Iterator[int]:
@@ -316,21 +328,3 @@ def _narrower(first: int, last: int, weights: Sequence[Mapping[str, float]]) -> 
     if math.fsum(weights[first].values()) < math.fsum(weights[last].values()):
         return first + 1, last
     return first, last - 1
-
-
-def _cut_to(shown: str, frame: Frame | None) -> str:
-    """A unit that is too long by itself (a line of minified code, a row of a very wide table), cut and marked."""
-    if frame is None:
-        cut = shown.rfind(" ", 0, CEILING - 2)
-        return f"{shown[: cut if cut > CEILING // 2 else CEILING - 2].rstrip()} {CUT}"
-    if frame.kind == "fence":
-        tail = f" {CUT}\n{frame.closing}"
-        return shown[: CEILING - len(tail)].rstrip("`~ \n") + tail
-    rows = shown.splitlines()
-    width = max(20, CEILING // len(rows) - 5)
-    return "\n".join(row if len(row) <= width else f"{_at_cell(row, width)} {CUT} |" for row in rows)[:CEILING]
-
-
-def _at_cell(row: str, width: int) -> str:
-    cut = row.rfind("|", 0, width)
-    return row[: cut + 1] if cut > 0 else row[:width]

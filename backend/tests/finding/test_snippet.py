@@ -129,13 +129,50 @@ def test_words_that_begin_alike_choose_the_sentence() -> None:
     assert any("Configurations" in s.text for s in snippets(text, "configuring the server", target=100))
 
 
-def test_a_single_endless_line_is_cut_and_marked() -> None:
-    fence = snippets("```\n" + "x" * 3000 + " needle\n```\n", "needle")
-    assert all(len(snippet.text) <= CEILING and balanced(snippet.text) for snippet in fence)
-    row = "| " + " | ".join(f"cell {n} of words" for n in range(120)) + " |"
-    header = "|" + " h |" * 120 + "\n|" + "---|" * 120
-    wide = snippets(f"{header}\n{row}\n", "cell")
-    assert all(len(snippet.text) <= CEILING for snippet in wide)
+def test_a_single_endless_line_is_cut_around_the_match_and_marked() -> None:
+    document = read("```\n" + "x " * 400 + "needle" + " y" * 400 + "\n```\n")
+    whole = Chunk(0, 0, len(document.text), document.text, line_start=1, line_end=3)
+    shown = Snippets(ANALYZER).of(whole, document, ANALYZER.query("needle"))
+    assert shown.highlights
+    assert len(shown.text) <= CEILING
+    opening, line, closing = shown.text.splitlines()
+    assert (opening, closing) == ("```", "```")
+    assert line.startswith("… x x")
+    assert line.endswith("y y …")
+
+
+def test_a_wide_row_shows_the_cell_with_the_match_beside_its_first_one_under_their_columns() -> None:
+    names = [f"column {n}" for n in range(120)]
+    cells = [f"cell {n}" for n in range(120)]
+    cells[70] = "the needle"
+    text = f"|{'|'.join(names)}|\n|{'---|' * 120}\n|{'|'.join(cells)}|\n"
+    shown = next(snippet for snippet in snippets(text, "needle") if snippet.highlights)
+    header, rule, row = (line.strip("|").split("|") for line in shown.text.splitlines())
+    assert len(header) == len(rule) == len(row)
+    assert set(rule) <= {"---", " --- "}
+    assert (header[0], row[0]) == ("column 0", "cell 0")
+    assert header[row.index("the needle")] == "column 70"
+    assert row[1] == " … " == row[-1]
+    assert len(shown.text) <= CEILING
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    before=st.integers(0, 2_000),
+    after=st.integers(0, 2_000),
+    kind=st.sampled_from(
+        ["| a | b |\n|---|---|\n| {} | x |", "```sh\n{}\n```", "{}", "| {} | b |\n|---|---|\n| c | d |"]
+    ),
+    filler=st.sampled_from(["pad ", "p", "a\\|b ", "p|"]),
+)
+def test_however_long_a_line_is_its_match_is_shown(before: int, after: int, kind: str, filler: str) -> None:
+    line = f"{(filler * before)[:before]} needle {(filler * after)[:after]}"
+    text = kind.format(line) + "\n"
+    for snippet in snippets(text, "needle"):
+        assert len(snippet.text) <= CEILING
+        assert balanced(snippet.text)
+        assert snippet.line_start <= snippet.line_end
+    assert any("needle" in snippet.text and snippet.highlights for snippet in snippets(text, "needle"))
 
 
 def test_without_the_documents_text_the_passage_alone_must_do() -> None:
