@@ -29,7 +29,7 @@ from .scripts import bigrams, fold_accents, has_spaceless, split_scripts
 from .shapes import ASCII_COMPOUND, COMPOUND, LONGEST, Part, dissect, has_inner_capital, is_version
 from .stopwords import LANGUAGES, stop_words
 
-_FORMAT = 1  #: raised when the rules change so that the same text gives other tokens
+_FORMAT = 2  #: raised when the rules change so that the same text gives other tokens
 _PIECE = re.compile(r"\S+")
 #: One word of ASCII letters between punctuation that means nothing: the quick way.
 _PLAIN = re.compile(r"[(\[{*`\"'<>|!?,;:$%&=~^]*+([A-Za-z]{1,200}+)[)\]}*`\"'<>|!?,;:$%&=~^./]*+")
@@ -144,7 +144,7 @@ class StandardAnalyzer:
     def identifiers(self, text: str) -> list[str]:
         """Whole identifiers in order of appearance, each once, with every shorter name they hold.
 
-        A document that says `ray.data.read_parquet` also answers for `data.read_parquet` and `read_parquet`.
+        A page that says `ray.data.read_parquet` also answers for `ray.data`, `data.read_parquet` and `read_parquet`.
         """
         return list(dict.fromkeys(chain.from_iterable(map(self._names.__getitem__, text.split()))))
 
@@ -240,7 +240,7 @@ class StandardAnalyzer:
                 return " ".join([item[0] for item in out]), _names(out)
             found = [compounds[raw] for raw in ASCII_COMPOUND.findall(piece)]
             names = [name for _, some in found for name in some]
-            return " ".join([tokens for tokens, _ in found if tokens]), _with_tails(names)
+            return " ".join([tokens for tokens, _ in found if tokens]), _with_shorter(names)
 
         return self._makers.setdefault(language, of_piece)
 
@@ -289,18 +289,19 @@ def _mixed(piece: str, part: Part, words: _Memory[str], out: list[_Found]) -> No
 
 
 def _names(found: list[_Found]) -> tuple[str, ...]:
-    return _with_tails([item[0] for item in found if item[3]])
+    return _with_shorter([item[0] for item in found if item[3]])
 
 
-def _with_tails(names: list[str]) -> tuple[str, ...]:
-    return tuple(names + [tail for name in names for tail in _tails(name)]) if names else ()
+def _with_shorter(names: list[str]) -> tuple[str, ...]:
+    return tuple(names + [shorter for name in names for shorter in _ends(name)]) if names else ()
 
 
-def _tails(name: str) -> list[str]:
-    """Shorter names that the end of a dotted name or a path makes: `b.c` of `a.b.c`."""
-    tails: list[str] = []
+def _ends(name: str) -> list[str]:
+    """Shorter names that the ends of a dotted name or a path make: `b.c` and `a.b` of `a.b.c`."""
+    ends: list[str] = []
     for separator in ("/", ".", "::"):
         if name.count(separator) > 1 and not is_version(name):
             pieces = name.split(separator)
-            tails.extend(separator.join(pieces[-count:]) for count in range(2, min(len(pieces), 5)))
-    return tails
+            for count in range(2, min(len(pieces), 5)):
+                ends += [separator.join(pieces[-count:]), separator.join(pieces[:count])]
+    return ends

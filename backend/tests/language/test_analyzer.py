@@ -222,9 +222,10 @@ def test_prose_is_no_identifier(word: str) -> None:
     assert ANALYZER.identifiers(f"this is {word} of it") == []
 
 
-def test_a_page_answers_for_the_ends_of_its_dotted_names_and_paths() -> None:
+def test_a_page_answers_for_both_ends_of_its_dotted_names_and_paths() -> None:
     names = ANALYZER.identifiers("call ray.data.read_parquet from src/jobs/main/run.py")
     assert {"ray.data.read_parquet", "data.read_parquet", "read_parquet", "main/run.py", "run.py"} <= set(names)
+    assert {"ray.data", "src/jobs", "src/jobs/main"} <= set(names)
     assert "1.28" in ANALYZER.identifiers("since v1.28.3")
     assert "28.3" not in ANALYZER.identifiers("since v1.28.3")
 
