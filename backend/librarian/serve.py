@@ -18,7 +18,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from . import __version__
 from .command_door import Verbs
@@ -34,9 +34,13 @@ from .log import configure
 from .opening import Opening
 from .reloading import reload
 from .shelving.heap import few_arenas
+from .vocabulary.calls import Calls
 from .vocabulary.desk_protocol import Desk
 from .vocabulary.errors import LibrarianError, SetupError, Unavailable
 from .welcome import welcome
+
+if TYPE_CHECKING:
+    from .mcp_server.app import McpDoor
 
 logger = logging.getLogger(__name__)
 
@@ -236,9 +240,9 @@ class _Process:
             from .assembly import Librarian, build
 
             if self._listening is not None:
-                # Doors first: loading the model and filling the vectors in the background would take the processor from
-                # their imports, and the first answer by words needs neither.
-                for module in ("librarian.mcp_server.app", "uvicorn", "librarian.web.app"):
+                # The web's door first: loading the model and filling the vectors in the background would take the
+                # processor from its imports, and the first answer by words needs neither, nor MCP.
+                for module in ("uvicorn", "librarian.web.app", "librarian.mcp_server.coming"):
                     import_module(module)
         library = Librarian(build(self.settings))
         try:
@@ -312,23 +316,32 @@ class _Process:
         shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
         return f"http://{shown}:{port}"
 
+    def _mcp_door(self, calls: Calls | None = None) -> McpDoor:
+        with _uncollected():
+            from .mcp_server.app import McpDoor
+
+        return McpDoor(
+            cast(Desk, self._opening),
+            toolsets=sorted(self.settings.enabled_toolsets),
+            calls=calls,
+            version=__version__,
+            on_call=self._visitors.note,
+        )
+
     @contextlib.asynccontextmanager
     async def _mcp(self) -> AsyncIterator[Any]:
         """The MCP door, running; with HTTP around it where this process serves that."""
-        from .mcp_server.app import McpDoor
-
-        toolsets = sorted(self.settings.enabled_toolsets)
-        desk = cast(Desk, self._opening)
-        door = McpDoor(desk, toolsets=toolsets, version=__version__, on_call=self._visitors.note)
         if self._listening is None:
-            async with door.run():
-                yield door
+            alone = self._mcp_door()
+            async with alone.run():
+                yield alone
             return
         import uvicorn
 
+        from .mcp_server.coming import ComingDoor
         from .web.app import build_app
 
-        settings = self.settings
+        settings, desk, door = self.settings, cast(Desk, self._opening), ComingDoor(self._mcp_door)
         token = settings.security.token
         self._app = build_app(
             desk,

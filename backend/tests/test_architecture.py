@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     **{room: {"vocabulary"} for room in INNER},
     "desk": {"vocabulary"},
     "mcp_server": {"vocabulary", "desk"},
-    "web": {"vocabulary", "desk", "mcp_server.app"},  # one port: MCP's routes are grafted into the web application
+    "web": {"vocabulary", "desk", "mcp_server.app", "mcp_server.coming"},  # one port: MCP's routes are grafted in
     "keeper": {"vocabulary.errors"},
     "assembly": {
         "vocabulary",

@@ -28,6 +28,7 @@ from starlette.types import Receive, Scope, Send
 
 from ..vocabulary.calls import Calls
 from ..vocabulary.desk_protocol import Desk
+from ..vocabulary.protocols import Observer
 from ..vocabulary.visible import visible
 from .changes import Connection
 from .handlers import Handlers
@@ -84,6 +85,15 @@ class McpDoor:
             app=self.server, json_response=False, stateless=True, security_settings=open_
         )
         self._sse = SseServerTransport(MESSAGES, security_settings=open_)
+
+    @property
+    def observe(self) -> Observer | None:
+        """Who is told of every call."""
+        return self.handlers.observe
+
+    @observe.setter
+    def observe(self, observer: Observer | None) -> None:
+        self.handlers.observe = observer
 
     # -- life --------------------------------------------------------------------------------------------------
 

@@ -244,8 +244,7 @@ class SqliteCatalog:
     def windows(self, model: str) -> Iterator[tuple[int, str]]:
         """(window id, window hash) of every embedded chunk, ascending."""
         with self._reading() as (connection, _):
-            rows = list(catalog_windows.marked(connection, model))
-        yield from rows
+            return iter(catalog_windows.marked(connection, model))
 
     def forget(self, model: str, within: Products = ALL_PRODUCTS) -> list[int]:
         """Drop what is remembered of a model's windows; the chunks of these products are returned, pending again."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Document, Products, StoredChunk, embedding_prefix
 
@@ -44,14 +44,16 @@ def mark(connection: sqlite3.Connection, model: str, windows: Mapping[int, Seque
     )
 
 
-def marked(connection: sqlite3.Connection, model: str) -> Iterator[tuple[int, str]]:
+def marked(connection: sqlite3.Connection, model: str) -> list[tuple[int, str]]:
     """(window id, window hash) of every embedded chunk, ascending."""
     rows = connection.execute(
         f"SELECT chunk_id, hashes FROM windows WHERE model_id = {_MODEL} ORDER BY chunk_id", (model,)
     ).fetchall()
-    for chunk_id, hashes in rows:
-        for ordinal, digest in enumerate(hashes.split()):
-            yield chunk_id * WINDOWS_PER_CHUNK + ordinal, digest
+    return [
+        (number, digest)
+        for chunk_id, hashes in rows
+        for number, digest in enumerate(hashes.split(), chunk_id * WINDOWS_PER_CHUNK)
+    ]
 
 
 def forget(connection: sqlite3.Connection, model: str, within: Products) -> list[int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -238,9 +239,9 @@ class VectorShelf:
         for number, digest in wanted.items():
             numbers_of.setdefault(digest, []).append(number)
         for hashes, rows in self._archive.scan(model, numbers_of.keys()):
-            found = [(number, row) for row, digest in enumerate(hashes) for number in numbers_of[digest]]
-            numbers, places = np.array(found, dtype=np.int64).T
-            yield numbers, rows[places]
+            found = [numbers_of[digest] for digest in hashes]
+            numbers = np.array(list(chain.from_iterable(found)), dtype=np.int64)
+            yield numbers, rows if numbers.size == len(rows) else np.repeat(rows, list(map(len, found)), axis=0)
 
     def clear(self, model: str) -> None:
         """Empty the stores of a model and forget what was embedded with it."""
@@ -268,13 +269,12 @@ class VectorShelf:
         return dict(self._catalog.windows(model))
 
     def _counts(self, model: str) -> dict[int, int]:
-        counts: dict[int, int] = {}
-        for number, _ in self._catalog.windows(model):
-            ordinal = number % WINDOWS_PER_CHUNK
-            if ordinal:
-                chunk = _chunk(number)
-                counts[chunk] = max(counts.get(chunk, 1), ordinal + 1)
-        return counts
+        # a chunk's windows come in order: the last one counts
+        return {
+            number // WINDOWS_PER_CHUNK: number % WINDOWS_PER_CHUNK + 1
+            for number, _ in self._catalog.windows(model)
+            if number % WINDOWS_PER_CHUNK
+        }
 
     def _payloads(self, numbers: Ids) -> list[Mapping[str, object]]:
         doc_of = self._catalog.columns().doc_of(numbers // WINDOWS_PER_CHUNK).tolist()

@@ -22,6 +22,7 @@ from .security import Guard, Rules
 
 if TYPE_CHECKING:
     from ..mcp_server.app import McpDoor
+    from ..mcp_server.coming import ComingDoor
 
 _STATIC = Path(__file__).parent / "static"
 OPEN_PATHS = frozenset({"/", "/health", "/favicon.ico", "/static/"})  #: the page's shell holds nothing of the library
@@ -37,7 +38,7 @@ def build_app(
     rate_limit: int | None = None,
     toolsets: Sequence[str] = (),
     version: str = "",
-    door: McpDoor | None = None,
+    door: McpDoor | ComingDoor | None = None,
 ) -> FastAPI:
     """The web application over `desk`; its lifespan runs the MCP door, so serve it with lifespan on.
 
@@ -49,13 +50,14 @@ def build_app(
         rate_limit: requests a minute and caller; None or 0 for no limit.
         toolsets: further MCP tools (not used where `door` is given).
         version: told to clients.
-        door: an `McpDoor` that other transports share; built here where absent. Must not be running yet.
+        door: one that other transports share; built here where absent. Must not be running yet.
     """
-    from ..mcp_server.app import McpDoor  # the SDK takes a second to import
+    if door is None:
+        from ..mcp_server.app import McpDoor  # the SDK takes a while to import
 
-    metrics = Metrics()
-    mcp = door if door is not None else McpDoor(desk, toolsets=toolsets, version=version)
-    mcp.handlers.observe = metrics
+        door = McpDoor(desk, toolsets=toolsets, version=version)
+    metrics, mcp = Metrics(), door
+    mcp.observe = metrics
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -14,6 +14,7 @@ from mcp.client.sse import sse_client
 from mcp.shared.message import SessionMessage
 
 from librarian.mcp_server.app import McpDoor, lines
+from librarian.mcp_server.coming import ComingDoor
 
 ERAS = ("auto", "legacy")  #: without a handshake (since 2026-07-28) and with one
 WAYS = ("memory", "lines", "http", "sse")
@@ -63,7 +64,7 @@ async def line_client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 
 
 @contextlib.asynccontextmanager
-async def line_pair(door: McpDoor) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+async def line_pair(door: McpDoor | ComingDoor) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     """A byte stream whose other end `door` serves, as a relay's; ends when the client closes its side."""
     ours, theirs = socket.socketpair()
     served = await asyncio.open_connection(sock=theirs)

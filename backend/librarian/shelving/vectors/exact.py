@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Final, TypeVar
@@ -146,16 +146,20 @@ class ExactStore:
             raise ValueError("Only an empty store can be loaded.")
         ids, rows = np.empty(BLOCK_ROWS, np.int64), np.empty((BLOCK_ROWS, self.dimension), np.float16)
         filled = loaded = 0
-        for more, vectors, _ in batches:
-            start = 0
-            while start < more.size:
-                end = min(more.size, start + BLOCK_ROWS - filled)
-                span = slice(filled, filled + end - start)
-                ids[span], rows[span] = more[start:end], vectors[start:end]
-                filled, loaded, start = span.stop, loaded + end - start, end
-                if filled == BLOCK_ROWS:
-                    self._take_in(ids, rows)
-                    ids, rows, filled = np.empty_like(ids), np.empty_like(rows), 0
+        with ThreadPoolExecutor(1, thread_name_prefix="load") as beside:  # makes a block while the next one's rows come
+            taken: Future[None] = beside.submit(lambda: None)
+            for more, vectors, _ in batches:
+                start = 0
+                while start < more.size:
+                    end = min(more.size, start + BLOCK_ROWS - filled)
+                    span = slice(filled, filled + end - start)
+                    ids[span], rows[span] = more[start:end], vectors[start:end]
+                    filled, loaded, start = span.stop, loaded + end - start, end
+                    if filled == BLOCK_ROWS:
+                        taken.result()
+                        taken = beside.submit(self._take_in, ids, rows)
+                        ids, rows, filled = np.empty_like(ids), np.empty_like(rows), 0
+            taken.result()
         self._take_in(ids[:filled], rows[:filled])
         return loaded
 

@@ -1,0 +1,147 @@
+"""A door that is made behind a server that already answers:
+
+* who comes before it is there waits for it, over every transport, and is answered as by the door itself;
+* it isn't made while others wait for an answer, unless somebody waits for it;
+* where it can't be made those who wait are told, the others are still answered, and the end says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import httpx
+import pytest
+from mcp import Client
+
+from librarian.mcp_server import coming
+from librarian.mcp_server.app import McpDoor
+from librarian.mcp_server.coming import ComingDoor
+from librarian.vocabulary.calls import Calls
+from librarian.vocabulary.protocols import Budget
+from librarian.web.app import build_app
+from tests.doors.clients import line_pair, run, sse_client
+from tests.doors.fake_desk import FakeDesk
+from tests.doors.serving import served
+
+PATIENCE_S = 20.0
+
+
+class Making:
+    """Makes a door when told to."""
+
+    def __init__(self) -> None:
+        self.asked, self.may = threading.Event(), threading.Event()
+        self.door: McpDoor | None = None
+
+    def __call__(self, calls: Calls) -> McpDoor:
+        self.asked.set()
+        assert self.may.wait(PATIENCE_S)
+        self.door = McpDoor(FakeDesk(), calls=calls, version="1.2.3", heartbeat_s=0.02)
+        return self.door
+
+
+@pytest.fixture
+def making() -> Iterator[Making]:
+    making = Making()
+    yield making
+    making.may.set()
+
+
+@pytest.mark.parametrize("way", ["http", "sse"])
+def test_who_comes_before_the_door_waits_and_is_answered(making: Making, way: str) -> None:
+    async def body() -> None:
+        with ExitStack() as stack:
+            app = build_app(FakeDesk(), door=ComingDoor(making))
+            url = await asyncio.to_thread(stack.enter_context, served(app))
+
+            async def listed() -> list[str]:
+                async with Client(f"{url}/mcp" if way == "http" else sse_client(f"{url}/sse")) as client:
+                    return [tool.name for tool in (await client.list_tools()).tools]
+
+            asking = asyncio.create_task(listed())
+            assert await asyncio.to_thread(making.asked.wait, PATIENCE_S)
+            async with httpx.AsyncClient(base_url=url) as web:
+                assert (await web.get("/api/search", params={"q": "tokens"})).status_code == 200
+                assert "librarian_calls_total" in (await web.get("/metrics")).text
+            assert not asking.done()
+            making.may.set()
+            assert (await asking)[0] == "search_documentation"
+            async with httpx.AsyncClient(base_url=url) as web:
+                refused = await web.get("/mcp")
+                assert refused.status_code == 405
+                assert refused.headers["allow"] == "POST"
+                assert 'door="mcp"' not in (await web.get("/metrics")).text  # no tool was called
+            await asyncio.to_thread(stack.close)
+
+    run(body())
+
+
+def test_lines_wait_for_the_door_and_calls_are_counted(making: Making) -> None:
+    async def body() -> None:
+        told: list[str] = []
+        door = ComingDoor(making)
+        door.observe = lambda event, **fields: told.append(f"{event} {fields['door']} {fields['verb']}")
+        async with door.run():
+            assert door.streams == 0
+            door.end_streams()  # nothing is open yet
+            async with line_pair(door) as (reader, writer):
+                writer.write(b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}\n')
+                making.may.set()
+                assert b'"id":1' in await asyncio.wait_for(reader.readline(), PATIENCE_S)
+            assert making.door is not None
+            assert making.door.observe is door.observe
+
+    run(body())
+
+
+def test_it_is_not_made_while_others_wait_unless_somebody_waits_for_it(
+    making: Making, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coming, "LATEST_S", PATIENCE_S)
+
+    async def body() -> None:
+        door, answered, looks = ComingDoor(making), threading.Event(), asyncio.Queue[None]()
+        making.may.set()
+
+        class Watched(Calls):
+            @property
+            def pending(self) -> int:
+                looks.put_nowait(None)
+                return super().pending
+
+        door.calls = Watched()
+
+        def slow(_: Budget) -> bool:
+            return answered.wait(PATIENCE_S)
+
+        other = asyncio.create_task(door.calls.run(slow))
+        async with door.run():
+            for _ in range(3):
+                await looks.get()
+            assert not making.asked.is_set()
+            waiting = asyncio.create_task(door.serve_lines(asyncio.StreamReader(), None))  # type: ignore[arg-type]
+            assert await asyncio.to_thread(making.asked.wait, PATIENCE_S)
+            waiting.cancel()
+            answered.set()
+            assert await other
+
+    run(body())
+
+
+def test_a_door_that_cannot_be_made_is_told_of() -> None:
+    def broken(_: Calls) -> McpDoor:
+        raise ImportError("no such package")
+
+    async def body() -> None:
+        door = ComingDoor(broken)
+        async with door.run():
+            with pytest.raises(ImportError, match="no such package"):
+                await door.serve_lines(asyncio.StreamReader(), None)  # type: ignore[arg-type]
+            assert door.streams == 0
+            assert await door.calls.run(lambda _: "answered") == "answered"
+
+    with pytest.raises(ImportError, match="no such package"):
+        run(body())
