@@ -22,10 +22,11 @@ def without_excluded(pool: Pool, query: AnalyzedQuery, analyzer: Analyzer, reade
     kept = pool.places(pool.keyword) > 0
     suspects = np.flatnonzero(~kept).tolist()
     texts = reader.texts(passages.chunk_ids[suspects].tolist())
-    may_hold = analyzer.sieve(excluded.union(*query.phrases))
+    places = analyzer.sieve(excluded.union(*query.phrases))
     for row, chunk_id in zip(suspects, passages.chunk_ids[suspects].tolist(), strict=True):
         text = texts.get(chunk_id, "")
-        said = set(analyzer.tokens(" ".join(may_hold(text.split()))))
+        pieces = [text[start:end] for start, end in places(text, 0, len(text))]
+        said = set(analyzer.tokens(" ".join(pieces)))
         kept[row] = excluded.isdisjoint(said) and all(
             said.issuperset(phrase) and _contains(analyzer.tokens(text), phrase) for phrase in query.phrases
         )

@@ -16,6 +16,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 from librarian.vocabulary.protocols import Analyzer
 from librarian.vocabulary.types import AnalyzedQuery, Chunk, Document, Snippet
@@ -35,49 +36,57 @@ _RESEMBLING = 0.3
 
 #: The question's tokens in a piece, and those of which a word in it only has the beginning.
 _Mark = tuple[tuple[str, ...], tuple[str, ...]]
+_NOTHING: _Mark = ((), ())
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
 
-class Marks:
-    """Piece of a text → the question's tokens in it, and those of which a word in it only has the beginning.
+class Marked(NamedTuple):
+    """A piece of a text that says something of the question: where it stands, and what it says."""
 
-    Passages of one answer share most of their words: each is looked at once. `tokens` are those of a piece, `may_hold`
-    leaves out pieces without any of `wanted` (`Analyzer.sieve`), which are the question's tokens with their weights.
+    start: int
+    end: int
+    mark: _Mark
+
+
+class Marks:
+    """Finds the pieces of a text that say something of the question.
+
+    Passages of one answer share most of their words: each is taken apart once. `tokens` are those of a piece, `places`
+    finds the pieces that may hold one of `wanted` (`Analyzer.sieve`), which are the question's tokens with their
+    weights.
     """
 
     def __init__(
         self,
         tokens: Mapping[str, Sequence[str]],
-        may_hold: Callable[[Sequence[str]], Sequence[str]],
+        places: Callable[[str, int, int], Sequence[tuple[int, int]]],
         wanted: Mapping[str, float],
     ) -> None:
-        self._tokens, self._may_hold, self._wanted = tokens, may_hold, wanted
+        self._tokens, self._places, self._wanted = tokens, places, wanted
         self._beginnings = {token[:_ALIKE_LETTERS]: token for token in wanted if len(token) > _ALIKE_LETTERS}
-        self._seen: set[str] = set()
-        self._telling: dict[str, _Mark] = {}
+        self._known: dict[str, _Mark] = {}
 
-    def telling(self, pieces: set[str]) -> Mapping[str, _Mark]:
-        """Those that say something of the question, these pieces' and those of earlier calls."""
-        unseen = pieces - self._seen
-        self._seen |= unseen
-        new = self._may_hold(list(unseen))
-        told = list(map(self._tokens.__getitem__, new))
-        speaking = {
-            token
-            for token in set(chain.from_iterable(told))
-            if token in self._wanted or token[:_ALIKE_LETTERS] in self._beginnings
-        }
-        for piece, tokens in zip(new, told, strict=True) if speaking else ():
-            if not speaking.isdisjoint(tokens):
-                self._telling[piece] = self._mark(tokens)
-        return self._telling
+    def within(self, text: str, start: int, end: int) -> list[Marked]:
+        """In order, those of `text[start:end]`."""
+        found = []
+        for first, last in self._places(text, start, end):
+            mark = self.of(text[first:last])
+            if mark is not _NOTHING:
+                found.append(Marked(first, last, mark))
+        return found
+
+    def of(self, piece: str) -> _Mark:
+        """What a piece says."""
+        mark = self._known.get(piece)
+        if mark is None:
+            mark = self._known[piece] = self._mark(self._tokens[piece])
+        return mark
 
     def _mark(self, tokens: Sequence[str]) -> _Mark:
-        starts = (token[:_ALIKE_LETTERS] for token in tokens if token not in self._wanted)
-        return (
-            tuple(token for token in tokens if token in self._wanted),
-            tuple(self._beginnings[start] for start in starts if start in self._beginnings),
-        )
+        exact = tuple([token for token in tokens if token in self._wanted])
+        starts = [token[:_ALIKE_LETTERS] for token in tokens if token not in self._wanted]
+        alike = tuple([self._beginnings[start] for start in starts if start in self._beginnings])
+        return (exact, alike) if exact or alike else _NOTHING
 
 
 class Snippets:
@@ -187,12 +196,13 @@ class Snippets:
     # -- showing -----------------------------------------------------------------------------------------------
 
     def _highlights(self, shown: str, marks: Marks, language: str) -> tuple[tuple[int, int], ...]:
-        pieces = set(shown.split())
-        places: list[tuple[int, int]] = []
-        for piece, (exact, _) in marks.telling(pieces).items():
-            if exact and piece in pieces:
-                spans = [span for span in self._analyzer.spans(piece, language) if span.token in exact]
-                places += [(at + span.start, at + span.end) for at in _standing(piece, shown) for span in spans]
+        places = [
+            (start + span.start, start + span.end)
+            for start, end, (exact, _) in marks.within(shown, 0, len(shown))
+            if exact
+            for span in self._analyzer.spans(shown[start:end], language)
+            if span.token in exact
+        ]
         merged: list[tuple[int, int]] = []
         for start, end in sorted(places):
             if merged and start < merged[-1][1]:
@@ -204,43 +214,40 @@ class Snippets:
 
 def _places(shown: str, wanted: Mapping[str, float], marks: Marks) -> Iterator[Place]:
     """Where a text says something of the question."""
-    pieces = set(shown.split())
-    for piece, (exact, alike) in marks.telling(pieces).items():
-        if piece in pieces:
-            tokens = {token: _ALIKE * wanted[token] for token in alike} | {token: wanted[token] for token in exact}
-            for at in _standing(piece, shown):
-                yield Place(at, at + len(piece), tokens)
-
-
-def _standing(piece: str, text: str) -> Iterator[int]:
-    """Where the piece stands between blanks."""
-    at = text.find(piece)
-    while at >= 0:
-        end = at + len(piece)
-        if (at == 0 or text[at - 1].isspace()) and (end == len(text) or text[end].isspace()):
-            yield at
-        at = text.find(piece, at + 1)
+    for start, end, mark in marks.within(shown, 0, len(shown)):
+        yield Place(start, end, _said(mark, wanted))
 
 
 def _weights(text: str, pieces: Sequence[Unit], wanted: Mapping[str, float], marks: Marks) -> list[dict[str, float]]:
     """Per unit, the question's words in it with their weight; words that are in few units weigh more."""
-    words = [text[unit.start : unit.end].split() for unit in pieces]
-    telling = marks.telling(set().union(*words))
-    found: list[dict[str, float]] = []
-    for unit, own in zip(pieces, words, strict=True):
-        here: dict[str, float] = {}
-        for piece in filter(telling.__contains__, own):
-            exact, alike = telling[piece]
-            for token in exact:
-                here[token] = wanted[token]
-            for token in alike:
-                here.setdefault(token, _ALIKE * wanted[token])
-        if unit.heading:  # headings are shown anyway, beside the snippet
-            here = {token: weight / 2 for token, weight in here.items()}
-        found.append(here)
+    found: list[dict[str, float]] = [{} for _ in pieces]
+    number = 0
+    for start, end, mark in marks.within(text, pieces[0].start, pieces[-1].end):
+        while number < len(pieces) and pieces[number].start < end:
+            unit = pieces[number]
+            if unit.end > start:
+                if unit.start > start or unit.end < end:  # units may end where no blank is
+                    mark = marks.of(text[max(start, unit.start) : min(end, unit.end)])
+                here = found[number]
+                for token, weight in _said(mark, wanted).items():
+                    here[token] = max(weight, here.get(token, 0.0))
+                if unit.end >= end:
+                    break
+            number += 1
+    for number, here in enumerate(found):
+        if here and pieces[number].heading:  # headings are shown anyway, beside the snippet
+            found[number] = {token: weight / 2 for token, weight in here.items()}
     spread = Counter(chain.from_iterable(found))
     rarity = {token: math.log(1 + len(pieces) / count) for token, count in spread.items()}
     return [{token: weight * rarity[token] for token, weight in here.items()} if here else here for here in found]
+
+
+def _said(mark: _Mark, wanted: Mapping[str, float]) -> dict[str, float]:
+    """The question's words that a piece holds or begins like, with their weight."""
+    exact, alike = mark
+    said = {token: _ALIKE * wanted[token] for token in alike}
+    said.update({token: wanted[token] for token in exact})
+    return said
 
 
 def _resembling(text: str, pieces: Sequence[Unit], wanted: Mapping[str, float]) -> list[dict[str, float]]:

@@ -128,7 +128,7 @@ class StandardAnalyzer:
         return pieces
 
     def sieve(self, tokens: Collection[str], language: str = "") -> sieves.Sieve:
-        """What leaves out, by a quick look, pieces that hold none of the tokens nor one that begins like one."""
+        """What finds, by a quick look, the pieces that may hold one of the tokens or one that begins like one."""
         return sieves.in_english(tokens) if language in ("", "en") else sieves.everything
 
     def spans(self, text: str, language: str = "") -> list[TokenSpan]:

@@ -1,47 +1,69 @@
-"""Which pieces of a text may hold certain tokens, asked of their letters: far quicker than taking each piece apart."""
+"""Where in a text certain tokens may be, asked of its letters: far quicker than taking every piece apart."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 
-#: Those of some pieces that may hold one of the tokens which the sieve was made for.
-Sieve = Callable[[Sequence[str]], Sequence[str]]
+#: First and last offset of the pieces of `text[start:end]` that may hold one of the tokens which the sieve was made
+#: for, in order. A piece is what stands between two blanks.
+Sieve = Callable[[str, int, int], Sequence[tuple[int, int]]]
 
 #: Letters of a token that a word with it surely begins with. Snowball's English stems differ from their words in the
 #: last letter at most (`happy`, `happi`), but for `dying`, `lying` and `tying`, which become `die`, `lie` and `tie`
 #: (Porter, "The English (Porter2) stemming algorithm", 2002).
 _LETTERS, _IRREGULAR = 4, {"die", "lie", "tie"}
 
+#: A hyphen behind one letter or two: `e-mail` is also `email`, `re-use` is `reuse`.
+_JOINING = re.compile(r"-(?<=[a-z]-)(?<![a-z]{3}-)(?=[a-z])")
+_PIECE = re.compile(r"\S+")
+_BLANK = re.compile(r"\s")
+_RARE_BLANK = re.compile(r"[^\S \n]")
+_FOREIGN = re.compile(r"[^\x00-\x7f]")  #: letters that are folded
 
-def everything(pieces: Sequence[str]) -> Sequence[str]:
+
+def everything(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """The sieve that holds nothing back."""
-    return pieces
+    return [piece.span() for piece in _PIECE.finditer(text, start, end)]
 
 
 def in_english(tokens: Collection[str]) -> Sieve:
-    """Keeps every piece with one of the tokens in English, or with a token that begins like one; of others few.
+    """Lets every piece through with one of the tokens in English, or with a token that begins like one; of others few.
 
-    >>> may_hold = in_english(["scale", "pod"])
-    >>> may_hold(["Pods.", "deployment", "résumé", "autoScaling,"])
-    ['résumé', 'Pods.', 'autoScaling,']
+    >>> places = in_english(["scale", "pod"])
+    >>> text = "Pods. deployment résumé autoScaling,"
+    >>> [text[start:end] for start, end in places(text, 0, len(text))]
+    ['Pods.', 'résumé', 'autoScaling,']
     """
-    # A hyphen may stand within the beginning: `e-mail` is also `email`.
-    wanted = sorted({"-", *map(_beginning, tokens)})
+    wanted = sorted({_beginning(token) for token in tokens})
 
-    def may_hold(pieces: Sequence[str]) -> list[str]:
-        found = [piece for piece in pieces if not piece.isascii()]  # whose letters are folded
-        plain = [piece for piece in pieces if piece.isascii()] if found else pieces
-        together = "\n".join(plain).lower()
-        places = set[int]()
+    def places(text: str, start: int, end: int) -> list[tuple[int, int]]:
+        letters = text[start:end].lower()
+        if len(letters) != end - start:  # a letter whose small form is two
+            return everything(text, start, end)
+        if _RARE_BLANK.search(letters):
+            letters = _RARE_BLANK.sub(" ", letters)
+        found = [joining.start() for joining in _JOINING.finditer(letters)] if "-" in letters else []
+        if not letters.isascii():
+            found += [foreign.start() for foreign in _FOREIGN.finditer(letters)]
         for beginning in wanted:
-            at = together.find(beginning)
+            at = letters.find(beginning)
             while at >= 0:
-                places.add(together.count("\n", 0, at))
-                at = together.find(beginning, at + 1)
-        found += [plain[place] for place in sorted(places)]
-        return found
+                found.append(at)
+                at = letters.find(beginning, at + 1)
+        found.sort()
+        pieces: list[tuple[int, int]] = []
+        behind = -1
+        for at in found:
+            if at < behind:
+                continue
+            blank = _BLANK.search(letters, at)
+            behind = blank.start() if blank else len(letters)
+            first = max(letters.rfind(" ", 0, at), letters.rfind("\n", 0, at)) + 1
+            pieces.append((start + first, start + behind))
+        return pieces
 
-    return may_hold
+    return places
 
 
 def _beginning(token: str) -> str:

@@ -113,8 +113,11 @@ class Analyzer(Protocol):
     def by_piece(self, language: str = "") -> Mapping[str, Sequence[str]]:
         """Piece, which is what stands between two blanks, → its tokens; `tokens` gives these, one after another."""
 
-    def sieve(self, tokens: Collection[str], language: str = "") -> Callable[[Sequence[str]], Sequence[str]]:
-        """A quick look at pieces that leaves out only such as hold none of the tokens nor one that begins like one."""
+    def sieve(
+        self, tokens: Collection[str], language: str = ""
+    ) -> Callable[[str, int, int], Sequence[tuple[int, int]]]:
+        """A quick look at `text[start:end]`: first and last offset of each of its pieces, in order, but for such as
+        hold none of the tokens nor one that begins like one."""
 
     def spans(self, text: str, language: str = "") -> list[TokenSpan]:
         """The same tokens with their places, for highlighting."""
