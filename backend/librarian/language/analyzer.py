@@ -33,6 +33,7 @@ _FORMAT = 2  #: raised when the rules change so that the same text gives other t
 _PIECE = re.compile(r"\S+")
 #: One word of ASCII letters between punctuation that means nothing: the quick way.
 _PLAIN = re.compile(r"[(\[{*`\"'<>|!?,;:$%&=~^]*+([A-Za-z]{1,200}+)[)\]}*`\"'<>|!?,;:$%&=~^./]*+")
+_SEPARATORS = ("/", ".", "::")
 _LONGEST_REMEMBERED = 64  #: characters; longer pieces rarely come twice
 #: Pieces remembered per language: enough for questions and what is shown of their answers, about 10 MB. Six times as
 #: many would spare reading children a tenth of their time in here (four manuals, 138,000 pieces) for 36 MB more each.
@@ -293,15 +294,12 @@ def _names(found: list[_Found]) -> tuple[str, ...]:
 
 
 def _with_shorter(names: list[str]) -> tuple[str, ...]:
-    return tuple(names + [shorter for name in names for shorter in _ends(name)]) if names else ()
-
-
-def _ends(name: str) -> list[str]:
-    """Shorter names that the ends of a dotted name or a path make: `b.c` and `a.b` of `a.b.c`."""
-    ends: list[str] = []
-    for separator in ("/", ".", "::"):
-        if name.count(separator) > 1 and not is_version(name):
-            pieces = name.split(separator)
-            for count in range(2, min(len(pieces), 5)):
-                ends += [separator.join(pieces[-count:]), separator.join(pieces[:count])]
-    return ends
+    """The names, and the shorter ones that the ends of a dotted name or a path make: `b.c` and `a.b` of `a.b.c`."""
+    shorter: list[str] = []
+    for name in names:
+        for separator in _SEPARATORS:
+            if separator in name and name.count(separator) > 1 and not is_version(name):
+                pieces = name.split(separator)
+                for count in range(2, min(len(pieces), 5)):
+                    shorter += [separator.join(pieces[-count:]), separator.join(pieces[:count])]
+    return tuple(names + shorter)
