@@ -150,7 +150,7 @@ class SearchSettings(Section):
         ge=16,
     )
     rerank_timeout_ms: float = knob(
-        2000.0, "Time that the cross-encoder has; the hybrid order stays where it isn't enough.", unit="ms", gt=0
+        350.0, "Time that the cross-encoder has; what it doesn't get to stays behind what it has read.", unit="ms", gt=0
     )
     rerank_candidates: int = knob(50, "Passages that are reranked.", unit="passages", ge=1, le=1000)
     rerank_multiplier: int = knob(

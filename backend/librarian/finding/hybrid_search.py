@@ -379,6 +379,7 @@ class HybridSearchEngine:
                 first.pool,
                 first.candidates,
                 count,
+                run.query.offset + run.query.max_results,
                 run.reader.texts,
                 lambda candidate: self._relevance(first, candidate),
                 run.budget,

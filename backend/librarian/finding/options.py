@@ -24,7 +24,7 @@ class SearchOptions:
     similarity_threshold: float = 0.05  #: cosines up to this don't count as a match
     #: `auto`: a cross-encoder where one can be loaded, hybrid's order where not
     reranker: Literal["auto", "cross-encoder", "keyword-stage", "none"] = "auto"
-    rerank_timeout_ms: float = 2000.0  #: the cross-encoder's; with less than all candidates read hybrid's order stays
+    rerank_timeout_ms: float = 350.0  #: the cross-encoder's; what it doesn't get to stays behind what it has read
     rerank_candidates: int = 50
     rerank_multiplier: int = 5  #: rerank reads at least this many times `max_results`
     rerank_keyword_threshold: float = 0.1  #: below this keyword score the model-free stage drops a candidate

@@ -48,11 +48,15 @@ class SecondLook:
         pool: Pool,
         candidates: Sequence[Candidate],
         count: int,
+        least: int,
         texts: Callable[[Sequence[int]], Mapping[int, str]],
         relevance: Callable[[Candidate], float],
         budget: Budget,
     ) -> Second:
-        """Judge the `count` best again. `texts` fetches passages, `relevance` is the first stage's opinion."""
+        """Judge the `count` best again, or as many of them as there is time for; fewer than `least` count for nothing.
+
+        `texts` fetches passages, `relevance` is the first stage's opinion.
+        """
         started = time.perf_counter()
         if self._options.reranker == "keyword-stage":
             judged = keyword_stage(pool, candidates, count, self._options)
@@ -78,12 +82,14 @@ class SecondLook:
             budget.check()
             return Second(LegReport("failed", str(error), _since(started)), degraded=(f"rerank: {error}",))
         logits = {c.chunk_id: logit for c, logit in zip(read, scores, strict=True) if logit is not None}
+        reason = _counted(len(logits))
         if len(logits) < len(read):
             reason = f"{len(logits)} of {len(read)} candidates were scored within {allowed_ms:.0f} ms"
-            return Second(LegReport("skipped", reason, _since(started)), degraded=(f"rerank: {reason}",))
+            if len(logits) < least:
+                return Second(LegReport("skipped", reason, _since(started)), degraded=(f"rerank: {reason}",))
         opinions = {candidate.chunk_id: relevance(candidate) for candidate in candidates}
         judged = model_stage(candidates, logits, opinions)
-        return Second(LegReport("ok", _counted(len(logits)), _since(started)), judged, "cross-encoder")
+        return Second(LegReport("ok", reason, _since(started)), judged, "cross-encoder")
 
 
 def keyword_stage(pool: Pool, candidates: Sequence[Candidate], count: int, options: SearchOptions) -> list[Candidate]:

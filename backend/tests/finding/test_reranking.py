@@ -2,7 +2,8 @@
 
 * a cross-encoder's order decides, its logits are shown, and candidates it didn't read come after those it did
 * a holder of the question's identifier stays before all others, whatever the model says
-* a missing, failing or slow model leaves hybrid's order; the answer says so and calls itself hybrid
+* as many candidates as there is time for are judged; the others stay behind them, and it is said how many were
+* a missing or failing model, or one too slow for a page, leaves hybrid's order; the answer says so, as hybrid's
 * the stage without a model is 70% semantic and 30% keyword score
 """
 
@@ -83,6 +84,18 @@ def test_what_was_not_read_comes_after_what_was(manual: Library) -> None:
     )
     assert set(order(outcome)) == set(hybrid(manual)[:2])
     assert outcome.total > 2
+
+
+def test_what_there_was_no_time_for_stays_behind_what_was_read(manual: Library) -> None:
+    question = Query(QUESTION.text, mode="rerank", max_results=3)
+    outcome = manual.engine(reranker=Given(Longest(reads=3))).search(question)
+    assert outcome.mode == "rerank"
+    assert outcome.legs["rerank"].status == "ok"
+    assert outcome.legs["rerank"].reason.startswith(f"3 of {outcome.total} candidates were scored within ")
+    assert not outcome.degraded
+    assert set(order(outcome)) == set(hybrid(manual)[:3])
+    lengths = [len(hit.chunk.chunk.text) for hit in outcome.hits]
+    assert lengths == sorted(lengths, reverse=True)
 
 
 def test_an_identifier_stays_first(shelve: Callable[..., Library]) -> None:
