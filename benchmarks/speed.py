@@ -43,10 +43,11 @@ from speed_growth import growth, updates
 from speed_library import index_text, noisy_vectors, write_documents
 from speed_parts import RawParts, questions_of, timed
 from speed_report import Report, machine
+from speed_rerank import reranking
 from speed_server import pss, restart, served
 
 ROWS = ("indexing", "keyword", "hybrid", "filters", "cached", "embedding", "chroma", "restart", "server", "growth",
-        "updates", "pages")  # fmt: skip
+        "updates", "pages", "rerank")  # fmt: skip
 IN_PROCESS = ("keyword", "hybrid", "filters", "cached", "chroma")
 EMBEDDED = 300  #: passages that embedding is measured with
 RECALLED = 50
@@ -309,6 +310,7 @@ def main() -> None:
             "growth": partial(growth, given.docs, work / "growth", given.plot, report),
             "updates": partial(updates, given.docs, work / "updates", given.updates, report),
             "pages": partial(pages, given.docs, work, report),
+            "rerank": lambda: reranking(config, questions, given.torch, work, report),
         }
         for row, measure in outside.items():
             if row in wanted:
