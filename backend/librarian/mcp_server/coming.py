@@ -46,11 +46,15 @@ class ComingDoor:
             yield
         finally:
             ending.set()
+            self._wanted.set()  # nothing is left to wait for
             await serving
             self.calls.close()
 
     async def _serve(self, coming: asyncio.Future[McpDoor], ending: asyncio.Event) -> None:
         await self._others_first()
+        if ending.is_set():
+            coming.cancel()
+            return
         try:
             door = await asyncio.to_thread(self._make, self.calls)
             door.observe = self.observe

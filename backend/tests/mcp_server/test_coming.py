@@ -2,6 +2,7 @@
 
 * who comes before it is there waits for it, over every transport, and is answered as by the door itself;
 * it isn't made while others wait for an answer, unless somebody waits for it;
+* it isn't made any more where the server ends before;
 * where it can't be made those who wait are told, the others are still answered, and the end says why.
 """
 
@@ -129,6 +130,15 @@ def test_it_is_not_made_while_others_wait_unless_somebody_waits_for_it(
             assert await other
 
     run(body())
+
+
+def test_it_is_not_made_where_the_server_ends_before(making: Making) -> None:
+    async def body() -> None:
+        async with ComingDoor(making).run():
+            pass
+
+    run(body())
+    assert not making.asked.is_set()
 
 
 def test_a_door_that_cannot_be_made_is_told_of() -> None:
