@@ -1,12 +1,13 @@
-"""The C library's heap: few arenas, and made to give back what is free. What isn't glibc needs neither."""
+"""The C library's heap: few arenas, and made to give back what is free. What isn't glibc needs none of this."""
 
 from __future__ import annotations
 
 import ctypes
 import sys
 
-_M_ARENA_MAX = -8  # malloc.h
+_M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # malloc.h
 _ARENAS = 2
+_APART = 4 * 1024 * 1024  # bytes; a question's own arrays are smaller, those that vectors are read with larger
 
 
 def few_arenas() -> None:
@@ -14,10 +15,14 @@ def few_arenas() -> None:
 
     By default each of the first threads, eight per processor, gets one of its own, which keeps what was once needed
     there, also when the thread is long gone. Threads that mostly wait for the interpreter's lock need no more.
+
+    Large arrays get pages of their own, which go back as soon as they are freed: by default the first of them that is
+    freed makes the C library put the next ones of its size among all the small ones.
     """
     limit = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if limit is not None:
         limit(_M_ARENA_MAX, _ARENAS)
+        limit(_M_MMAP_THRESHOLD, _APART)
 
 
 def give_back() -> None:
