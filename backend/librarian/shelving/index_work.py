@@ -220,7 +220,7 @@ class IndexWork:
             )
         with self._writing:
             self._shelf.use(self._spaces.fingerprints())
-        notes += self._reconcile()
+            notes += self._reconcile()
         self._prepared = True
         return notes
 
