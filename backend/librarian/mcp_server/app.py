@@ -123,7 +123,8 @@ class McpDoor:
                 self.calls.close()
 
     async def _introduce(self) -> None:
-        self.server.instructions = visible(await self.calls.run(lambda _: self._desk.instructions()))
+        # not one of the calls: a door must open, and tell of changes, however many of them wait
+        self.server.instructions = visible(await asyncio.to_thread(self._desk.instructions))
 
     async def _announce(self, changed: asyncio.Event) -> None:
         """After each generation: new instructions, and notices to whoever asked for them."""

@@ -2,6 +2,7 @@
 
 * who comes before it is there waits for it, over every transport, and is answered as by the door itself;
 * it isn't made while others wait for an answer, unless somebody waits for it;
+* it opens however busy the others are;
 * it isn't made any more where the server ends before;
 * where it can't be made those who wait are told, the others are still answered, and the end says why.
 """
@@ -126,6 +127,28 @@ def test_it_is_not_made_while_others_wait_unless_somebody_waits_for_it(
             waiting = asyncio.create_task(door.serve_lines(asyncio.StreamReader(), None))  # type: ignore[arg-type]
             assert await asyncio.to_thread(making.asked.wait, PATIENCE_S)
             waiting.cancel()
+            answered.set()
+            assert await other
+
+    run(body())
+
+
+def test_it_opens_though_no_further_call_may_wait(making: Making, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coming, "LATEST_S", 0.0)
+    making.may.set()
+
+    async def body() -> None:
+        door, answered = ComingDoor(making), threading.Event()
+        door.calls = Calls(threads=1, queue=0)
+
+        def slow(_: Budget) -> bool:
+            return answered.wait(PATIENCE_S)
+
+        other = asyncio.create_task(door.calls.run(slow))
+        async with door.run(), line_pair(door) as (reader, writer):
+            writer.write(b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}\n')
+            assert b'"id":1' in await asyncio.wait_for(reader.readline(), PATIENCE_S)
+            assert not other.done()
             answered.set()
             assert await other
 
