@@ -87,7 +87,9 @@ class ComingDoor:
     def _here(self) -> McpDoor | None:
         """The door, once it is open."""
         coming = self._door
-        return coming.result() if coming is not None and coming.done() and coming.exception() is None else None
+        if coming is None or not coming.done() or coming.cancelled() or coming.exception():
+            return None
+        return coming.result()
 
     @property
     def streams(self) -> int:

@@ -157,8 +157,10 @@ def test_it_opens_though_no_further_call_may_wait(making: Making, monkeypatch: p
 
 def test_it_is_not_made_where_the_server_ends_before(making: Making) -> None:
     async def body() -> None:
-        async with ComingDoor(making).run():
+        door = ComingDoor(making)
+        async with door.run():
             pass
+        assert door.streams == 0
 
     run(body())
     assert not making.asked.is_set()
