@@ -33,7 +33,7 @@ from .keeper.visitors import Visitors
 from .log import configure
 from .opening import Opening
 from .reloading import reload
-from .shelving.heap import few_arenas
+from .shelving.heap import keep_small
 from .vocabulary.calls import Calls
 from .vocabulary.desk_protocol import Desk
 from .vocabulary.errors import LibrarianError, SetupError, Unavailable
@@ -75,7 +75,7 @@ def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None) -
     """Own the index folder and serve until told to stop. Returns the exit code; raises `SetupError`."""
     configure(settings)
     sys.setswitchinterval(SWITCH_S)
-    few_arenas()
+    keep_small()
     index = settings.index.path
     listening = None
     if http:

@@ -35,8 +35,7 @@ _PIECE = re.compile(r"\S+")
 _PLAIN = re.compile(r"[(\[{*`\"'<>|!?,;:$%&=~^]*+([A-Za-z]{1,200}+)[)\]}*`\"'<>|!?,;:$%&=~^./]*+")
 _SEPARATORS = ("/", ".", "::")
 _LONGEST_REMEMBERED = 64  #: characters; longer pieces rarely come twice
-#: Pieces remembered per language: enough for questions and what is shown of their answers, about 10 MB. Six times as
-#: many would spare reading children a tenth of their time in here (four manuals, 138,000 pieces) for 36 MB more each.
+#: Pieces remembered per language: enough for questions and what is shown of their answers, about 10 MB.
 REMEMBERED = 40_000
 
 #: Snowball algorithms by ISO 639-1 code. Other languages are indexed unstemmed.

@@ -31,12 +31,12 @@ from ..vocabulary.desk_protocol import Desk
 from ..vocabulary.protocols import Observer
 from ..vocabulary.visible import visible
 from .changes import Connection
+from .coming import MESSAGES
 from .handlers import Handlers
 from .tools import build_tools
 
 logger = logging.getLogger(__name__)
 
-MESSAGES = "/messages/"
 LONGEST_LINE = 4 * 1024 * 1024  #: bytes; the SDK's limit for a request over HTTP
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+MESSAGES = "/messages/"  #: where clients of the SSE transport post
 LATEST_S = 1.0  #: when the door is made at the latest, though others are still being answered
 LOOK_S = 0.05  #: how often is looked whether they are
 
@@ -103,12 +104,17 @@ class ComingDoor:
 
     async def serve_lines(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """As the door's."""
-        await (await self._come()).serve_lines(reader, writer)
+        try:
+            door = await self._come()
+        except BaseException:
+            writer.close()
+            raise
+        await door.serve_lines(reader, writer)
 
     def routes(self, endpoint: str = "/mcp") -> list[BaseRoute]:
         """As the door's."""
         later = _Later(self._come, endpoint)
-        return [Route(path, endpoint=later) for path in (endpoint, "/sse", "/messages/{rest:path}")]
+        return [Route(path, endpoint=later) for path in (endpoint, "/sse", f"{MESSAGES}{{rest:path}}")]
 
 
 class _Later:

@@ -10,8 +10,8 @@ _ARENAS = 2
 _APART = 4 * 1024 * 1024  # bytes; a question's own arrays are smaller, those that vectors are read with larger
 
 
-def few_arenas() -> None:
-    """Let all threads of this process allocate from two arenas; to be called before they start.
+def keep_small() -> None:
+    """Two arenas for all threads of this process, and large arrays apart from them; to be called before they start.
 
     By default each of the first threads, eight per processor, gets one of its own, which keeps what was once needed
     there, also when the thread is long gone. Threads that mostly wait for the interpreter's lock need no more.

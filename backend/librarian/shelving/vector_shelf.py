@@ -48,7 +48,6 @@ class VectorShelf:
         self._stores_for = stores_for
         self._fault = fault
         self._window_count: dict[str, dict[int, int]] = {}  # model → chunk id → windows, where not one
-        self._just_read: dict[str, list[tuple[int, str]]] = {}  # model → its windows, until something is written
         #: (vectors that are there, vectors that will be) while many are read into a store in memory
         self.loading: tuple[int, int] | None = None
 
@@ -58,9 +57,8 @@ class VectorShelf:
         return list(self._window_count)
 
     def use(self, models: Iterable[str]) -> None:
-        """Name the models whose stores are written to."""
-        self._just_read.clear()
-        self._window_count = {model: self._counts(model) for model in models if model}
+        """Name the models whose stores are written to; `repair` finds out which windows each of them has."""
+        self._window_count = {model: {} for model in models if model}
 
     def stores(self, model: str) -> Sequence[VectorStore]:
         """The stores of a model."""
@@ -77,7 +75,6 @@ class VectorShelf:
 
         Chunks whose document went away meanwhile are left out.
         """
-        self._just_read.clear()
         with self._company.storing():
             with self._catalog.read() as reader:
                 documents = reader.documents(sorted({doc_of[chunk_id] for chunk_id in windows}))
@@ -106,7 +103,6 @@ class VectorShelf:
 
     def delete(self, chunk_ids: Iterable[int]) -> None:
         """Drop the vectors of chunks that are gone."""
-        self._just_read.clear()
         chunks = list(chunk_ids)
         if not chunks:
             return
@@ -117,7 +113,6 @@ class VectorShelf:
 
     def drop(self, model: str, within: Products) -> None:
         """Drop a model's vectors of these products' passages, and that it ever embedded them."""
-        self._just_read.clear()
         with self._company.alone():
             if chunks := self._catalog.forget(model, within):
                 self._delete(model, chunks)
@@ -179,6 +174,10 @@ class VectorShelf:
 
     def _repair(self, model: str) -> list[str]:
         expected = self._expected(model)
+        # a chunk's windows come in order: the last one counts
+        self._window_count[model] = {
+            _chunk(number): number % WINDOWS_PER_CHUNK + 1 for number in expected if number % WINDOWS_PER_CHUNK
+        }
         done: list[str] = []
         lost = False
         for store in self._stores_for(model):
@@ -250,7 +249,6 @@ class VectorShelf:
 
     def clear(self, model: str) -> None:
         """Empty the stores of a model and forget what was embedded with it."""
-        self._just_read.clear()
         with self._company.alone():
             for store in self._stores_for(model):
                 store.clear()
@@ -272,18 +270,7 @@ class VectorShelf:
         return WINDOWS_PER_CHUNK if self._company.shared else known
 
     def _expected(self, model: str) -> dict[int, str]:
-        return dict(self._just_read.pop(model, None) or self._catalog.windows(model))
-
-    def _counts(self, model: str) -> dict[int, int]:
-        windows = list(self._catalog.windows(model))
-        if not self._company.shared:  # a start compares the stores with them next
-            self._just_read[model] = windows
-        # a chunk's windows come in order: the last one counts
-        return {
-            number // WINDOWS_PER_CHUNK: number % WINDOWS_PER_CHUNK + 1
-            for number, _ in windows
-            if number % WINDOWS_PER_CHUNK
-        }
+        return dict(self._catalog.windows(model))
 
     def _payloads(self, numbers: Ids) -> list[Mapping[str, object]]:
         doc_of = self._catalog.columns().doc_of(numbers // WINDOWS_PER_CHUNK).tolist()

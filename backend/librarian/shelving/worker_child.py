@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import TypeVar, cast
 
-from .heap import few_arenas
+from .heap import keep_small
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -75,7 +75,7 @@ def _settle(nice: int, parent: int) -> None:
         os.nice(nice)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        few_arenas()
+        keep_small()
         if os.getppid() != parent:  # it died before the line above
             os._exit(1)
     else:

@@ -124,9 +124,8 @@ def test_it_is_not_made_while_others_wait_unless_somebody_waits_for_it(
             for _ in range(3):
                 await looks.get()
             assert not making.asked.is_set()
-            waiting = asyncio.create_task(door.serve_lines(asyncio.StreamReader(), None))  # type: ignore[arg-type]
-            assert await asyncio.to_thread(making.asked.wait, PATIENCE_S)
-            waiting.cancel()
+            async with line_pair(door):
+                assert await asyncio.to_thread(making.asked.wait, PATIENCE_S)
             answered.set()
             assert await other
 
@@ -166,6 +165,12 @@ def test_it_is_not_made_where_the_server_ends_before(making: Making) -> None:
     assert not making.asked.is_set()
 
 
+async def told_nothing(door: ComingDoor) -> None:
+    """A client of lines whose connection is closed without a word; raises what the door did."""
+    async with line_pair(door) as (reader, _):
+        assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
+
+
 def test_a_door_that_cannot_be_made_is_told_of() -> None:
     def broken(_: Calls) -> McpDoor:
         raise ImportError("no such package")
@@ -174,7 +179,7 @@ def test_a_door_that_cannot_be_made_is_told_of() -> None:
         door = ComingDoor(broken)
         async with door.run():
             with pytest.raises(ImportError, match="no such package"):
-                await door.serve_lines(asyncio.StreamReader(), None)  # type: ignore[arg-type]
+                await told_nothing(door)
             assert door.streams == 0
             assert await door.calls.run(lambda _: "answered") == "answered"
 
