@@ -37,7 +37,7 @@ def look(one: JudgedSet, given: argparse.Namespace) -> dict[str, Seen]:
     """Every question in every mode."""
     analyzer = StandardAnalyzer()
     seen = {mode: Seen() for mode in MODES}
-    with opened(one, given.work) as parts:
+    with opened(one, given.work) as parts, parts.catalog.read() as reader:
         languages = parts.catalog.columns().languages()
         for question in one.questions():
             analyzed = analyzer.query(question.text, languages)
@@ -46,7 +46,7 @@ def look(one: JudgedSet, given: argparse.Namespace) -> dict[str, Seen]:
                 for hit in engine_of(parts).search(query, Budget()).hits:
                     counted.hits += 1
                     counted.with_word += holds_a_word(hit, analyzed, analyzer)
-                    for fault in faults(hit, analyzed, analyzer):
+                    for fault in faults(hit, reader, analyzed, analyzer):
                         kind = "".join(" " if letter.isdigit() else letter for letter in fault)[:40]
                         counted.broken[kind] += 1
                         counted.examples.append(

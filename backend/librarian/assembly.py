@@ -45,13 +45,13 @@ from .gathering.sites import Sites
 from .language.analyzer import StandardAnalyzer
 from .models.loading import Retrying
 from .models.query_cache import QueryEmbeddings
-from .shelving.answer_shelf import AnswerShelf
+from .shelving.cache import LruCache
 from .shelving.indexer import FileIndexer
 from .shelving.upkeep import Listeners, Tally, Upkeep
 from .vocabulary.errors import LibrarianError, SetupError
 from .vocabulary.protocols import Catalog, Embedder
 from .vocabulary.spaces import VectorSpace
-from .vocabulary.types import Query
+from .vocabulary.types import Query, SearchOutcome
 
 
 class Librarian(desk.Librarian):
@@ -145,7 +145,7 @@ def build(settings: Settings) -> desk.Parts:
             max_entries=cache.max_entries,
             modes=COSTLY | {"hybrid", "auto"} if settings.llm.enabled else COSTLY,
         )
-    answers = AnswerShelf(cache.max_entries if cache.exact else 0, cache.ttl_s)
+    answers: LruCache[Any, SearchOutcome] = LruCache(cache.max_entries if cache.exact else 0, cache.ttl_s)
     cached = ResultCache(similar or engine, answers, generation=generation, complete=complete)
     upkeep = Upkeep(
         indexer,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from .units import Frame
+from librarian.vocabulary.types import Frame
 
 CUT = "…"  #: marks what is left out of a sentence, a fence or a table
 

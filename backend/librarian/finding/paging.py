@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from librarian.vocabulary.protocols import CatalogReader, Columns
-from librarian.vocabulary.types import Candidate, Chunk, Document, Hit, Snippet
+from librarian.vocabulary.types import Candidate, Chunk, Hit, Snippet
 
 from .fusion import score
 from .order import ids_of
@@ -79,13 +79,13 @@ def hits(
     page: Sequence[Kept],
     candidates: Sequence[Candidate],
     reader: CatalogReader,
-    cut: Callable[[Chunk, Document], Snippet],
+    cut: Callable[[Chunk, str], Snippet],
     relevance: Callable[[Candidate], float],
 ) -> list[Hit]:
     """What is shown of a page: texts, snippets and everywhere that the same text stands."""
     shown = [candidates[kept.place] for kept in page]
     chunk_ids = [candidate.chunk_id for candidate in shown]
-    documents = reader.documents([candidate.doc_id for candidate in shown], text=True)
+    documents = reader.documents([candidate.doc_id for candidate in shown])
     chunks = reader.chunks(chunk_ids)
     others = reader.documents([doc for kept in page for doc in kept.also_doc_ids])
     copies = reader.copies(chunk_ids)
@@ -96,7 +96,7 @@ def hits(
             continue
         also = {others[doc].document.file_path for doc in kept.also_doc_ids if doc in others}
         also.update(document.also_in, copies.get(candidate.chunk_id, ()))
-        snippet = cut(chunk.chunk, document.document)
+        snippet = cut(chunk.chunk, document.document.language)
         elsewhere = tuple(sorted(also - {document.document.file_path}))
         found.append(Hit(candidate, chunk, document, snippet, relevance(candidate), elsewhere))
     return found

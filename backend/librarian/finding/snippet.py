@@ -19,10 +19,10 @@ from itertools import chain
 from typing import NamedTuple
 
 from librarian.vocabulary.protocols import Analyzer
-from librarian.vocabulary.types import AnalyzedQuery, Chunk, Document, Snippet
+from librarian.vocabulary.types import AnalyzedQuery, Chunk, Frame, Snippet
 
 from .cutting import CUT, Place, cut_to
-from .units import Frame, Unit, source, units
+from .units import Unit, units
 from .visible import visible
 
 CEILING = 600  #: characters that no snippet exceeds
@@ -96,27 +96,26 @@ class Snippets:
         self._analyzer = analyzer
         self._target = min(max(target, 80), CEILING)
 
-    def of(self, chunk: Chunk, document: Document, query: AnalyzedQuery) -> Snippet:
+    def of(self, chunk: Chunk, query: AnalyzedQuery, language: str = "") -> Snippet:
         """The best window of the passage, with the places of the question's words in it."""
-        return self.answering(query)(chunk, document)
+        return self.answering(query)(chunk, language)
 
-    def answering(self, query: AnalyzedQuery) -> Callable[[Chunk, Document], Snippet]:
-        """What cuts the passages of one answer. For one thread."""
+    def answering(self, query: AnalyzedQuery) -> Callable[[Chunk, str], Snippet]:
+        """What cuts the passages of one answer, each of a document in some language. For one thread."""
         wanted = _wanted(query)
         marks: dict[str, Marks] = {}
 
-        def cut(chunk: Chunk, document: Document) -> Snippet:
-            language = document.language
+        def cut(chunk: Chunk, language: str) -> Snippet:
             if language not in marks:
                 marks[language] = Marks(
                     self._analyzer.by_piece(language), self._analyzer.sieve(wanted, language), wanted
                 )
-            return self._cut(chunk, document, wanted, marks[language])
+            return self._cut(chunk, language, wanted, marks[language])
 
         return cut
 
-    def _cut(self, chunk: Chunk, document: Document, wanted: Mapping[str, float], marks: Marks) -> Snippet:
-        text, pieces = source(chunk, document), units(chunk, document)
+    def _cut(self, chunk: Chunk, language: str, wanted: Mapping[str, float], marks: Marks) -> Snippet:
+        text, pieces = chunk.text, units(chunk)
         if not pieces:
             return Snippet(visible(chunk.text.strip())[:CEILING], chunk.line_start, chunk.line_end)
         weights = _weights(text, pieces, wanted, marks)
@@ -132,7 +131,7 @@ class Snippets:
             only = pieces[first]
             line = visible(text[only.start : only.end]).rstrip()
             shown = cut_to(shown, line, only.frame, _places(shown, wanted, marks), CEILING)
-        highlights = self._highlights(shown, marks, document.language)
+        highlights = self._highlights(shown, marks, language)
         return Snippet(shown, pieces[first].line, pieces[last].line, highlights)
 
     # -- choosing ----------------------------------------------------------------------------------------------
@@ -318,7 +317,7 @@ def _left(frame: Frame | None, end: int | None) -> list[str]:
     if frame is None or end is None:
         return []
     parts = []
-    if end < (frame.closing_start or frame.end) - 1:
+    if end < frame.closing_start - 1:
         parts.append(_mark(frame))
     if frame.closing and end <= frame.closing_start:
         parts.append(frame.closing)

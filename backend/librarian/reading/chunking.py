@@ -16,10 +16,11 @@ from collections.abc import Iterator, Sequence
 from librarian.vocabulary.types import Block, Chunk, Document, Heading, embedding_prefix
 
 from .cutting import OVERLAP_CHARACTERS_PER_TOKEN, Piece, cut_block, cut_evenly, overlap_start
+from .frames import Frames
 from .sizing import estimate
 
-#: Changes whenever the same document would be cut otherwise.
-_VERSION = "2"
+#: Changes whenever of the same document other chunks would be made.
+_VERSION = "3"
 #: A chunk never exceeds this; the catalog's and the snippet's costs rest on it.
 HARD_CEILING_CHARACTERS = 2_400
 #: Without chunking a document is one chunk, as far as the 64 windows of a chunk can hold every token of it.
@@ -200,7 +201,7 @@ def _trimmed(text: str, spans: Iterator[tuple[int, int, int]]) -> Iterator[tuple
 
 
 class _Numbering:
-    """Gives spans their heading path, page, lines, ordinal and hash. Spans come in order of their start."""
+    """Gives spans their heading path, page, lines, ordinal, hash and frames. Spans come in order of their start."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
@@ -209,6 +210,7 @@ class _Numbering:
 
     def chunks(self, spans: Iterator[tuple[int, int, int]]) -> Iterator[Chunk]:
         text, headings, pages = self._document.text, self._document.headings, self._document.page_starts
+        frames = Frames(self._document)
         line, counted = 1, 0
         prefixes: dict[tuple[str, ...], bytes] = {}
         for ordinal, (start, end, home) in enumerate(spans):
@@ -231,6 +233,8 @@ class _Numbering:
                 line_start=line,
                 line_end=line + passage.count("\n"),
                 hash=digest.hexdigest()[:16],
+                frames=frames.around(start, end),
+                titles=frames.titles(start, end),
             )
 
 

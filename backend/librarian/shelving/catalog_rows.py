@@ -19,6 +19,7 @@ from librarian.vocabulary.types import (
     Document,
     Email,
     Excluded,
+    Frame,
     Heading,
     Link,
     ReadResult,
@@ -46,7 +47,9 @@ DOCUMENT_COLUMNS = (
 EMAIL_COLUMNS = (
     "thread_id, subject, sender, date, message_id, has_attachments, headers, topic, is_answer, fingerprint, recipients"
 )
-CHUNK_COLUMNS = 'doc_id, ordinal, start, "end", text, heading_path, heading_level, page, line_start, line_end, hash'
+CHUNK_COLUMNS = (
+    'doc_id, ordinal, start, "end", text, heading_path, heading_level, page, line_start, line_end, hash, frames'
+)
 _FAILURE_COLUMNS = "file_path, kind, reason, detail, size, mtime_ns"
 
 
@@ -148,12 +151,19 @@ def chunk_row(chunk_id: int, doc_id: int, chunk: Chunk) -> Row:
         chunk.line_start,
         chunk.line_end,
         chunk.hash,
+        _packed_frames(chunk) if chunk.frames or chunk.titles else "",
     )
+
+
+def _packed_frames(chunk: Chunk) -> str:
+    frames = [(f.kind, f.start, f.end, f.opening, f.opening_end, f.closing, f.closing_start) for f in chunk.frames]
+    return json.dumps((frames, chunk.titles))
 
 
 def stored_chunk(row: Row) -> StoredChunk:
     """From the chunk's id and CHUNK_COLUMNS."""
-    chunk_id, doc_id, ordinal, start, end, text, path, level, page, line_start, line_end, digest = row
+    chunk_id, doc_id, ordinal, start, end, text, path, level, page, line_start, line_end, digest, packed = row
+    frames, titles = json.loads(packed) if packed else ((), ())
     chunk = Chunk(
         ordinal=ordinal,
         start=start,
@@ -165,6 +175,8 @@ def stored_chunk(row: Row) -> StoredChunk:
         line_start=line_start,
         line_end=line_end,
         hash=digest,
+        frames=tuple(starmap(Frame, frames)),
+        titles=tuple([(first, last) for first, last in titles]),
     )
     return StoredChunk(chunk_id, doc_id, chunk)
 

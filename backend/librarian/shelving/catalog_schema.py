@@ -125,8 +125,13 @@ def add_mail_tables(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
+def add_frames(connection: sqlite3.Connection) -> None:
+    """What stands around each passage. Documents stored before are read again by then."""
+    connection.execute("""ALTER TABLE chunks ADD COLUMN frames TEXT NOT NULL DEFAULT ''""")
+
+
 #: In order; a file's `user_version` is how many of them it has seen. Only ever append.
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (create_tables, add_mail_tables)
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (create_tables, add_mail_tables, add_frames)
 
 _MADE_ANEW = "End Librarian and start it again: the catalog is made anew from the files, and vectors are kept."
 

@@ -160,6 +160,24 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
+class Frame:
+    """A fence or table: what must stand around any part of it that is shown.
+
+    Offsets are characters from the start of the passage that is in it or holds it: below 0 before the passage, beyond
+    its length behind it. `opening` is a fence's opening line or a table's header rows, `closing` a fence's closing line
+    (tables have none).
+    """
+
+    kind: Literal["fence", "table"]
+    start: int
+    end: int
+    opening: str
+    opening_end: int  #: what ends up to here belongs to the opening
+    closing: str
+    closing_start: int  #: what starts from here is the closing line; the end where there is none
+
+
+@dataclass(frozen=True, slots=True)
 class Chunk:
     """A passage: `document.text[start:end] == text`, always."""
 
@@ -173,6 +191,8 @@ class Chunk:
     line_start: int = 1
     line_end: int = 1
     hash: str = ""  #: first 16 hex digits of SHA-256 over embedding prefix and text
+    frames: tuple[Frame, ...] = ()  #: that have a part in it, in order
+    titles: tuple[tuple[int, int], ...] = ()  #: where headings stand in it, characters from its start
 
 
 def embedding_prefix(document: Document, heading_path: tuple[str, ...]) -> str:
@@ -476,7 +496,7 @@ class Hit:
 
     candidate: Candidate
     chunk: StoredChunk
-    document: StoredDocument
+    document: StoredDocument  #: without its text
     snippet: Snippet
     relevance: float
     also_in: tuple[str, ...] = ()

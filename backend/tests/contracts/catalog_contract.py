@@ -35,6 +35,7 @@ from librarian.vocabulary.types import (
     Excluded,
     Failure,
     Filters,
+    Frame,
     Heading,
     Link,
     Products,
@@ -81,7 +82,9 @@ def result(made: Document, size: int = 7) -> ReadResult:
     for ordinal, start in enumerate(range(0, len(made.text), size)):
         text = made.text[start : start + size]
         digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
-        chunks.append(Chunk(ordinal, start, start + len(text), text, ("Guide", f"Part {ordinal}"), 2, hash=digest))
+        path, frames = ("Guide", f"Part {ordinal}"), (Frame("fence", -ordinal, 9, "```sh", 5 - ordinal, "```", 8),)
+        stands = {"frames": frames[ordinal:], "titles": ((0, 3),)[ordinal:]}
+        chunks.append(Chunk(ordinal, start, start + len(text), text, path, 2, hash=digest, **stands))
     return ReadResult(made, tuple(chunks), ())
 
 

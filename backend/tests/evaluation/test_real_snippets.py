@@ -58,11 +58,13 @@ def test_what_is_shown_of_real_pages_keeps_its_promises(tmp_path: Path, name: st
         assert isinstance(analyst, Analyst)
         for question in questions:
             analyzed = analyzer.query(question.text)
-            for hit in analyst.engine.search(Query(question.text, mode="keyword", max_results=5), Budget()).hits:
-                seen += 1
+            hits = analyst.engine.search(Query(question.text, mode="keyword", max_results=5), Budget()).hits
+            seen += len(hits)
+            with library._parts.catalog.read() as reader:
                 broken += [
                     f"{question.text!r} in {hit.document.document.file_path}: {fault}\n{hit.snippet.text}"
-                    for fault in faults(hit, analyzed, analyzer)
+                    for hit in hits
+                    for fault in faults(hit, reader, analyzed, analyzer)
                 ]
     assert seen > len(questions)
     assert broken == []

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from librarian.vocabulary.protocols import Analyzer
-from librarian.vocabulary.types import AnalyzedQuery, Hit
+from librarian.vocabulary.protocols import Analyzer, CatalogReader
+from librarian.vocabulary.types import AnalyzedQuery, Document, Hit
 
 CEILING = 600
 
@@ -23,8 +23,8 @@ def wanted(query: AnalyzedQuery) -> set[str]:
     return {*query.terms, *query.identifiers, *(token for phrase in query.phrases for token in phrase)}
 
 
-def faults(hit: Hit, query: AnalyzedQuery, analyzer: Analyzer) -> Iterator[str]:
-    """Sentences, one for each promise that the hit's snippet breaks."""
+def faults(hit: Hit, reader: CatalogReader, query: AnalyzedQuery, analyzer: Analyzer) -> Iterator[str]:
+    """Sentences, one for each promise that the hit's snippet breaks; `reader` knows the document it is of."""
     text, language = hit.snippet.text, hit.document.document.language
     if not text.strip():
         yield "nothing is shown"
@@ -32,7 +32,7 @@ def faults(hit: Hit, query: AnalyzedQuery, analyzer: Analyzer) -> Iterator[str]:
         yield f"{len(text)} characters"
     if unclosed(text):
         yield "a fence is open at one end"
-    yield from _headless(hit)
+    yield from _headless(hit, reader.documents([hit.document.doc_id], text=True)[hit.document.doc_id].document)
     words, end = wanted(query), 0
     for start, stop in hit.snippet.highlights:
         if not end <= start < stop <= len(text):
@@ -66,10 +66,10 @@ def unclosed(text: str) -> bool:
     return bool(opened)
 
 
-def _headless(hit: Hit) -> Iterator[str]:
+def _headless(hit: Hit, document: Document) -> Iterator[str]:
     """Tables of which rows are shown without those above them that say what the columns are."""
-    document, shown = hit.document.document, hit.snippet.text.splitlines()
-    chunk = hit.chunk.chunk
+    shown, chunk = hit.snippet.text.splitlines(), hit.chunk.chunk
+    assert document.text[chunk.start : chunk.end] == chunk.text
     for block in document.blocks:
         if block.kind != "table" or block.end <= chunk.start or block.start >= chunk.end or block.header_end is None:
             continue

@@ -112,6 +112,12 @@ def test_filters_hold_in_every_mode(manual: Library, mode: Mode, filters: Filter
     assert outcome.hits
 
 
+def test_an_answer_holds_no_documents_text(manual: Library) -> None:
+    hits = manual.engine().search(Query("deploy logs and secrets to scale")).hits
+    assert hits
+    assert all(hit.document.document.text == "" and hit.document.document.blocks == () for hit in hits)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_pages_tile_the_whole_answer(manual: Library, mode: Mode) -> None:
     engine = manual.engine()

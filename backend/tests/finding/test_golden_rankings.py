@@ -164,7 +164,8 @@ def test_what_is_shown_keeps_its_promises(engine: HybridSearchEngine, library: L
     for question in QUESTIONS:
         analyzed = library.analyzer.query(question.query)
         for hit in asked(engine, question.query, mode).hits:
-            broken = list(faults(hit, analyzed, library.analyzer))
+            with library.catalog.read() as reader:
+                broken = list(faults(hit, reader, analyzed, library.analyzer))
             assert not broken, f"{question.query!r}: {path_of(hit)}: {broken}\n{hit.snippet.text}"
 
 

@@ -35,9 +35,7 @@ def read(text: str) -> Document:
 def snippets(text: str, question: str, target: int = 320) -> list[Snippet]:
     document = read(text)
     query = ANALYZER.query(question)
-    return [
-        Snippets(ANALYZER, target=target).of(chunk, document, query) for chunk in StructureChunker().chunk(document)
-    ]
+    return [Snippets(ANALYZER, target=target).of(chunk, query) for chunk in StructureChunker().chunk(document)]
 
 
 def balanced(text: str) -> bool:
@@ -70,7 +68,7 @@ def test_snippets_are_short_balanced_and_hold_the_match(text: str, question: str
     query = ANALYZER.query(question)
     wanted = {*query.terms, *query.identifiers}
     for chunk in StructureChunker().chunk(document):
-        snippet = Snippets(ANALYZER, target=target).of(chunk, document, query)
+        snippet = Snippets(ANALYZER, target=target).of(chunk, query)
         assert 0 < len(snippet.text) <= CEILING
         assert balanced(snippet.text)
         if wanted & set(ANALYZER.tokens(chunk.text)):
@@ -104,10 +102,9 @@ def test_a_long_fence_is_cut_between_lines_closed_and_marked() -> None:
 def test_a_chunk_that_begins_inside_a_fence_gets_its_opening_line() -> None:
     body = "\n".join(f"value_{n} = {n}" for n in range(300))
     document = read(f"# Code\n\n~~~sql\n{body}\n~~~\n")
-    start = document.text.index("value_150")
-    end = document.text.index("value_170")
-    chunk = Chunk(1, start, end, document.text[start:end], line_start=154, line_end=174)
-    shown = Snippets(ANALYZER).of(chunk, document, ANALYZER.query("value_160")).text.splitlines()
+    chunk = next(chunk for chunk in StructureChunker().chunk(document) if "value_160" in chunk.text)
+    assert "~~~" not in chunk.text
+    shown = Snippets(ANALYZER).of(chunk, ANALYZER.query("value_160")).text.splitlines()
     assert shown[0] == "~~~sql"
     assert shown[-1] == "~~~"
     assert "value_160 = 160" in shown
@@ -131,8 +128,9 @@ def test_words_that_begin_alike_choose_the_sentence() -> None:
 
 def test_a_single_endless_line_is_cut_around_the_match_and_marked() -> None:
     document = read("```\n" + "x " * 400 + "needle" + " y" * 400 + "\n```\n")
-    whole = Chunk(0, 0, len(document.text), document.text, line_start=1, line_end=3)
-    shown = Snippets(ANALYZER).of(whole, document, ANALYZER.query("needle"))
+    whole = StructureChunker(enabled=False).chunk(document)[0]
+    assert whole.text.strip() == document.text.strip()
+    shown = Snippets(ANALYZER).of(whole, ANALYZER.query("needle"))
     assert shown.highlights
     assert len(shown.text) <= CEILING
     opening, line, closing = shown.text.splitlines()
@@ -175,14 +173,8 @@ def test_however_long_a_line_is_its_match_is_shown(before: int, after: int, kind
     assert any("needle" in snippet.text and snippet.highlights for snippet in snippets(text, "needle"))
 
 
-def test_without_the_documents_text_the_passage_alone_must_do() -> None:
-    document = read(f"# A\n\n{PROSE}\n")
-    chunk = StructureChunker().chunk(document)[0]
-    bare = Document("a/b/page.md", "a", "b", "document", ".md", "A", "")
-    shown = Snippets(ANALYZER).of(chunk, bare, ANALYZER.query("worker"))
-    assert "worker" in shown.text
-    empty = Chunk(0, 0, 2, "\n\n")
-    assert Snippets(ANALYZER).of(empty, bare, ANALYZER.query("worker")).text == ""
+def test_of_a_passage_without_anything_nothing_is_shown() -> None:
+    assert Snippets(ANALYZER).of(Chunk(0, 0, 2, "\n\n"), ANALYZER.query("worker")).text == ""
 
 
 @pytest.mark.parametrize(

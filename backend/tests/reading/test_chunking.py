@@ -122,6 +122,38 @@ def test_a_heading_opens_the_chunk_of_its_section() -> None:
     assert [chunk.heading_level for chunk in chunks] == [1, 2, 2]
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.lists(line, max_size=60).map("\n".join))
+def test_a_passage_knows_the_fences_and_tables_that_it_is_in_and_where_its_headings_stand(text: str) -> None:
+    doc = document(text)
+    for chunk in StructureChunker(target_tokens=20, ceiling_tokens=40, overlap_tokens=4).chunk(doc):
+        length = len(chunk.text)
+        for frame in chunk.frames:
+            assert frame.start < length
+            assert frame.end > 0
+            assert frame.start <= frame.opening_end <= frame.closing_start <= frame.end
+            assert doc.text.startswith(frame.opening, chunk.start + frame.start)
+            closing = doc.text[chunk.start + frame.closing_start : chunk.start + frame.end]
+            assert closing.strip(" \t>") == frame.closing.strip(" \t>") or frame.closing_start == frame.end
+        assert all(before.end <= after.start for before, after in itertools.pairwise(chunk.frames))
+        titles = [chunk.text[max(0, start) : end] for start, end in chunk.titles]
+        assert all(titles)
+        blocks = [block for block in doc.blocks if block.kind == "heading"]
+        assert len(titles) == sum(block.end > chunk.start and block.start < chunk.end for block in blocks)
+
+
+def test_a_passage_from_the_middle_of_a_fence_knows_how_it_opens_and_closes() -> None:
+    body = "\n".join(f"   run step_{n} --with {'word ' * 8}" for n in range(80))
+    doc = document(f"# Steps\n\n1. First\n\n   ```bash\n{body}\n   ```\n\nThe end.\n")
+    middle = [chunk for chunk in StructureChunker().chunk(doc) if "```" not in chunk.text and "run step_" in chunk.text]
+    assert middle
+    for chunk in middle:
+        (frame,) = chunk.frames
+        assert (frame.kind, frame.opening, frame.closing) == ("fence", "   ```bash", "   ```")
+        assert frame.start < frame.opening_end < 0
+        assert frame.closing_start > len(chunk.text)
+
+
 def test_headings_without_text_of_their_own_go_with_what_follows_them() -> None:
     (chunk,) = StructureChunker().chunk(document("# Guide\n\n## Install\n\nRun the installer.\n"))
     assert chunk.text.startswith("# Guide")

@@ -24,6 +24,7 @@ from librarian.vocabulary.types import (
     Document,
     Email,
     Excluded,
+    Frame,
     Heading,
     LexicalEntry,
     Link,
@@ -48,6 +49,9 @@ DOCUMENTS = st.builds(
     email=st.none() | st.builds(Email, WORDS, WORDS),
     front_matter=st.dictionaries(WORDS, NUMBERS, max_size=2),
 )
+FRAMES = st.lists(
+    st.builds(Frame, st.just("table"), NUMBERS, NUMBERS, WORDS, NUMBERS, st.just(""), NUMBERS), max_size=2
+).map(tuple)
 
 
 @st.composite
@@ -55,7 +59,17 @@ def results(draw: st.DrawFn) -> ReadResult:
     document = draw(DOCUMENTS)
     places = draw(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)).map(sorted), max_size=4))
     chunks = tuple(
-        Chunk(ordinal, start, end, document.text[start:end], (draw(WORDS),), page=draw(st.none() | NUMBERS), hash="ab")
+        Chunk(
+            ordinal,
+            start,
+            end,
+            document.text[start:end],
+            (draw(WORDS),),
+            page=draw(st.none() | NUMBERS),
+            hash="ab",
+            frames=draw(FRAMES),
+            titles=draw(st.lists(st.tuples(NUMBERS, NUMBERS), max_size=2).map(tuple)),
+        )
         for ordinal, (start, end) in enumerate(places)
     )
     entries = tuple(LexicalEntry(chunk.text, "title", draw(WORDS), "path", "") for chunk in chunks)

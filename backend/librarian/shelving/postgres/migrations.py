@@ -191,13 +191,18 @@ def _tables(connection: Connection[Any]) -> None:
     )
 
 
-#: In order; only ever append.
 def _mail_tables(connection: Connection[Any]) -> None:
     """Archives of many mails; what threads and copies are found by."""
     connection.execute(MAIL_TABLES)
 
 
-MIGRATIONS = (_tables, _mail_tables)
+def _frames(connection: Connection[Any]) -> None:
+    """What stands around each passage."""
+    connection.execute("ALTER TABLE chunks ADD COLUMN frames text NOT NULL DEFAULT ''")
+
+
+#: In order; only ever append.
+MIGRATIONS = (_tables, _mail_tables, _frames)
 
 
 def lock_key(schema: str, purpose: str) -> int:
