@@ -113,6 +113,13 @@ class CatalogQueries(ABC):
             found = self.documents(batch)
             yield from (found[doc_id] for doc_id in batch)
 
+    def passage_counts(self) -> dict[int, tuple[str, int]]:
+        """Document id → (path of the file that it was read from, how many passages it has), for all at once."""
+        rows = self._rows(
+            "SELECT id, CASE WHEN archive <> '' THEN archive ELSE file_path END, chunk_count FROM documents"
+        )
+        return {doc_id: (source, count) for doc_id, source, count in rows}
+
     def load_columns(self) -> LoadedColumns:
         """All columns, read anew."""
         chunks = self._rows("SELECT id, doc_id FROM chunks")

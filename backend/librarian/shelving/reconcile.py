@@ -39,7 +39,7 @@ def examine_lexical(catalog: Catalog, lexical: LexicalIndex, *, thoroughly: bool
     damaged = tuple(lexical.damaged()) if thoroughly else ()
     with catalog.read() as reader:
         generation = reader.generation
-        passages = {stored.doc_id: (stored.document.source, stored.chunk_count) for stored in reader.iter_documents()}
+        passages = reader.passage_counts()
     held = lexical.tally()
     with_entries = {doc_id for doc_id, (_, chunks) in passages.items() if chunks}
     orphans = held.keys() - with_entries

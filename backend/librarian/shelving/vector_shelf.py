@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from typing import TypeAlias
 
 import numpy as np
 
 from librarian.vocabulary.protocols import BulkStore, Catalog, VectorArchive, VectorStore
-from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Document, Ids, Products, Vector, Vectors
+from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Document, HalfVectors, Ids, Products, Vector, Vectors
 
 from .company import Company, Nobody
 from .dates import micros_or_none
@@ -25,7 +25,7 @@ _BATCH = 2_000  # vectors moved at once: 3 MB at 384 dimensions
 # A reading of all 121,786 vectors took 0.13 s of the processor, looking each up by hash 0.45 s: a quarter as many
 # are looked up in the time that reading all takes.
 _SCAN_GAIN = 4
-_Batch = tuple[Ids, Vectors, list[Mapping[str, object]]]
+_Batch: TypeAlias = "tuple[Ids, Vectors | HalfVectors, list[Mapping[str, object]]]"
 IN_MEMORY = "exact"  #: name of the store that is filled anew at each start
 
 
@@ -210,7 +210,7 @@ class VectorShelf:
                 return store.load(batches)
             refilled = 0
             for ids, vectors, payloads in batches:
-                store.upsert(ids, vectors, payloads or None)
+                store.upsert(ids, vectors.astype(np.float32, copy=False), payloads or None)
                 refilled += ids.size
             return refilled
         finally:
@@ -225,7 +225,8 @@ class VectorShelf:
     def _kept(self, model: str, expected: Mapping[int, str], ids: Ids, *, described: bool = True) -> Iterator[_Batch]:
         """What the archive has of these windows, batch by batch; if `described`, with what stores filter by."""
         read = self._scanned if ids.size * _SCAN_GAIN >= self._archive.count(model) else self._looked_up
-        for numbers, matrix in read(model, {number: expected[number] for number in ids.tolist()}):
+        wanted = expected if ids.size == len(expected) else {number: expected[number] for number in ids.tolist()}
+        for numbers, matrix in read(model, wanted):
             yield numbers, matrix, self._payloads(numbers) if described else []
 
     def _looked_up(self, model: str, wanted: Mapping[int, str]) -> Iterator[tuple[Ids, Vectors]]:
@@ -237,15 +238,19 @@ class VectorShelf:
                 numbers = np.array([number for number, _ in kept], dtype=np.int64)
                 yield numbers, np.stack([vectors[digest] for _, digest in kept])
 
-    def _scanned(self, model: str, wanted: Mapping[int, str]) -> Iterator[tuple[Ids, Vectors]]:
+    def _scanned(self, model: str, wanted: Mapping[int, str]) -> Iterator[tuple[Ids, HalfVectors]]:
         """The same by reading the whole archive, which is faster where much of it is wanted."""
-        numbers_of: dict[str, list[int]] = {}  # equal texts are kept once
+        number_of: dict[str, int] = {}
+        alike: dict[str, list[int]] = {}  # equal texts are kept once
         for number, digest in wanted.items():
-            numbers_of.setdefault(digest, []).append(number)
-        for hashes, rows in self._archive.scan(model, numbers_of.keys()):
-            found = [numbers_of[digest] for digest in hashes]
-            numbers = np.array(list(chain.from_iterable(found)), dtype=np.int64)
-            yield numbers, rows if numbers.size == len(rows) else np.repeat(rows, list(map(len, found)), axis=0)
+            if number_of.setdefault(digest, number) != number:
+                alike.setdefault(digest, []).append(number)
+        for hashes, rows in self._archive.scan(model, number_of.keys()):
+            yield np.array([number_of[digest] for digest in hashes], dtype=np.int64), rows
+            again = [(number, place) for place, digest in enumerate(hashes) for number in alike.get(digest, ())]
+            if again:
+                numbers, places = np.array(again, dtype=np.int64).T
+                yield numbers, rows[places]
 
     def clear(self, model: str) -> None:
         """Empty the stores of a model and forget what was embedded with it."""

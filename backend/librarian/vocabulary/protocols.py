@@ -23,6 +23,7 @@ from .types import (
     Document,
     Failure,
     Filters,
+    HalfVectors,
     Ids,
     Kind,
     LexicalEntry,
@@ -157,6 +158,9 @@ class CatalogReader(Protocol):
 
     def iter_documents(self, filters: Filters = Filters()) -> Iterator[StoredDocument]:
         """Documents without text, by path."""
+
+    def passage_counts(self) -> dict[int, tuple[str, int]]:
+        """Document id → (path of the file that it was read from, how many passages it has), for all at once."""
 
     def names(self, kind: str, limit: int) -> list[tuple[str, str]]:
         """(file path, title) of documents of that kind (empty: of every kind), by path."""
@@ -395,7 +399,7 @@ class VectorStore(Protocol):
 class BulkStore(VectorStore, Protocol):
     """A store that can be filled at once while it is empty, much faster than by `upsert`."""
 
-    def load(self, batches: Iterable[tuple[Ids, Vectors, Sequence[Mapping[str, object]]]]) -> int:
+    def load(self, batches: Iterable[tuple[Ids, Vectors | HalfVectors, Sequence[Mapping[str, object]]]]) -> int:
         """(ids, vectors, payloads), no id twice; returns the rows. Raises `ValueError` where the store isn't empty."""
 
 
@@ -405,8 +409,10 @@ class VectorArchive(Protocol):
     def get(self, model: str, hashes: Sequence[str]) -> dict[str, Vector]:
         """The vectors that are known of `hashes`, as unit-length float32; notes that they were used today."""
 
-    def scan(self, model: str, wanted: Container[str]) -> Iterator[tuple[list[str], Vectors]]:
-        """As `get`, (hashes, rows) batch by batch from one reading of all: faster where much of it is wanted."""
+    def scan(self, model: str, wanted: Container[str]) -> Iterator[tuple[list[str], HalfVectors]]:
+        """As `get`, (hashes, rows as they are kept) batch by batch from one reading of all: faster where much of it is
+        wanted.
+        """
 
     def models(self) -> list[str]:
         """Fingerprints of the models that vectors are kept of."""

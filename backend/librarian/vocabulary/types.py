@@ -23,6 +23,7 @@ MatchType = Literal["keyword", "semantic", "both"]
 
 Vector: TypeAlias = "npt.NDArray[np.float32]"  #: shape (dimension,), unit length
 Vectors: TypeAlias = "npt.NDArray[np.float32]"  #: shape (n, dimension), rows of unit length
+HalfVectors: TypeAlias = "npt.NDArray[np.float16]"  #: the same as they are kept
 Ids: TypeAlias = "npt.NDArray[np.int64]"  #: shape (n,)
 
 WINDOWS_PER_CHUNK = 64  #: window id = chunk id × 64 + the window's ordinal within its chunk

@@ -528,6 +528,18 @@ class CatalogContract:
             assert reader.count().embedded_chunks == 2
             assert reader.count("unheard of").embedded_chunks == 0
 
+    def test_passages_are_counted_by_document_with_the_file_it_was_read_from(self, catalog: Catalog) -> None:
+        made = [
+            result(document("alpha/api/a.md")),
+            result(document("alpha/m/box.mbox/1.eml", archive="alpha/m/box.mbox")),
+        ]
+        stored = catalog.put(made)
+        with catalog.read() as reader:
+            assert reader.passage_counts() == {
+                stored[0].doc_id: ("alpha/api/a.md", len(stored[0].chunk_ids)),
+                stored[1].doc_id: ("alpha/m/box.mbox", len(stored[1].chunk_ids)),
+            }
+
     def test_documents_are_listed_by_path_and_filtered(self, catalog: Catalog) -> None:
         catalog.put([result(document(path)) for path in ("beta/api/b.md", "alpha/api/a.md", "alpha/api/c.txt")])
         with catalog.read() as reader:

@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from librarian.vocabulary.types import Vector, Vectors
+from librarian.vocabulary.types import HalfVectors, Vector
 
-from ..vectors.archive import DEAD_SHARE, KEEP_DAYS, SCANNED, unpacked
+from ..vectors.archive import DEAD_SHARE, KEEP_DAYS, SCANNED, kept_rows, unpacked
 from .database import Database
 
 _BATCH: Final = 2_000
@@ -49,8 +49,8 @@ class PostgresVectorArchive:
         by_hash = dict(zip(found, unpacked(list(found.values())), strict=True))
         return {digest: by_hash[digest] for digest in wanted if digest in by_hash}
 
-    def scan(self, model: str, wanted: Container[str]) -> Iterator[tuple[list[str], Vectors]]:
-        """As `get`, (hashes, rows) batch by batch, by hash. Others may write between two batches."""
+    def scan(self, model: str, wanted: Container[str]) -> Iterator[tuple[list[str], HalfVectors]]:
+        """(hashes, rows as they are kept) batch by batch, by hash. Others may write between two batches."""
         last = ""
         while True:
             with self._database.snapshot() as connection:
@@ -66,7 +66,7 @@ class PostgresVectorArchive:
             week_ago = self._today() - timedelta(days=7)
             self._note(model, [digest for digest, used, _ in found if used < week_ago])
             if found:
-                yield [row[0] for row in found], unpacked([row[2] for row in found])
+                yield [row[0] for row in found], kept_rows([row[2] for row in found])
 
     def put(self, model: str, vectors: Mapping[str, Vector]) -> None:
         """Keep vectors, replacing equal hashes, in one transaction. Raises `ValueError` on a NaN or another shape."""

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from librarian.vocabulary.errors import Unavailable
-from librarian.vocabulary.types import Vector, Vectors
+from librarian.vocabulary.types import HalfVectors, Vector, Vectors
 
 from .batch import lengths
 
@@ -77,9 +77,9 @@ class SqliteVectorArchive:
         wanted = list(dict.fromkeys(hashes))
         return self._run(lambda db: self._get(db, model, wanted))
 
-    def scan(self, model: str, wanted: Container[str]) -> Iterator[tuple[list[str], Vectors]]:
-        """As `get`, (hashes, rows) batch by batch in the order of the file, which is read from front to back: that
-        is faster where much of it is wanted. Others may write between two batches.
+    def scan(self, model: str, wanted: Container[str]) -> Iterator[tuple[list[str], HalfVectors]]:
+        """(hashes, rows as they are kept) batch by batch in the order of the file, which is read from front to back:
+        that is faster where much of it is wanted. Others may write between two batches.
 
         Notes the use of those alone that weren't used for a week: noting it of all rewrites the whole file.
         """
@@ -91,7 +91,7 @@ class SqliteVectorArchive:
             if stale := [row[0] for row in found if row[2] < week_ago]:
                 self._run(partial(self._note, stale))
             if found:
-                yield [row[1] for row in found], unpacked([row[3] for row in found])
+                yield [row[1] for row in found], kept_rows([row[3] for row in found])
 
     def put(self, model: str, vectors: Mapping[str, Vector]) -> None:
         """Keep vectors, replacing equal hashes, in one transaction. Raises `ValueError` on a NaN or another shape."""
@@ -297,10 +297,15 @@ class SqliteVectorArchive:
 
 def unpacked(blobs: Sequence[bytes]) -> Vectors:
     """Stored rows as unit-length float32, shape (rows, dimension)."""
-    rows = np.frombuffer(b"".join(blobs), dtype="<f2").reshape(len(blobs), -1).astype(np.float32)
+    rows = kept_rows(blobs).astype(np.float32)
     norms = lengths(rows)
     rows /= np.where(norms > 0, norms, 1)
     return rows
+
+
+def kept_rows(blobs: Sequence[bytes]) -> HalfVectors:
+    """Stored rows as they are kept, shape (rows, dimension); of unit length but for their rounding."""
+    return np.frombuffer(b"".join(blobs), dtype="<f2").reshape(len(blobs), -1)
 
 
 @contextlib.contextmanager
