@@ -39,7 +39,7 @@ def cut_to(shown: str, line: str, frame: Frame | None, places: Iterable[Place], 
     rows = shown.splitlines()
     told = rows.index(line) if line in rows else max(range(len(rows)), key=lambda number: len(rows[number]))
     start = _length(rows[:told]) + 1 if told else 0
-    own = sorted(place for place in places if start <= place.start < start + len(rows[told]))
+    own = sorted((place for place in places if start <= place.start < start + len(rows[told])), key=_span)
     focus = _focus([Place(place.start - start, place.end - start, place.tokens) for place in own], ceiling // 2)
     if frame is None:
         return _around(shown, ceiling, focus)
@@ -53,6 +53,10 @@ def cut_to(shown: str, line: str, frame: Frame | None, places: Iterable[Place], 
         first = _beginning(max(map(len, rows)), width, focus)
         rows = [_marked(row, first, first + width) for row in rows]
     return "\n".join(rows) if _length(rows) <= ceiling else _evenly(rows, ceiling)
+
+
+def _span(place: Place) -> tuple[int, int]:
+    return place.start, place.end
 
 
 def _focus(places: Sequence[Place], room: int) -> tuple[int, int]:

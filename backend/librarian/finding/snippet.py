@@ -130,7 +130,7 @@ class Snippets:
         if len(shown) > CEILING:
             only = pieces[first]
             line = visible(text[only.start : only.end]).rstrip()
-            shown = cut_to(shown, line, only.frame, _places(shown, wanted, marks), CEILING)
+            shown = cut_to(shown, line, only.frame, self._places(shown, wanted, marks, language), CEILING)
         highlights = self._highlights(shown, marks, language)
         return Snippet(shown, pieces[first].line, pieces[last].line, highlights)
 
@@ -194,6 +194,15 @@ class Snippets:
 
     # -- showing -----------------------------------------------------------------------------------------------
 
+    def _places(self, shown: str, wanted: Mapping[str, float], marks: Marks, language: str) -> Iterator[Place]:
+        """Where a text says something of the question: at words that do, or at pieces that only begin alike."""
+        for start, end, (exact, alike) in marks.within(shown, 0, len(shown)):
+            for span in self._analyzer.spans(shown[start:end], language) if exact else ():
+                if span.token in exact:
+                    yield Place(start + span.start, start + span.end, {span.token: wanted[span.token]})
+            if not exact:
+                yield Place(start, end, _said((exact, alike), wanted))
+
     def _highlights(self, shown: str, marks: Marks, language: str) -> tuple[tuple[int, int], ...]:
         places = [
             (start + span.start, start + span.end)
@@ -209,12 +218,6 @@ class Snippets:
             else:
                 merged.append((start, end))
         return tuple(merged)
-
-
-def _places(shown: str, wanted: Mapping[str, float], marks: Marks) -> Iterator[Place]:
-    """Where a text says something of the question."""
-    for start, end, mark in marks.within(shown, 0, len(shown)):
-        yield Place(start, end, _said(mark, wanted))
 
 
 def _weights(text: str, pieces: Sequence[Unit], wanted: Mapping[str, float], marks: Marks) -> list[dict[str, float]]:

@@ -14,9 +14,11 @@ from .catalog_rows import (
     DOCUMENT_COLUMNS,
     EMAIL_COLUMNS,
     Row,
+    leaves_out,
     stored_chunk,
     stored_document,
     stored_email,
+    unpack_text,
 )
 from .columns import DOCUMENTS, LoadedColumns, columns_of, columns_with
 
@@ -48,7 +50,7 @@ class CatalogQueries(ABC):
     def chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
         """Stored chunks by id; unknown ids are missing."""
         rows = self._rows(f"SELECT id, {CHUNK_COLUMNS} FROM chunks WHERE id AMONG ?", _listed(ids))
-        return {row[0]: stored_chunk(row) for row in rows}
+        return {stored.chunk_id: stored for stored in self._stored(rows)}
 
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
         """Texts of chunks by id; unknown ids are missing."""
@@ -57,7 +59,16 @@ class CatalogQueries(ABC):
     def chunks_of(self, doc_id: int) -> list[StoredChunk]:
         """All chunks of a document in order."""
         rows = self._rows(f"SELECT id, {CHUNK_COLUMNS} FROM chunks WHERE doc_id = ? ORDER BY ordinal", doc_id)
-        return [stored_chunk(row) for row in rows]
+        return self._stored(rows)
+
+    def _stored(self, rows: Sequence[Row]) -> list[StoredChunk]:
+        """Chunks of rows, with what their documents' texts must tell where rows leave it out."""
+        lacking = sorted({row[1] for row in rows if leaves_out(row)})
+        texts: dict[int, str] = {}
+        if lacking:
+            found = self._rows("SELECT doc_id, text FROM texts WHERE doc_id AMONG ?", lacking)
+            texts = {doc_id: unpack_text(packed) for doc_id, packed in found}
+        return [stored_chunk(row, texts.get(row[1], "")) for row in rows]
 
     def documents(self, ids: Sequence[int], *, text: bool = False) -> dict[int, StoredDocument]:
         """Stored documents by id; unknown ids are missing."""

@@ -32,6 +32,10 @@ from .dates import micros_or_none
 
 Row = tuple[Any, ...]
 
+#: An opening of more characters isn't kept with each of its passages: a table's header may be larger than they are.
+OPENING = 600
+_LEFT_OUT = "~"  #: stands before frames of which an opening isn't kept
+
 UNFINISHED = "?"  #: what `known` gives as the hash of an archive whose members are stored, but not yet itself
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -156,14 +160,26 @@ def chunk_row(chunk_id: int, doc_id: int, chunk: Chunk) -> Row:
 
 
 def _packed_frames(chunk: Chunk) -> str:
-    frames = [(f.kind, f.start, f.end, f.opening, f.opening_end, f.closing, f.closing_start) for f in chunk.frames]
-    return json.dumps((frames, chunk.titles))
+    kept = [frame.opening if len(frame.opening) <= OPENING else None for frame in chunk.frames]
+    frames = [
+        (f.kind, f.start, f.end, opening, f.opening_end, f.closing, f.closing_start)
+        for f, opening in zip(chunk.frames, kept, strict=True)
+    ]
+    return (_LEFT_OUT if None in kept else "") + json.dumps((frames, chunk.titles))
 
 
-def stored_chunk(row: Row) -> StoredChunk:
-    """From the chunk's id and CHUNK_COLUMNS."""
+def leaves_out(row: Row) -> bool:
+    """Whether a chunk's row (id and CHUNK_COLUMNS) lacks what only its document's text can tell."""
+    return str(row[-1]).startswith(_LEFT_OUT)
+
+
+def stored_chunk(row: Row, document_text: str = "") -> StoredChunk:
+    """From the chunk's id and CHUNK_COLUMNS; long openings come from the document's text where that is given."""
     chunk_id, doc_id, ordinal, start, end, text, path, level, page, line_start, line_end, digest, packed = row
-    frames, titles = json.loads(packed) if packed else ((), ())
+    frames, titles = json.loads(packed.removeprefix(_LEFT_OUT)) if packed else ((), ())
+    for frame in frames:
+        if frame[3] is None:
+            frame[3] = document_text[start + frame[1] : start + frame[4]].rstrip("\n")
     chunk = Chunk(
         ordinal=ordinal,
         start=start,

@@ -528,6 +528,27 @@ class CatalogContract:
             assert reader.count().embedded_chunks == 2
             assert reader.count("unheard of").embedded_chunks == 0
 
+    def test_a_table_s_header_comes_back_however_long_it_is(self, catalog: Catalog) -> None:
+        header, rows = f"|{'column|' * 400}\n", "|1|2|\n" * 30
+        text = header + rows
+        places = range(len(header), len(text), 60)
+        behind = len(text)
+        chunks = tuple(
+            Chunk(
+                number,
+                start,
+                start + 59,
+                text[start : start + 59],
+                frames=(Frame("table", -start, behind - start, header[:-1], len(header) - start, "", behind - start),),
+            )
+            for number, start in enumerate(places)
+        )
+        (stored,) = catalog.put([ReadResult(document("alpha/api/wide.md", text), chunks, ())])
+        with catalog.read() as reader:
+            found = reader.chunks(stored.chunk_ids)
+            assert [found[number].chunk for number in stored.chunk_ids] == list(chunks)
+            assert [each.chunk for each in reader.chunks_of(stored.doc_id)] == list(chunks)
+
     def test_passages_are_counted_by_document_with_the_file_it_was_read_from(self, catalog: Catalog) -> None:
         made = [
             result(document("alpha/api/a.md")),

@@ -139,17 +139,20 @@ def test_a_single_endless_line_is_cut_around_the_match_and_marked() -> None:
     assert line.endswith("y y …")
 
 
-def test_a_wide_row_shows_the_cell_with_the_match_beside_its_first_one_under_their_columns() -> None:
-    names = [f"column {n}" for n in range(120)]
-    cells = [f"cell {n}" for n in range(120)]
-    cells[70] = "the needle"
+@pytest.mark.parametrize(("blank", "match"), [(" ", "the needle"), ("", "needle")])
+def test_a_wide_row_shows_the_cell_with_the_match_beside_its_first_one_under_their_columns(
+    blank: str, match: str
+) -> None:
+    names = [f"column{blank}{n}" for n in range(120)]
+    cells = [f"cell{blank}{n}" for n in range(120)]
+    cells[70] = match
     text = f"|{'|'.join(names)}|\n|{'---|' * 120}\n|{'|'.join(cells)}|\n"
     shown = next(snippet for snippet in snippets(text, "needle") if snippet.highlights)
     header, rule, row = (line.strip("|").split("|") for line in shown.text.splitlines())
     assert len(header) == len(rule) == len(row)
     assert set(rule) <= {"---", " --- "}
-    assert (header[0], row[0]) == ("column 0", "cell 0")
-    assert header[row.index("the needle")] == "column 70"
+    assert (header[0], row[0]) == (names[0], cells[0])
+    assert header[row.index(match)] == names[70]
     assert row[1] == " … " == row[-1]
     assert len(shown.text) <= CEILING
 
