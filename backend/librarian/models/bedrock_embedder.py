@@ -14,7 +14,8 @@ from typing import Any, Literal
 import numpy as np
 
 from librarian.vocabulary.errors import LibrarianError, SetupError, Unavailable
-from librarian.vocabulary.types import ModelSpec, Vector, Vectors
+from librarian.vocabulary.models import ModelSpec
+from librarian.vocabulary.types import Vector, Vectors
 
 from .embedder import unit_rows
 from .service_embedder import ServiceEmbedder, first_line

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from librarian.vocabulary.errors import SetupError, Unavailable
-from librarian.vocabulary.types import ModelSpec, Vector, Vectors, Window
+from librarian.vocabulary.models import ModelSpec
+from librarian.vocabulary.types import Vector, Vectors, Window
 
 from . import windowing
 from .onnx_session import load

@@ -13,7 +13,8 @@ import httpx
 import numpy as np
 
 from librarian.vocabulary.errors import SetupError, Unavailable
-from librarian.vocabulary.types import ModelSpec, Vector, Vectors
+from librarian.vocabulary.models import ModelSpec
+from librarian.vocabulary.types import Vector, Vectors
 
 from .embedder import unit_rows
 from .service_embedder import ServiceEmbedder, first_line

@@ -6,8 +6,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 
+from librarian.vocabulary.models import ModelSpec
 from librarian.vocabulary.protocols import Embedder, Loadable
-from librarian.vocabulary.types import ModelSpec, Vector, Vectors, Window
+from librarian.vocabulary.types import Vector, Vectors, Window
 
 
 class CachedEmbedder:

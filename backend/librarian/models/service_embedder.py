@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from librarian.vocabulary.types import ModelSpec, Window
+from librarian.vocabulary.models import ModelSpec
+from librarian.vocabulary.types import Window
 
 from . import windowing
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from librarian.vocabulary.errors import SetupError
-from librarian.vocabulary.types import ModelSpec
+from librarian.vocabulary.models import ModelSpec
 
 DEFAULT = "all-MiniLM-L6-v2"
 LONGEST = 512

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from librarian.vocabulary.errors import Unavailable
-from librarian.vocabulary.types import ModelSpec, Vector, Vectors, Window
+from librarian.vocabulary.models import ModelSpec
+from librarian.vocabulary.types import Vector, Vectors, Window
 
 from . import windowing
 from .table import prompts_of

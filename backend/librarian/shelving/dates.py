@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 NO_DATE = -(2**63)  #: of a document without a date, or with one that can't be read; outside every range
 FIRST = NO_DATE + 1
@@ -32,8 +33,9 @@ def micros(date: str, *, end_of_day: bool = False) -> int:
     return (moment - _EPOCH) // _MICROSECOND
 
 
+@lru_cache(maxsize=256)
 def micros_or_none(date: str) -> int:
-    """Like `micros`, but `NO_DATE` where a document's date is empty or unreadable."""
+    """Like `micros`, but `NO_DATE` where a document's date is empty or unreadable. Asked of every passage of one."""
     try:
         return micros(date)
     except (ValueError, OverflowError):

@@ -10,6 +10,7 @@ from threading import Event
 from typing import Protocol, TypeVar, runtime_checkable
 
 from .errors import CallerError
+from .models import ModelSpec
 from .reading_protocols import Archive as Archive
 from .reading_protocols import Chunker as Chunker
 from .reading_protocols import Parser as Parser
@@ -27,7 +28,6 @@ from .types import (
     Ids,
     Kind,
     LexicalEntry,
-    ModelSpec,
     Products,
     Ranking,
     ReadResult,
@@ -410,9 +410,7 @@ class VectorArchive(Protocol):
         """The vectors that are known of `hashes`, as unit-length float32; notes that they were used today."""
 
     def scan(self, model: str, wanted: Container[str]) -> Iterator[tuple[list[str], HalfVectors]]:
-        """As `get`, (hashes, rows as they are kept) batch by batch from one reading of all: faster where much of it is
-        wanted.
-        """
+        """(hashes, rows as they are kept) batch by batch from one reading of all: faster where much of it is wanted."""
 
     def models(self) -> list[str]:
         """Fingerprints of the models that vectors are kept of."""

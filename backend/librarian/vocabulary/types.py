@@ -560,26 +560,6 @@ class IndexReport:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelSpec:
-    """A row of the model table: what must be known to embed with a model."""
-
-    name: str
-    dimension: int
-    max_tokens: int
-    query_prefix: str = ""
-    passage_prefix: str = ""
-    pooling: Literal["mean", "cls", "last"] = "mean"
-    languages: tuple[str, ...] = ("en",)
-    provider: Literal["local", "openai", "bedrock"] = "local"
-    window_tokens: int = 0  #: most that a window should hold, where less than `max_tokens` finds better; 0 = no less
-
-    @property
-    def window_limit(self) -> int:
-        """Tokens of a window at most, special tokens included."""
-        return min(self.window_tokens or self.max_tokens, self.max_tokens)
-
-
-@dataclass(frozen=True, slots=True)
 class Count:
     """Totals of the catalog at one generation."""
 

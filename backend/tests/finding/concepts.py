@@ -13,7 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from librarian.vocabulary.types import ModelSpec, Vector, Vectors, Window
+from librarian.vocabulary.models import ModelSpec
+from librarian.vocabulary.types import Vector, Vectors, Window
 
 #: Words by their beginning; those of one line mean about the same.
 CONCEPTS: tuple[tuple[str, ...], ...] = (

@@ -16,8 +16,9 @@ from librarian.shelving.catalog import SqliteCatalog
 from librarian.shelving.lexical_index import TantivyIndex
 from librarian.shelving.vectors.exact import ExactStore
 from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.models import ModelSpec
 from librarian.vocabulary.protocols import Embedder
-from librarian.vocabulary.types import WINDOWS_PER_CHUNK, ModelSpec, SourceFile, Vector, Vectors, Window
+from librarian.vocabulary.types import WINDOWS_PER_CHUNK, SourceFile, Vector, Vectors, Window
 
 #: Each topic is an axis; a text lies in the direction of the topics whose words it holds.
 TOPICS: tuple[tuple[str, ...], ...] = (

@@ -23,9 +23,10 @@ from librarian.gathering import registry_scoring as scoring
 from librarian.gathering.registry import Registry
 from librarian.gathering.registry_entities import Entity, Skill, ToolCard, entities_of, merged
 from librarian.vocabulary.errors import CallerError, Unavailable
+from librarian.vocabulary.models import ModelSpec
 from librarian.vocabulary.protocols import Budget
 from librarian.vocabulary.registry import ENTITY_TYPES
-from librarian.vocabulary.types import ModelSpec, Window
+from librarian.vocabulary.types import Window
 
 CONTEXT7 = Entity(
     "mcp_server",

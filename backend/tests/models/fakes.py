@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from librarian.models.windowing import cut
-from librarian.vocabulary.types import ModelSpec, Vector, Vectors, Window
+from librarian.vocabulary.models import ModelSpec
+from librarian.vocabulary.types import Vector, Vectors, Window
 
 _WORD = re.compile(r"\w+")
 
