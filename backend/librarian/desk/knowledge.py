@@ -47,11 +47,9 @@ class Knowledge:
             raise CallerError(f"search_type is {wanted!r}, which is unknown.", hint=hint)
         count = options.default_max_results if match_count is None else match_count
         check.whole_number("match_count", count, 1, options.max_results)
-        with self._parts.catalog.read() as reader:
-            products = reader.products()
         given = {"query": query, "product": source_id, "max_results": count, "max_per_document": 0}
         asked = replace(
-            questions.documents(options, products, {**given, **_typed(document_type), "mode": _MODES[wanted]}),
+            questions.documents(options, self._products, {**given, **_typed(document_type), "mode": _MODES[wanted]}),
             semantic_weight=options.knowledge_weight if wanted == "hybrid" else None,
         )
         filters = replace(asked.filters, kind=None, file_paths=_paths(document_id))
@@ -64,6 +62,11 @@ class Knowledge:
             search_mode=ran,
             degraded=_degraded(outcome, wanted, ran),
         )
+
+    def _products(self) -> dict[str, dict[str, int]]:
+        """Product → component → documents."""
+        with self._parts.catalog.read() as reader:
+            return reader.products()
 
 
 def _typed(document_type: str | None) -> dict[str, object]:

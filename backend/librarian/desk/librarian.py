@@ -82,7 +82,7 @@ class Librarian(Gathered, Knowledge, Hosting):
         budget = budget or Budget()
         self._await_text(budget)
         wanted = named("search", SEARCH.arguments, {"query": query, **given})
-        asked = questions.documents(self._parts.options, self._products(), wanted)
+        asked = questions.documents(self._parts.options, self._products, wanted)
         outcome = self._parts.engine.search(asked, budget)
         journal.note(outcome, self._parts.options.slow_query_ms)
         if not asked.offset and not _MEASURING.get():
@@ -94,7 +94,7 @@ class Librarian(Gathered, Knowledge, Hosting):
         budget = budget or Budget()
         self._await_text(budget)
         wanted = named("search_emails", SEARCH_EMAILS.arguments, {"query": query, **given})
-        asked = questions.emails(self._parts.options, self._products(), wanted)
+        asked = questions.emails(self._parts.options, self._products, wanted)
         by_words = self._parts.engine.search
         outcome = by_words(asked, budget) if asked.text else newest_first(self._parts.catalog, asked)
         journal.note(outcome, self._parts.options.slow_query_ms)
@@ -139,7 +139,7 @@ class Librarian(Gathered, Knowledge, Hosting):
         for hit in outcome.hits:
             document, stale = hit.document.document, False
             if root_is_there:
-                path = os.path.join(root, document.source)
+                path = f"{root}{os.sep}{document.source}"
                 try:
                     seen = os.stat(path)
                     stale = (seen.st_size, seen.st_mtime_ns) != (document.size, document.mtime_ns)
@@ -168,10 +168,6 @@ class Librarian(Gathered, Knowledge, Hosting):
                 contexts[hit.chunk.chunk_id] = self._parts.context(hit.chunk, hit.document, siblings)
         return contexts
 
-    def _products(self) -> dict[str, dict[str, int]]:
-        with self._parts.catalog.read() as reader:
-            return reader.products()
-
     def analyze(self, query: str, *, path: str | None = None, budget: Budget | None = None) -> wire.AnalyzeAnswer:
         """What kind of question it is, which mode suits it, and with `path` where that document falls out."""
         text = check.query_text(query, self._parts.options.max_query_length)
@@ -179,7 +175,7 @@ class Librarian(Gathered, Knowledge, Hosting):
         if not path:
             return analysis
         file_path, _, _ = addresses.parse(path)
-        asked = questions.documents(self._parts.options, self._products(), {"query": text})
+        asked = questions.documents(self._parts.options, self._products, {"query": text})
         with self._parts.catalog.read() as reader:
             stored = reader.document_by_path(file_path, text=False)
         if stored is not None and stored.document.kind == "email":

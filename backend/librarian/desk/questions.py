@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from ..vocabulary.errors import CallerError
@@ -11,10 +11,14 @@ from . import arguments as check
 from .mail_operators import without_operators
 from .parts import DeskOptions
 
-Products = Mapping[str, Mapping[str, int]]
+#: Product → component → documents, asked for where a question names one of them.
+Products = Callable[[], Mapping[str, Mapping[str, int]]]
 
 
-def _place(products: Products, product: object, component: object) -> tuple[str | None, str | None]:
+def _place(known: Products, product: object, component: object) -> tuple[str | None, str | None]:
+    if product is None and component is None:
+        return None, None
+    products = known()
     named = check.known_name("product", product, list(products), hint="Use list_products to see what is indexed.")
     if named is not None:
         components = list(products[named])
