@@ -6,7 +6,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from librarian.vocabulary.types import Answerable
+import numpy as np
+
+from librarian.vocabulary.protocols import CatalogReader
+from librarian.vocabulary.types import Answerable, Query
+
+from .pool import Pool
+
+#: Of all passages: while more of them have no vectors yet, that nothing is near says little.
+LACKING = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +72,21 @@ class Calibration:
         if best is None or best < self.unlikely_below:
             return "unlikely"
         return "yes" if best >= self.yes_from else "unknown"
+
+
+def verdict(
+    calibration: Calibration, best: float | None, query: Query, pool: Pool, reader: CatalogReader
+) -> Answerable:
+    """Whether the library answers a question whose best hit has that relevance.
+
+    Nobody knows where weights were given, since their sums aren't calibrated; nor, where an answer by meaning seems
+    unlikely, while the passage that has it may lack its vectors.
+    """
+    if query.semantic_weight is not None:
+        return "unknown"
+    judged = calibration.answerable(best)
+    if judged != "unlikely" or pool.semantic.status != "ok":
+        return judged
+    count = reader.count()
+    lacking = count.chunks - count.embedded_chunks
+    return "unknown" if lacking > LACKING * count.chunks or np.isnan(pool.passages.semantic).any() else judged

@@ -44,7 +44,7 @@ from librarian.vocabulary.types import (
 )
 
 from . import hyde, modes, names, paging, suggestions
-from .calibration import Calibration
+from .calibration import Calibration, verdict
 from .exclusion import without_excluded
 from .fusion import score
 from .legs import SemanticLeg, keyword_leg, quotes_by_the_way
@@ -179,7 +179,7 @@ class HybridSearchEngine:
                 legs=run.legs,
                 generation=reader.generation,
                 took_ms=(time.perf_counter() - started) * 1000,
-                answerable=self._calibration.answerable(best) if query.semantic_weight is None else "unknown",
+                answerable=verdict(self._calibration, best, query, judged.pool, reader),
                 degraded=tuple(run.degraded),
                 routing=run.routing,
                 rewritten=run.rewritten,

@@ -3,6 +3,7 @@
 * a question's best document by words keeps its place over weaker ones that have their vectors already
 * its semantic score stays unknown, and the reasons say that those points are expected ones
 * with every vector there nothing is assumed
+* that an answer is unlikely isn't said before the passages that may hold it have their vectors
 * expectations lie between nothing and the best of the known ones, whatever the features
 """
 
@@ -18,7 +19,7 @@ from librarian.finding.features import Documents
 from librarian.finding.options import SearchOptions
 from librarian.finding.pool import Passages, Pool
 from librarian.finding.unembedded import expected
-from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Query, Ranking
+from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Mode, Query, Ranking
 
 from .library import Library
 
@@ -49,6 +50,21 @@ def test_the_best_by_words_isnt_lost_among_those_that_are_embedded(shelve: Calla
     sources = {why.source for why in after.candidate.why}
     assert "semantic_scaled_expected" in sources
     assert "semantic_scaled" not in sources
+
+
+def test_no_answer_is_called_unlikely_while_its_passage_may_lack_a_vector(shelve: Callable[..., Library]) -> None:
+    library = shelve({f"p/{n}.md": f"# Note {n}\n\nSecret {n} of a storage with a disk and a log." for n in range(8)})
+    engine = library.engine()
+
+    def told(mode: Mode) -> str:
+        return engine.search(Query("who wins the chess tournament", mode=mode)).answerable
+
+    chunks = {window // WINDOWS_PER_CHUNK for window in library.vectors.ids().tolist()}
+    assert told("hybrid") == told("semantic") == "unknown"
+    library.catalog.mark_embedded("topics", {chunk: ["h"] for chunk in chunks})
+    assert told("hybrid") == told("semantic") == "unlikely"
+    library.catalog.forget("topics")
+    assert told("keyword") == "unlikely"
 
 
 rows = st.lists(st.tuples(st.booleans(), *[st.floats(0, 1) for _ in range(6)]), min_size=2, max_size=30)
