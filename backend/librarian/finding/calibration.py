@@ -77,10 +77,10 @@ class Calibration:
 def verdict(
     calibration: Calibration, best: float | None, query: Query, pool: Pool, reader: CatalogReader
 ) -> Answerable:
-    """Whether the library answers a question whose best hit has that relevance.
+    """Whether the library answers a question whose best hit has that relevance (0–1; None where nothing was found).
 
-    Nobody knows where weights were given, since their sums aren't calibrated; nor, where an answer by meaning seems
-    unlikely, while the passage that has it may lack its vectors.
+    `unknown` where weights were given, since their sums aren't calibrated, and where an answer by meaning seems
+    unlikely while the passage that has it may lack its vectors.
     """
     if query.semantic_weight is not None:
         return "unknown"

@@ -196,20 +196,24 @@ class Snippets:
 
     def _places(self, shown: str, wanted: Mapping[str, float], marks: Marks, language: str) -> Iterator[Place]:
         """Where a text says something of the question: at words that do, or at pieces that only begin alike."""
-        for start, end, (exact, alike) in marks.within(shown, 0, len(shown)):
-            for span in self._analyzer.spans(shown[start:end], language) if exact else ():
-                if span.token in exact:
-                    yield Place(start + span.start, start + span.end, {span.token: wanted[span.token]})
-            if not exact:
-                yield Place(start, end, _said((exact, alike), wanted))
+        for piece in marks.within(shown, 0, len(shown)):
+            for start, end, token in self._words(shown, piece, language):
+                yield Place(start, end, {token: wanted[token]})
+            if not piece.mark[0]:
+                yield Place(piece.start, piece.end, _said(piece.mark, wanted))
+
+    def _words(self, shown: str, piece: Marked, language: str) -> Iterator[tuple[int, int, str]]:
+        """Where in a text's piece the question's words stand, and which they are."""
+        exact, _ = piece.mark
+        for span in self._analyzer.spans(shown[piece.start : piece.end], language) if exact else ():
+            if span.token in exact:
+                yield piece.start + span.start, piece.start + span.end, span.token
 
     def _highlights(self, shown: str, marks: Marks, language: str) -> tuple[tuple[int, int], ...]:
         places = [
-            (start + span.start, start + span.end)
-            for start, end, (exact, _) in marks.within(shown, 0, len(shown))
-            if exact
-            for span in self._analyzer.spans(shown[start:end], language)
-            if span.token in exact
+            (start, end)
+            for piece in marks.within(shown, 0, len(shown))
+            for start, end, _ in self._words(shown, piece, language)
         ]
         merged: list[tuple[int, int]] = []
         for start, end in sorted(places):

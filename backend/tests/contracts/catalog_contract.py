@@ -82,9 +82,10 @@ def result(made: Document, size: int = 7) -> ReadResult:
     for ordinal, start in enumerate(range(0, len(made.text), size)):
         text = made.text[start : start + size]
         digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
-        path, frames = ("Guide", f"Part {ordinal}"), (Frame("fence", -ordinal, 9, "```sh", 5 - ordinal, "```", 8),)
-        stands = {"frames": frames[ordinal:], "titles": ((0, 3),)[ordinal:]}
-        chunks.append(Chunk(ordinal, start, start + len(text), text, path, 2, hash=digest, **stands))
+        chunks.append(Chunk(ordinal, start, start + len(text), text, ("Guide", f"Part {ordinal}"), 2, hash=digest))
+    if chunks:
+        fence = Frame("fence", -3, 9, "```sh", 2, "```", 8)
+        chunks[0] = replace(chunks[0], frames=(fence,), titles=((0, 3),))
     return ReadResult(made, tuple(chunks), ())
 
 
