@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from librarian.shelving.vectors import exact
+from librarian.shelving.vectors.batch import widen
 from librarian.shelving.vectors.exact import ExactStore
-from librarian.shelving.vectors.scan_graph import ZERO_POINT, matmul_graph
+from librarian.shelving.vectors.scan_graph import ZERO_POINT, scan_graph
 from librarian.vocabulary.protocols import VectorStore
 from tests.contracts.vector_store_contract import (
     EVERYTHING,
@@ -185,20 +186,32 @@ def test_a_question_of_another_dimension_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("count", "dimension"), [(1, 1), (7, 3), (200, 384)])
-def test_the_hand_written_graph_multiplies_like_numpy(count: int, dimension: int) -> None:
+def test_the_hand_written_graph_scores_like_numpy(count: int, dimension: int) -> None:
     import onnx
     import onnxruntime
 
     rng = np.random.default_rng(8)
     rows = rng.integers(-127, 128, (count, dimension)).astype(np.int8)
-    model = matmul_graph(count, dimension)
+    scales = rng.uniform(0.001, 0.01, (1, count)).astype(np.float32)
+    model = scan_graph(count, dimension)
     parsed = onnx.load_from_string(model)
-    assert [node.op_type for node in parsed.graph.node] == ["MatMulInteger"]
+    assert [node.op_type for node in parsed.graph.node] == ["MatMulInteger", "Cast", "MatMul", "Mul"]
     assert parsed.SerializeToString() == model
     options = onnxruntime.SessionOptions()
-    given = onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(rows.T))
-    options.add_external_initializers(["rows"], [given])
+    given = [onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(part)) for part in (rows.T, scales)]
+    options.add_external_initializers(["rows", "scales"], given)
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     question = rng.integers(1, 128, (2, dimension)).astype(np.uint8)
-    expected = (question.astype(np.int32) - ZERO_POINT) @ rows.T.astype(np.int32)
-    assert np.array_equal(session.run(None, {"question": question})[0], expected)
+    worth = np.array([[0.01, 0.0001]], dtype=np.float32)
+    products = (question.astype(np.int32) - ZERO_POINT) @ rows.T.astype(np.int32)
+    np.testing.assert_allclose(
+        session.run(None, {"question": question, "worth": worth})[0], (worth @ products) * scales, rtol=1e-5, atol=1e-6
+    )
+
+
+def test_every_finite_float16_becomes_the_same_float32() -> None:
+    every = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    finite = every[np.isfinite(every)].reshape(2, -1)
+    widened = np.empty(finite.shape, np.float32)
+    widen(finite, widened)
+    assert np.array_equal(widened.view(np.uint32), finite.astype(np.float32).view(np.uint32))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Ids, Selection, Vector, Vectors
+from librarian.vocabulary.types import WINDOWS_PER_CHUNK, HalfVectors, Ids, Selection, Vector, Vectors
 
 
 def checked_batch(ids: Ids, vectors: Vectors, dimension: int) -> tuple[Ids, Vectors]:
@@ -42,6 +42,18 @@ def unit(rows: Vectors) -> Vectors:
 def lengths(rows: Vectors) -> Vectors:
     """Of each row, shape (rows, 1); without a copy of all rows, as `np.linalg.norm` makes one."""
     return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, np.newaxis], dtype=np.float32)
+
+
+def widen(rows: HalfVectors, into: Vectors) -> None:
+    """Write finite float16 rows as float32, each number as it is.
+
+    A float16's bits, moved to where a float32 has its exponent and mantissa, are the number times 2⁻¹¹². numpy's own
+    conversion takes one number at a time and five times as long.
+    """
+    bits = rows.view(np.int16).astype(np.int32)  # three copies of the sign in front of the exponent, masked below
+    bits <<= 13
+    bits &= np.int32(-0x7000_2000)
+    np.multiply(bits.view(np.float32), np.float32(2.0**112), out=into)
 
 
 def passes(selection: Selection, ids: Ids) -> npt.NDArray[np.bool_]:

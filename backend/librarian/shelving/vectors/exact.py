@@ -23,8 +23,8 @@ import numpy.typing as npt
 
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, HalfVectors, Ids, Selection, Vector, Vectors
 
-from .batch import best_first, checked_batch, checked_question, passes
-from .scan_graph import ZERO_POINT, matmul_graph
+from .batch import best_first, checked_batch, checked_question, passes, widen
+from .scan_graph import ZERO_POINT, scan_graph
 
 Mask = npt.NDArray[np.bool_]
 A = TypeVar("A", Ids, Vectors)
@@ -63,34 +63,36 @@ class _Block:
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.enable_cpu_mem_arena = False
         options.log_severity_level = 3
-        options.add_external_initializers(["rows"], [onnxruntime.OrtValue.ortvalue_from_numpy(small)])
+        constants = {"rows": small, "scales": self.scales[np.newaxis]}
+        kept = [onnxruntime.OrtValue.ortvalue_from_numpy(constant) for constant in constants.values()]
+        options.add_external_initializers(list(constants), kept)
         self._session = onnxruntime.InferenceSession(
-            matmul_graph(*rows.shape), options, providers=["CPUExecutionProvider"]
+            scan_graph(*rows.shape), options, providers=["CPUExecutionProvider"]
         )
 
-    def scan(self, question: _Question) -> npt.NDArray[np.int32]:
-        """Products with both parts of the question, shape (2, rows)."""
-        return np.asarray(self._session.run(None, {"question": question.parts})[0])
+    def scan(self, question: _Question) -> Vector:
+        """Cosines as far as int8 tells them, shape (rows,)."""
+        return np.asarray(self._session.run(None, {"question": question.parts, "worth": question.worth})[0][0])
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A question as two 7-bit parts: `coarse · parts[0] + fine · parts[1]`, the second being what the first lost.
+    """A question as two 7-bit parts: `worth[0, 0] · parts[0] + worth[0, 1] · parts[1]`, the second being what the first
+    lost.
 
     One part would add four times the error of the rows' own rounding; scanning two at once costs the same memory
     traffic and so almost nothing.
     """
 
     parts: npt.NDArray[np.uint8]  #: shape (2, dimension), `ZERO_POINT` added
-    coarse: np.float32
-    fine: np.float32
+    worth: Vectors  #: of one level of each part, shape (1, 2)
 
     @classmethod
     def of(cls, vector: Vector) -> _Question:
         first, coarse = _levels(vector)
         second, fine = _levels(vector - first * coarse)
         parts = (np.stack([first, second]) + ZERO_POINT).astype(np.uint8)
-        return cls(parts, coarse, fine)
+        return cls(parts, np.array([[coarse, fine]], dtype=np.float32))
 
 
 def _levels(vector: Vector) -> tuple[Vector, np.float32]:
@@ -226,10 +228,12 @@ class ExactStore:
         allowed = state.alive
         if selection.mask is not None:
             allowed = allowed & passes(selection, state.row_ids[: state.rows])
-        if int(np.count_nonzero(allowed)) <= wanted:
+        passing = int(np.count_nonzero(allowed))
+        if passing <= wanted:
             return np.flatnonzero(allowed)
         scores = self._scan(state, question)
-        scores[~allowed] = -np.inf
+        if passing < state.rows:
+            scores[~allowed] = -np.inf
         # An error of the scan is a sum of many roundings, each spread evenly over one level: its standard deviation is
         # at most level / √12 for a question of length 1. Equal vectors get equal scores, so that ids decide among them.
         slack = 2 * _SIGMAS * float(state.scales.max(initial=0.0)) / math.sqrt(12)
@@ -241,16 +245,10 @@ class ExactStore:
         tail = np.einsum("ij,j->i", state.tail[: state.tail_rows], vector)
         if not state.blocks:
             return np.asarray(tail, dtype=np.float32)
-        question = _Question.of(vector)
-        coarse, fine = np.concatenate(self._products(state.blocks, question), axis=1)
-        scores = coarse.astype(np.float32)
-        scores *= question.coarse / question.fine
-        scores += fine
-        scores *= state.scales * question.fine
-        return np.concatenate([scores, tail])
+        return np.concatenate([*self._scanned(state.blocks, _Question.of(vector)), tail])
 
-    def _products(self, blocks: Sequence[_Block], question: _Question) -> list[npt.NDArray[np.int32]]:
-        """Each block's products; of many blocks another thread takes half."""
+    def _scanned(self, blocks: Sequence[_Block], question: _Question) -> list[Vector]:
+        """Each block's scores; of many blocks another thread takes half."""
         if len(blocks) < _SHARED:
             return [block.scan(question) for block in blocks]
         middle = len(blocks) // 2
@@ -263,7 +261,7 @@ class ExactStore:
         borders = np.searchsorted(places, np.arange(len(state.blocks) + 1) * BLOCK_ROWS)
         for number, block in enumerate(state.blocks):
             span = slice(borders[number], borders[number + 1])
-            out[span] = block.rows[places[span] - number * BLOCK_ROWS]
+            widen(block.rows[places[span] - number * BLOCK_ROWS], out[span])
         out[borders[-1] :] = state.tail[places[borders[-1] :] - len(state.blocks) * BLOCK_ROWS]
         return out
 
