@@ -83,7 +83,6 @@ class Handlers:
             description="Finds the right passage in a folder of documentation and email.",
             cache_hints=cast(Any, _HINTS),
             on_list_tools=self.list_tools,
-            on_call_tool=self.call_tool,
             on_list_resources=self.list_resources,
             on_list_resource_templates=self.list_templates,
             on_read_resource=self.read_resource,
@@ -94,6 +93,7 @@ class Handlers:
             on_get_prompt=self.get_prompt,
             on_completion=self.complete,
         )
+        self.server.add_request_handler("tools/call", types.CallToolRequestParams, self.call_tool)
         self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self.initialized)
 
     # -- tools -------------------------------------------------------------------------------------------------
@@ -102,8 +102,11 @@ class Handlers:
         """All tools of the enabled toolsets, on one page."""
         return types.ListToolsResult(tools=[_tool(tool) for tool in self._tools.values()])
 
-    async def call_tool(self, ctx: Ctx, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """Errors that a caller can do something about are results: only those reach the model."""
+    async def call_tool(self, ctx: Ctx, params: types.CallToolRequestParams) -> dict[str, Any]:
+        """A `CallToolResult` as JSON has it, which the SDK checks: of its own types it would first make such objects.
+
+        Errors that a caller can do something about are results: only those reach the model.
+        """
         tool = self._tools.get(params.name)
         if tool is None:
             near = nearest(params.name, list(self._tools))
@@ -129,32 +132,33 @@ class Handlers:
             if self.observe is not None:
                 seconds = time.perf_counter() - start
                 self.observe("call", door="mcp", verb=tool.name, outcome=outcome, seconds=seconds, answer=structured)
-        links = [_link(link) for link in answer.links]
-        return types.CallToolResult(
-            content=[types.TextContent(text=answer.text), *links],
-            structured_content=answer.structured,
-        )
+        return _result([_text(answer.text), *map(_link, answer.links)], answer.structured)
 
     @contextlib.asynccontextmanager
     async def _progress(self, ctx: Ctx, title: str) -> AsyncIterator[None]:
         """While the body runs, tell a caller that asked for progress every so often that work goes on."""
+        start, beats = time.monotonic(), list[asyncio.Task[None]]()
 
         async def beat() -> None:
-            start = time.monotonic()
             with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
                 while True:
-                    await asyncio.sleep(self._heartbeat_s)
                     seconds = time.monotonic() - start
                     # Does nothing where no progress was asked for.
                     await ctx.session.report_progress(seconds, None, f"{title}: {seconds:.0f} s")
+                    await asyncio.sleep(self._heartbeat_s)
 
-        task = asyncio.create_task(beat())
+        # most calls have ended before the first beat: a task for each would cost them more than a timer
+        timer = asyncio.get_running_loop().call_later(
+            self._heartbeat_s, lambda: beats.append(asyncio.create_task(beat()))
+        )
         try:
             yield
         finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+            timer.cancel()
+            for task in beats:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
 
     # -- resources ---------------------------------------------------------------------------------------------
 
@@ -316,17 +320,29 @@ def _tool(tool: Tool) -> types.Tool:
     )
 
 
-def _link(link: Link) -> types.ResourceLink:
-    return types.ResourceLink(
-        uri=link.uri,
-        name=link.name,
-        title=visible(link.title) if link.title else link.title,
-        mime_type=link.mime_type,
-        annotations=types.Annotations(
-            audience=["user", "assistant"], priority=link.priority, last_modified=link.last_modified
-        ),
-    )
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
 
 
-def _failed(text: str) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(text=visible(text))], is_error=True)
+def _link(link: Link) -> dict[str, Any]:
+    return {
+        "type": "resource_link",
+        "uri": link.uri,
+        "name": link.name,
+        "title": visible(link.title) if link.title else link.title,
+        "mimeType": link.mime_type,
+        "annotations": {
+            "audience": ["user", "assistant"],
+            "priority": link.priority,
+            "lastModified": link.last_modified,
+        },
+    }
+
+
+def _result(content: list[dict[str, Any]], structured: dict[str, Any] | None = None) -> dict[str, Any]:
+    result = {"resultType": "complete", "content": content, "isError": structured is None}
+    return result if structured is None else {**result, "structuredContent": structured}
+
+
+def _failed(text: str) -> dict[str, Any]:
+    return _result([_text(visible(text))])
