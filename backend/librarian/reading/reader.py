@@ -19,7 +19,7 @@ from .parsers import ARCHIVES, PARSERS, READABLE, SOURCES
 
 _log = logging.getLogger(__name__)
 
-_VERSION = "3"
+_VERSION = "4"
 #: Characters of prose that the language is found by.
 _LANGUAGE_SAMPLE = 4_000
 

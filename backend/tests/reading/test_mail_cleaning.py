@@ -164,6 +164,59 @@ def test_an_mbox_is_cut_at_true_separators_alone() -> None:
     assert list(messages(b"Subject: lone\n\nbody\n")) == [b"Subject: lone\n\nbody\n"]
 
 
+def subjects(data: bytes) -> list[str]:
+    return [line[9:].decode() for mail in messages(data) for line in mail.split(b"\n") if line.startswith(b"Subject: ")]
+
+
+def test_a_separator_with_sender_and_date_needs_no_blank_line_above() -> None:
+    data = (
+        b"From ann at x.org  Wed Feb  1 10:00:00 2006\nFrom: ann at x.org\nSubject: a\n\nThe scrubbed part\nURL: y\n"
+        b"From bob at x.org  Wed Feb  1 11:00:00 2006\nFrom: bob at x.org\nSubject: b\n\nGnu.\n"
+        b"From eve at x.org  Wed Feb  1 12:00:00 2006\nshe has been away.\nFrom 9:30 in 2006\nSubject: she came\n"
+    )
+    assert subjects(data) == ["a", "b", "she came"]
+    assert len(list(messages(data))) == 2
+
+
+@pytest.mark.parametrize("above", [b"\n", b""])
+def test_separators_of_netscape_hold_no_date(above: bytes) -> None:
+    data = above.join(
+        (b"From - \nFrom: a@x.org\nSubject: a\n\nGnu.\n", b"From -\r\nX-Z: 1\n y\nDate: x\nSubject: b\n\nOkapi.\n")
+    )
+    assert subjects(data) == ["a", "b"]
+    assert len(list(messages(data))) == 2
+
+
+def test_a_sender_alone_parts_mails_where_headers_follow() -> None:
+    data = (
+        b"From 18443@xxx\nMIME-Version: 1.0\nSubject: a\n\nFilms:\n\nFrom Russia with love\nYear: 1963\n\nFrom Ann:\n"
+        b"Subject: lunch\n\nFrom afar\n\nFrom 18444@xxx\nMIME-Version: 1.0\nDate: x\nSubject: b\n\nGnu.\n"
+    )
+    assert len(list(messages(data))) == 2
+    (alone,) = messages(b"From : ann1999@x.org\nSubject: spaced\n\nGnu.\n")
+    assert alone.startswith(b"From : ann1999")
+
+
+def test_a_content_length_that_leads_to_the_next_mail_is_believed() -> None:
+    body = b"Hello,\n\nFrom 10:00 to 12:30 in 2026\nSubject: none\n\nFrom me Mon Mar  2 09:00:00 2026\nTo: nobody\n"
+    first, second = (
+        b"From ann@x.org Mon Mar  2 09:00:00 2026\nContent-Length: %d\nSubject: " % length for length in (len(body), 9)
+    )
+    other = second + b"b\n\nGnu and okapi.\n\n"
+    for between in (b"", b"\n"):
+        found = list(messages(first + b"a\n\n" + body + between + other))
+        assert [mail.endswith(body) for mail in found] == [True, False]
+        assert len(list(messages(other + first + b"a\n\n" + body + between))) == 2, "to the file's end"
+    wrong = b"From ann@x.org Mon Mar  2 09:00:00 2026\nContent-Length: 99999\nSubject: a\n\nGnu.\n\n"
+    assert len(list(messages(wrong + other))) == 2, "a wrong length counts for nothing"
+
+
+def test_prose_with_a_time_is_no_separator() -> None:
+    data = b"From a@x.org Mon Mar  2 09:00:00 2026\nSubject: a\n\nHello,\n\nFrom 10:00 to 12:30 it is down.\n\nBye\n"
+    assert len(list(messages(data))) == 1
+    assert len(list(messages(data.replace(b"down.\n", b"down.\nNote: it is.\n")))) == 1
+
+
 def test_the_cases_of_three_reply_parsers_are_reproduced(
     real_data: Callable[[str], Path], benchmark: Callable[[str], ModuleType]
 ) -> None:
@@ -211,4 +264,13 @@ def test_spans_are_in_order_and_leave_words_where_there_were_any(text: str) -> N
 def test_no_text_takes_long(text: str) -> None:
     started = time.process_time()
     excluded_of(text)
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    "line", [b">From :\n", b"From x\n\n", b"From a Mon Jan  1 1:11\n", b" x\n", b"From mon mar ", b"x:\n"]
+)
+def test_no_archive_takes_long(line: bytes) -> None:
+    started = time.process_time()
+    list(messages(b"From - \n" + line * (400_000 // len(line))))
     assert time.process_time() - started < 2
