@@ -245,7 +245,7 @@ class HybridSearchEngine:
             threads=self._threads,
         )
         if run.mode != "semantic":
-            pool = without_excluded(pool, run.analyzed, self._analyzer, run.reader)
+            pool = without_excluded(pool, run.analyzed, self._lexical, run.degraded)
         run.budget.check()
         if run.mode == "keyword":
             return Judged(pool, modes.keyword(pool), "keyword")

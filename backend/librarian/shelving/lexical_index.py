@@ -230,6 +230,14 @@ class TantivyIndex:
 
         return {name: scores(name) for name in names}
 
+    def admitted(self, query: AnalyzedQuery, chunk_ids: Ids) -> Ids:
+        """Those of these chunks that hold all quoted phrases of the query and none of its excluded words, by id."""
+        searcher = self._open_searcher()
+        if not len(chunk_ids):
+            return np.empty(0, dtype=np.int64)
+        asked = joined([(MUST, self._build.among("chunk", chunk_ids)), *self._build.demanded(query)])
+        return np.sort(_best(searcher, asked, len(chunk_ids))[0])
+
     # -- looking around --------------------------------------------------------------------------------------------
 
     @property

@@ -313,10 +313,8 @@ class LexicalIndex(Protocol):
     """Postings: which chunks hold which terms."""
 
     def put(self, items: Iterable[tuple[int, int, Document, LexicalEntry]]) -> None:
-        """(chunk id, document id, its document, its entry); visible after `commit`.
-
-        Adds: what an id held before must be deleted first (in the same commit is fine).
-        """
+        """(chunk id, document id, its document, its entry); visible after `commit`. Adds: what an id held before must
+        be deleted first (in the same commit is fine)."""
 
     def delete(self, doc_ids: Iterable[int]) -> None:
         """Drop every entry of these documents; visible after `commit`."""
@@ -340,6 +338,9 @@ class LexicalIndex(Protocol):
         `body`, `title`, `headings`, `path` are those fields' BM25 alone on the same scale; `identifiers` is the share
         of the query's identifiers that the chunk holds verbatim (in body, title or headings), 0 without any.
         """
+
+    def admitted(self, query: AnalyzedQuery, chunk_ids: Ids) -> Ids:
+        """Those of these chunks that hold all quoted phrases of the query and none of its excluded words, by id."""
 
     def vocabulary(self, prefix: str, limit: int) -> list[str]:
         """Indexed terms that start so, most frequent first, for suggestions."""

@@ -3,7 +3,8 @@
 * What is put is found after a commit and not before; what is deleted is found by nothing.
 * A ranking is ordered by score, ties by id, holds no more than its limit, and its scores lie in 0–1.
 * A filtered search gives what an unfiltered one gives after taking away what the selection's mask does not let through.
-* Quoted phrases must occur in order; excluded words must not occur; no query text can break a search.
+* Quoted phrases must occur in order; excluded words must not occur, in a search and among given chunks; no query text
+  can break a search.
 * Features agree with the search, in the order that was asked for.
 * Searches see whole commits while another thread writes; a closed index finds its entries and generation again.
 """
@@ -22,7 +23,7 @@ from hypothesis import strategies as st
 from librarian.shelving.catalog import SqliteCatalog
 from librarian.vocabulary.errors import Unavailable
 from librarian.vocabulary.protocols import LexicalIndex
-from librarian.vocabulary.types import AnalyzedQuery, Document, Filters, LexicalEntry, Selection
+from librarian.vocabulary.types import AnalyzedQuery, Document, Filters, Ids, LexicalEntry, Selection
 from tests.contracts.catalog_contract import document, documents, mails, result, sparse_filters
 
 SEVERAL = [HealthCheck.differing_executors]  # a contract is meant to run for several storages
@@ -218,6 +219,30 @@ class LexicalContract:
         index.commit(1)
         assert index.search(asked("apple", excluded=["berry"]), EVERYTHING, 9).ids == (2,)
         assert index.search(asked(excluded=["berry"]), EVERYTHING, 9).ids == ()
+
+    def test_given_chunks_are_held_against_the_demands_whatever_else_they_say(self, index: LexicalIndex) -> None:
+        index.put(
+            [
+                (4, 1, SOME, entry("apple berry cherry")),
+                (3, 1, SOME, entry("cherry apple berry")),
+                (2, 2, SOME, entry("apple", title="berry", path="cherry")),
+                (1, 2, SOME, entry("date", headings="apple berry")),
+            ]
+        )
+        index.commit(1)
+        every = np.array([4, 1, 77, 3, 2], dtype=np.int64)
+
+        def admitted(chunk_ids: Ids = every, **demands: Sequence[Sequence[str]] | Sequence[str]) -> list[int]:
+            return index.admitted(asked("apple", identifiers=["a.b"], **demands), chunk_ids).tolist()  # type: ignore[arg-type]
+
+        assert admitted() == [1, 2, 3, 4]
+        assert admitted(excluded=["berry"]) == []
+        assert admitted(excluded=["cherry"]) == [1, 2], "a path excludes nothing"
+        assert admitted(phrases=[["apple", "berry"]]) == [1, 3, 4]
+        assert admitted(phrases=[["apple", "berry"]], excluded=["date"]) == [3, 4]
+        assert admitted(every[:2], phrases=[["apple", "berry"], ["cherry"]]) == [4]
+        assert admitted(every[:0], excluded=["berry"]) == []
+        assert admitted(np.arange(1000), excluded=["cherry"]) == [1, 2]
 
     @settings(deadline=None, max_examples=25, suppress_health_check=SEVERAL)
     @given(text=st.text(min_size=1, max_size=30))

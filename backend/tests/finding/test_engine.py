@@ -170,6 +170,38 @@ def test_quoted_words_must_occur_and_excluded_ones_must_not(manual: Library) -> 
         assert not any("till" in hit.chunk.chunk.text.lower() for hit in without.hits)
 
 
+@pytest.mark.parametrize("mode", ["keyword", "hybrid", "rerank"])
+def test_an_excluded_word_is_known_by_each_page_s_own_language_and_by_its_headings(
+    shelve: Callable[..., Library], mode: Mode
+) -> None:
+    german = {
+        "a/b/einrichten.md": "# Einrichten\n\nDie Zertifikate werden auf den Server kopiert und nicht verändert.\n",
+        "a/b/starten.md": "# Starten\n\nDer Server wird mit dem Befehl gestartet und ist dann für alle erreichbar.\n",
+    }
+    engine = shelve(german).engine()
+    assert set(paths(engine.search(Query("Server -Zertifikate", mode=mode)))) == {"a/b/starten.md"}
+    assert set(paths(engine.search(Query('Server "Zertifikate werden"', mode=mode)))) == {"a/b/einrichten.md"}
+    english = {
+        "a/b/redis.md": "# Redis\n\n## Priorities\n\nHow messages are ordered: ship the urgent ones first.\n",
+        "a/b/other.md": "# Brokers\n\nPriorities of messages differ by broker, and each can ship the urgent first.\n",
+    }
+    assert set(paths(shelve(english).engine().search(Query("ship -redis", mode=mode)))) == {"a/b/other.md"}
+
+
+def test_demands_that_a_failed_keyword_leg_cannot_judge_are_told(
+    manual: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(manual.lexical, "search", broken)
+    plain, excluding = (manual.engine().search(Query(text, mode="hybrid")) for text in ("deploy", "deploy -till"))
+    assert plain.hits
+    assert excluding.hits
+    assert plain.degraded == ("keyword: the disk is gone",)
+    assert excluding.degraded == (*plain.degraded, "keyword: neither quoted nor excluded words could be minded.")
+
+
 @pytest.mark.parametrize("mode", ["semantic", "hybrid", "rerank", "hyde"])
 @pytest.mark.parametrize(
     ("embedder", "status", "word"),

@@ -138,8 +138,7 @@ class PostgresLexicalIndex:
             SELECT e.chunk_id, {self._score(query)} AS score
             FROM entries e
             WHERE (e.search @@ {_LOOSE} OR e.names && %(names)s::text[])
-              AND (numnode({_DEMANDED}) = 0 OR e.search @@ {_DEMANDED})
-              AND {passing}
+              AND {_ADMITTED} AND {passing}
             ORDER BY score DESC, e.chunk_id LIMIT %(limit)s"""
         given = {**self._given(query, terms), **chosen, "demanded": demanded, "limit": limit}
         with self._reading() as connection:
@@ -175,6 +174,16 @@ class PostgresLexicalIndex:
         nothing = (0.0,) * len(every)
         table = np.array([found.get(number, nothing) for number in order], dtype=np.float32).reshape(-1, len(every))
         return {name: table[:, place].copy() for place, name in enumerate(every) if name in names}
+
+    def admitted(self, query: AnalyzedQuery, chunk_ids: Ids) -> Ids:
+        """Those of these chunks that hold all quoted phrases of the query and none of its excluded words, by id."""
+        statement = f"""
+            SELECT e.chunk_id FROM entries e
+            WHERE e.chunk_id = ANY(%(chunks)s) AND {_ADMITTED} ORDER BY e.chunk_id"""
+        given = {"language": self._language, "demanded": _demands(query), "chunks": np.asarray(chunk_ids).tolist()}
+        with self._reading() as connection:
+            rows = connection.execute(statement, given).fetchall()
+        return np.array([row[0] for row in rows], dtype=np.int64)
 
     # -- looking around --------------------------------------------------------------------------------------------
 
@@ -277,6 +286,7 @@ class PostgresLexicalIndex:
 _LOOSE = "to_tsquery(%(language)s::regconfig, %(loose)s)"
 _STRICT = "websearch_to_tsquery(%(language)s::regconfig, %(text)s)"
 _DEMANDED = "to_tsquery(%(language)s::regconfig, %(demanded)s)"
+_ADMITTED = f"(numnode({_DEMANDED}) = 0 OR e.search @@ {_DEMANDED})"
 _NAMED = """(SELECT count(*) FROM unnest(%(names)s::text[]) AS asked (name) WHERE asked.name = ANY(e.names))
     / greatest(cardinality(%(names)s::text[]), 1)::double precision"""
 
