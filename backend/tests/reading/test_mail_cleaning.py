@@ -2,7 +2,7 @@
 
 * History is told in a dozen languages and layouts, and stands with its reason; nothing is deleted.
 * Inline answers stay; so do sentences that merely look like an attribution, a header or a signature.
-* Footers of lists, signatures, closings and PGP armour have their own reasons.
+* Footers of lists, signatures, closings and PGP armour have their own reasons; what is said below a closing stays.
 * The cases of three reply parsers are reproduced as often as promised (real data).
 * No text makes it fail or slow.
 """
@@ -114,6 +114,47 @@ def test_what_only_looks_like_history_stays(text: str) -> None:
 )
 def test_what_hangs_below_has_its_reason(tail: str, reason: str) -> None:
     assert reasons(f"The pump is old.\nReplace it.\n\n{tail}\n") == [reason]
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        "P.S. Die Sitzung fällt am Freitag aus.",
+        "PS: le budget passe à 40 euros",
+        "[1] http://x.org/pumps",
+        "Ich komme am Montag noch einmal vorbei.",
+        "By the way, the valve is open",
+        "ЗЫ ключ лежит под ковриком",
+        "Is the old one still there?",
+    ],
+)
+@pytest.mark.parametrize("name", ["", "Ann\n", "Ann Lee, ACME Corp.\nHead of Pumps\nTel. +49 30 1234567\n"])
+@pytest.mark.parametrize("words", ["Best regards,", "Viele Grüße", "Cordialement,", "С уважением,"])
+def test_a_closing_ends_where_something_is_said_again(words: str, name: str, below: str) -> None:
+    text = f"The pump is old.\n\n{words}\n{name}\n{below}\n"
+    left = own_words(text, excluded_of(text), {"closing"})
+    assert below in left
+    assert not name or (name not in left and words not in left)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hi Bob,\n\nThanks!\nThe harbour gate is number 12 now.\nRing before you come.",
+        "Hallo Bob,\n\nDanke!\nDer Schlüssel hängt jetzt neben der Tür.",
+        "The log says:\n\n-- opening valve\n-- closing valve",
+    ],
+)
+def test_thanks_that_begin_a_mail_close_nothing(text: str) -> None:
+    assert reasons(text) == []
+
+
+@pytest.mark.parametrize(
+    "tail", ["Thanks!\n\n-ann", "Cheers,\nAnn\nwww.x.org", "Grüße\nProf. Dr. Ann Lee\nInstitut für Pumpen"]
+)
+def test_names_titles_and_addresses_belong_to_the_closing(tail: str) -> None:
+    text = f"The pump is old.\nReplace it.\n\n{tail}"
+    assert own_words(text, excluded_of(text), {"closing"}).strip() == "The pump is old.\nReplace it."
 
 
 def test_a_forward_without_a_word_of_its_own_is_read_as_what_it_forwards() -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from librarian.vocabulary.types import FOLDED, Excluded
 
-from . import phrases
+from . import closings, phrases
 from .borders import Border, find, margin_of
 
 QUOTE = "quote"  #: history
@@ -42,14 +42,6 @@ _FOOTER_WORDS = re.compile(
 )
 _PGP_BEGIN = re.compile(r"^-----BEGIN PGP (?P<what>[A-Z ]+)-----\s*$")
 _PGP_END = "-----END PGP "
-_CLOSING = re.compile(
-    rf"^\s*(?:{'|'.join(re.escape(word) for word in sorted(phrases.CLOSINGS, key=len, reverse=True))})"
-    rf"(?:\s+(?:again|a lot|so much|in advance|und|and|et|y|from)\b.{{0,20}})?\s*[,.!–-]*\s*$",
-    re.I,
-)
-_DASHED_NAME = re.compile(r"^\s*(?:-{1,2}|—|–|//|~)\s?[^\W\d_][\w.'’-]*(?:\s[^\W\d_][\w.'’-]*){0,3}\s*$")
-_CLOSING_LINES = 6
-_CLOSING_WIDTH = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +253,7 @@ def _trimmings(lines: Sequence[str], end: int, taken: Sequence[_Span]) -> list[_
             last -= 1
         else:
             break
-    found += _closing(lines, last, covered)
+    found += [_Span(start, stop, CLOSING) for start, stop in closings.find(lines, last, covered)]
     return found
 
 
@@ -295,34 +287,6 @@ def _opens_trimming(lines: Sequence[str], place: int, stop: int) -> str:
 
 def _is_sent_from(line: str) -> bool:
     return len(line) <= _SENT_FROM_LONGEST and bool(_SENT_FROM.match(line.strip())) and not _PROSE.search(line)
-
-
-def _closing(lines: Sequence[str], end: int, covered: Sequence[bool]) -> list[_Span]:
-    """The closing words and the name under them, where they end the mail's own words."""
-    words = [
-        place for place in range(end) if lines[place].strip() and not covered[place] and not margin_of(lines[place])
-    ]
-    if len(words) < 2:
-        return []
-    tail = [place for place in words[1:][-_CLOSING_LINES:] if place >= words[-1] - 2 * _CLOSING_LINES]
-    for place in tail:
-        if _CLOSING.match(lines[place]) or _DASHED_NAME.match(lines[place]):
-            rest = [one for one in tail if one >= place]
-            straight = not any(covered[one] for one in range(place, rest[-1]))
-            if (
-                straight
-                and all(len(lines[one].strip()) <= _CLOSING_WIDTH for one in rest)
-                and not _is_list(lines, rest)
-            ):
-                return [_Span(place, rest[-1] + 1, CLOSING)]
-    return []
-
-
-def _is_list(lines: Sequence[str], places: Sequence[int]) -> bool:
-    """Several dashed lines in a row are a list."""
-    dashed = [place for place in places if re.match(r"\s*[-—–]\s", lines[place])]
-    above = [line for line in lines[max(0, places[0] - 2) : places[0]] if line.strip()]
-    return len(dashed) > 1 or (bool(dashed) and any(re.match(r"\s*[-*•]\s", line) for line in above))
 
 
 def _pgp(lines: Sequence[str]) -> Iterable[_Span]:

@@ -130,3 +130,15 @@ CLOSINGS = (
     "köszönöm",
     "med vänliga hälsningar", "med vennlig hilsen", "venlig hilsen", "mvh", "hälsningar", "hilsen",
 )  # fmt: skip
+
+#: What introduces an afterthought below the name.
+POSTSCRIPTS = (
+    "p.s.", "p.-s.", "ps", "pps", "p.p.s.", "pd", "p.d.", "nb", "n.b.", "btw", "by the way", "oh, and", "nachtrag",
+    "ui.", "u.i.", "ui", "dopisek", "з.ы.", "зы", "постскриптум", "附言", "又及", "追伸", "추신",
+)  # fmt: skip
+
+#: Small words inside names and titles, which are written without a capital.
+PARTICLES = frozenset({
+    "a", "al", "and", "at", "d", "da", "de", "del", "der", "des", "di", "du", "e", "el", "et", "für", "i", "in", "la",
+    "le", "of", "og", "the", "u", "und", "van", "von", "y", "и",
+})  # fmt: skip
