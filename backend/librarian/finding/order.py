@@ -10,6 +10,7 @@ import numpy as np
 
 from librarian.vocabulary.types import Candidate, Contribution, Ids
 
+from .fusion import score
 from .pool import Floats, Mask, Pool
 
 #: A candidate's reasons, by its row in the pool.
@@ -29,6 +30,7 @@ class Order(Sequence[Candidate]):
         self._pool, self._why = pool, why
         self._keyword_scores = pool.keyword_scores()
         self.chunk_ids: list[int] = chunk_ids[order].tolist()  #: best first
+        self.sums: list[float] = sums[order].tolist()  #: theirs
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -61,6 +63,13 @@ def ids_of(candidates: Sequence[Candidate]) -> list[int]:
     if isinstance(candidates, Order):
         return candidates.chunk_ids
     return [candidate.chunk_id for candidate in candidates]
+
+
+def sums_of(candidates: Sequence[Candidate]) -> list[float]:
+    """The candidates' sums in order, likewise."""
+    if isinstance(candidates, Order):
+        return candidates.sums
+    return [score(candidate.why) for candidate in candidates]
 
 
 def lift(sums: Floats, holders: Mask, step: float) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -10,8 +11,7 @@ import numpy as np
 from librarian.vocabulary.protocols import CatalogReader, Columns
 from librarian.vocabulary.types import Candidate, Chunk, Hit, Snippet
 
-from .fusion import score
-from .order import ids_of
+from .order import ids_of, sums_of
 
 BATCH = 128  #: candidates whose text is fetched at once
 
@@ -29,50 +29,63 @@ def keep(
 ) -> list[Kept]:
     """The first `limit` candidates in order: known to the catalog, one per text, `per_group` per document or thread.
 
-    Passages of equal text are one hit, shown where the newest version of equal rank stands. `per_group` 0 means no
-    limit.
+    Passages of equal text are one hit, shown where the newest version of equal rank stands. A text whose document or
+    thread has all it may have is left out, and doesn't come back from another version. `per_group` 0 means no limit.
     """
-    chunk_ids = ids_of(candidates)
+    chunk_ids, sums = ids_of(candidates), sums_of(candidates)
     groups = columns.group_of(np.array(chunk_ids, dtype=np.int64)).tolist()
-    kept: list[Kept] = []
-    by_text: dict[str, int] = {}
-    in_group: dict[int, int] = {}
-    for start in range(0, len(chunk_ids), BATCH):
-        batch = chunk_ids[start : start + BATCH]
-        texts = reader.texts(batch)
-        for place, chunk_id in enumerate(batch, start):
-            text = texts.get(chunk_id)
+    shown: dict[str, int] = {}  # text → the place where it is shown
+    places: dict[str, list[int]] = {}  # text → every place that holds it
+    in_group: Counter[int] = Counter()
+    end = 0
+    while end < len(chunk_ids) and len(shown) < limit:
+        start, end = end, _end_of_batch(sums, end + BATCH)
+        texts = reader.texts(chunk_ids[start:end])
+        fresh = []
+        for place in range(start, end):
+            text = texts.get(chunk_ids[place])
             if text is None:
                 continue
             text = text.strip()
-            if text in by_text:
-                first = by_text[text]
-                kept[first] = _joined(kept[first], Kept(place), candidates, reader)
-                continue
-            group = groups[place]
-            if per_group and in_group.get(group, 0) >= per_group:
-                continue
-            if len(kept) == limit:
-                return kept
-            in_group[group] = in_group.get(group, 0) + 1
-            by_text[text] = len(kept)
-            kept.append(Kept(place))
-    return kept
+            if text not in places:
+                places[text] = []
+                fresh.append(text)
+            places[text].append(place)
+        for text in fresh:
+            place = _newest(places[text], candidates, sums, reader)
+            if len(shown) < limit and not 0 < per_group <= in_group[groups[place]]:
+                in_group[groups[place]] += 1
+                shown[text] = place
+    return [Kept(place, _others(place, places[text], candidates)) for text, place in shown.items()]
 
 
-def _joined(first: Kept, other: Kept, candidates: Sequence[Candidate], reader: CatalogReader) -> Kept:
-    """Two hits of equal text as one; the better one is shown, on ties the newer document's."""
-    shown, hidden = first, other
-    pair = [candidates[kept.place] for kept in (first, other)]
-    doc_ids = [candidate.doc_id for candidate in pair]
-    if score(pair[0].why) == score(pair[1].why):
-        documents = reader.documents(doc_ids)
-        dates = [documents[doc].document.last_modified if doc in documents else "" for doc in doc_ids]
-        if dates[1] > dates[0]:
-            shown, hidden = other, first
-            doc_ids.reverse()
-    also = {*shown.also_doc_ids, *hidden.also_doc_ids, doc_ids[1]} - {doc_ids[0]}
-    return Kept(shown.place, tuple(sorted(also)))
+def _end_of_batch(sums: Sequence[float], end: int) -> int:
+    """Where a batch may end: candidates of equal rank aren't parted."""
+    while end < len(sums) and sums[end] == sums[end - 1]:
+        end += 1
+    return min(end, len(sums))
+
+
+def _newest(
+    places: Sequence[int], candidates: Sequence[Candidate], sums: Sequence[float], reader: CatalogReader
+) -> int:
+    """Of the places that hold a text, best first, the newest document's among those of the best rank."""
+    best = [place for place in places if sums[place] == sums[places[0]]]
+    if len(best) == 1:
+        return best[0]
+    doc_of = {place: candidates[place].doc_id for place in best}
+    documents = reader.documents([*doc_of.values()])
+    return max(
+        best, key=lambda place: documents[doc].document.last_modified if (doc := doc_of[place]) in documents else ""
+    )
+
+
+def _others(shown: int, places: Sequence[int], candidates: Sequence[Candidate]) -> tuple[int, ...]:
+    """The further documents that hold a text."""
+    if len(places) == 1:
+        return ()
+    doc_ids = {candidates[place].doc_id for place in places}
+    return tuple(sorted(doc_ids - {candidates[shown].doc_id}))
 
 
 def hits(

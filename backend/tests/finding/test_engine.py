@@ -160,6 +160,21 @@ def test_equal_passages_are_one_hit_that_names_the_others(shelve: Callable[..., 
     assert {paths(outcome)[0], *outcome.hits[0].also_in} == {"a/v1/install.md", "a/v2/install.md"}
 
 
+@pytest.mark.parametrize("limit", [1, 2, 3])
+@pytest.mark.parametrize("mode", ["keyword", "semantic", "hybrid"])
+def test_versions_that_share_their_text_have_together_as_many_hits_as_the_newer_one_alone(
+    shelve: Callable[..., Library], mode: Mode, limit: int
+) -> None:
+    steps = "".join(f"## Step {n}\n\nTo deploy, run step {n} of the release and ship it.\n\n" for n in range(5))
+    files = {f"till/v{n}/deploy.md": f"---\ndate: 202{n}-01-01\n---\n# Deploy\n\n{steps}" for n in (1, 3, 2)}
+    files["till/v3/more.md"] = "# Release\n\nA release is tagged before it can deploy.\n"
+    engine = shelve(files).engine()
+    outcome = engine.search(Query("deploy a release", mode=mode, max_per_document=limit))
+    assert sorted(paths(outcome)) == ["till/v3/deploy.md"] * limit + ["till/v3/more.md"]
+    shared = [hit.also_in for hit in outcome.hits if hit.also_in]
+    assert shared == [("till/v1/deploy.md", "till/v2/deploy.md")] * limit
+
+
 def test_quoted_words_must_occur_and_excluded_ones_must_not(manual: Library) -> None:
     engine = manual.engine()
     for mode in ("keyword", "hybrid"):
