@@ -9,8 +9,9 @@ from librarian.vocabulary.protocols import Budget, Catalog, CatalogReader
 from librarian.vocabulary.types import Contribution, Filters, Query, Ranking
 from librarian.vocabulary.wire import AnalyzeAnswer, LegPlace, WhyNot
 
-from .hybrid_search import HybridSearchEngine, Judged
+from .hybrid_search import HybridSearchEngine
 from .query_router import QueryRouter
+from .run import Judged
 
 
 class Analyst:

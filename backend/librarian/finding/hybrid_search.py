@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -22,12 +22,10 @@ from librarian.vocabulary.protocols import (
     Budget,
     Catalog,
     CatalogReader,
-    Columns,
     Embedder,
     LexicalIndex,
     Loadable,
     Reranker,
-    Rewrite,
     VectorStore,
 )
 from librarian.vocabulary.spaces import VectorSpace
@@ -40,21 +38,21 @@ from librarian.vocabulary.types import (
     Query,
     Ranking,
     SearchOutcome,
-    Selection,
 )
 
 from . import hyde, modes, names, paging, suggestions
 from .calibration import Calibration, verdict
 from .exclusion import without_excluded
 from .fusion import score
-from .legs import SemanticLeg, keyword_leg, quotes_by_the_way
+from .legs import KeywordLeg, SemanticLeg
 from .meaning import Meaning, Meanings
 from .options import SearchOptions
-from .pool import Pool, Told, gather, told
+from .pool import Pool, gather, told
 from .query_router import QueryRouter
 from .ranker import EVIDENCE, LinearRanker, shipped
 from .reranker import SecondLook
-from .rewriting import REWRITTEN, Rewriting, as_told, better_of
+from .rewriting import REWRITTEN, Rewriting, Variant, as_told
+from .run import OFF, Judged, Meant, Run
 from .snippet import Snippets
 from .turns import Turns
 
@@ -62,45 +60,9 @@ log = logging.getLogger(__name__)
 
 SOON_MS = 25.0  #: an embedder is waited for so long before another question has its turn
 
-_OFF = Ranking("", (), (), (), "off", "not part of this mode")
-#: Semantic ranking, HyDE's, and the question's meaning.
-Meant = tuple[Ranking, Ranking, Meaning | None]
 #: Modes that read each leg. `auto` has become another mode before this is asked.
 _BY_WORDS = frozenset({"keyword", "hybrid", "rerank", "hyde"})
 _BY_MEANING = frozenset({"semantic", "hybrid", "rerank", "hyde"})
-
-
-@dataclass(slots=True)
-class _Run:
-    """One question on its way: what every stage may read, and what it adds to the answer's account of itself."""
-
-    query: Query
-    budget: Budget
-    analyzed: AnalyzedQuery
-    reader: CatalogReader
-    columns: Columns
-    selection: Selection
-    mode: Mode
-    routing: dict[str, object] | None = None
-    rewritten: dict[str, object] | None = None
-    rewrite: Rewrite | None = None
-    meaning: Meaning | None = None
-    names: tuple[str, ...] = ()  #: identifiers that decide the order
-    told: Told | None = None  #: of the keyword leg's passages
-    legs: dict[str, LegReport] = field(default_factory=dict)
-    degraded: list[str] = field(default_factory=list)
-
-    def report(self, leg: str, ranking: Ranking) -> None:
-        self.legs[leg] = LegReport(ranking.status, ranking.reason, round(ranking.ms, 3))
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """All candidates of a question in order, before they are cut to a page."""
-
-    pool: Pool
-    candidates: Sequence[Candidate]
-    scale: str  #: the calibration curve of these sums; empty where relevance is the plain sum
 
 
 class HybridSearchEngine:
@@ -126,6 +88,7 @@ class HybridSearchEngine:
         self._lexical = lexical
         self._analyzer = analyzer
         threshold = options.similarity_threshold
+        self._words = KeywordLeg(lexical, analyzer, options.depth)
         own = SemanticLeg(embedder, vectors, threshold=threshold, embedded=embedded)
         self._semantic = Meanings(own, spaces, threshold=threshold)
         self._options = options
@@ -182,12 +145,12 @@ class HybridSearchEngine:
                 answerable=verdict(self._calibration, best, query, judged.pool, reader),
                 degraded=tuple(run.degraded),
                 routing=run.routing,
-                rewritten=run.rewritten,
+                rewritten=as_told(run.variants),
                 tokens_used=sum(costs[: len(shown)]),
                 suggestions=() if shown else self._suggestions(run),
             )
 
-    def _suggestions(self, run: _Run) -> tuple[suggestions.Suggestion, ...]:
+    def _suggestions(self, run: Run) -> tuple[suggestions.Suggestion, ...]:
         asked, lexical, by_meaning = run.analyzed, self._lexical, run.meaning is not None
         return suggestions.suggest(run.query, asked, lexical, run.reader, run.columns, semantic_ran=by_meaning)
 
@@ -208,14 +171,14 @@ class HybridSearchEngine:
 
     # -- the stages --------------------------------------------------------------------------------------------
 
-    def _begin(self, query: Query, budget: Budget, reader: CatalogReader) -> _Run:
+    def _begin(self, query: Query, budget: Budget, reader: CatalogReader) -> Run:
         if query.mode not in get_args(Mode):
             raise CallerError(f"Unknown mode {query.mode!r}.", hint=f"Use one of {', '.join(get_args(Mode))}.")
         budget.check()
         columns = self._catalog.columns()
         analyzed = self._analyzer.query(query.text, columns.languages())
-        run = _Run(query, budget, analyzed, reader, columns, columns.select(query.filters), query.mode)
-        run.legs = {leg: LegReport("off", _OFF.reason) for leg in ("keyword", "semantic", "rerank", "hyde")}
+        run = Run(query, budget, analyzed, reader, columns, columns.select(query.filters), query.mode)
+        run.legs = {leg: LegReport("off", OFF.reason) for leg in ("keyword", "semantic", "rerank", "hyde")}
         if query.mode == "auto":
             analysis = self._router.judge(analyzed)
             run.mode = analysis.recommended_mode
@@ -229,7 +192,7 @@ class HybridSearchEngine:
                 run.mode = "hybrid"
         return run
 
-    def _judge(self, run: _Run) -> Judged:
+    def _judge(self, run: Run) -> Judged:
         keyword, semantic, hypothetical = self._ask(run)
         run.budget.check()
         pool = gather(
@@ -266,18 +229,20 @@ class HybridSearchEngine:
 
     # -- the legs ----------------------------------------------------------------------------------------------
 
-    def _ask(self, run: _Run) -> tuple[Ranking, Ranking, Ranking]:
+    def _ask(self, run: Run) -> tuple[Ranking, Ranking, Ranking]:
         """Keyword, semantic and HyDE rankings. Without the meaning, the words answer alone and it is said so."""
         future: Future[Meant] | None = None
         self._rewrite(run)
         if run.mode in _BY_MEANING:
-            future = self._threads.submit(self._by_meaning, run)
-        keyword, semantic, hypothetical = self._by_words(run) if run.mode in _BY_WORDS else _OFF, _OFF, _OFF
+            future = self._threads.submit(self._by_meaning, run, run.analyzed)
+        keyword, semantic, hypothetical = self._by_words(run) if run.mode in _BY_WORDS else OFF, OFF, OFF
         run.names = names.decisive(run.analyzed, self._analyzer, self._lexical, run.selection)
         if future is not None:
             if keyword.ids:  # the meaning takes longer than the words
                 run.told = told(run.analyzed, self._lexical, np.array(keyword.ids), run.names)
-            semantic, hypothetical, run.meaning = self._await(run, future)
+            meant = self._await(run, future)
+            semantic, hypothetical, run.meaning = meant.semantic, meant.hyde, meant.meaning
+            run.variants += [meant.hypothesis] if meant.hypothesis is not None else []
             run.degraded += run.meaning.problems if run.meaning is not None else ()
             run.report("hyde", hypothetical)
             run.report("semantic", semantic)
@@ -291,20 +256,13 @@ class HybridSearchEngine:
         run.report("keyword", keyword)
         return keyword, semantic, hypothetical
 
-    def _by_words(self, run: _Run) -> Ranking:
+    def _by_words(self, run: Run) -> Ranking:
         try:
-            found = keyword_leg(self._lexical, run.analyzed, run.selection, self._options.depth)
-            if quotes_by_the_way(run.analyzed, found, run.columns):
-                run.analyzed = replace(run.analyzed, phrases=())
-                found = keyword_leg(self._lexical, run.analyzed, run.selection, self._options.depth)
-                plain = run.query.text.replace('"', "")
-                run.rewritten = {"search_terms": plain, "hypothetical_answer": "", "source": "quotes left aside"}
-            if run.rewrite is not None and run.rewrite.search_terms:
-                further = f"{run.query.text} {run.rewrite.search_terms}"
-                expanded = self._analyzer.query(further, run.columns.languages())
-                more = keyword_leg(self._lexical, expanded, run.selection, self._options.depth)
-                found = better_of(found, more)
-            return found
+            further = run.rewrite.search_terms if run.rewrite is not None else ""
+            found = self._words.ask(run.analyzed, further, run.selection, run.columns)
+            run.analyzed = found.query
+            run.variants += [Variant(found.without_quotes, "", "quotes left aside")] if found.without_quotes else []
+            return found.ranking
         except LibrarianError:
             raise
         except Exception as error:
@@ -313,39 +271,40 @@ class HybridSearchEngine:
             run.degraded.append(f"keyword: {error}")
             return Ranking("keyword", (), (), (), "failed", str(error))
 
-    def _by_meaning(self, run: _Run) -> Meant:
+    def _by_meaning(self, run: Run, asked: AnalyzedQuery) -> Meant:
+        """`asked` is the question as it was typed: the words' thread may take it otherwise meanwhile."""
         started = time.perf_counter()
-        hypothetical = _OFF
         try:
             meaning = self._semantic.of(run.query.text, run.selection)
-            if run.mode == "hyde" or (run.rewrite is not None and run.rewrite.hypothetical_answer):
-                hypothetical = self._by_hypothesis(run, meaning)
+            hypothetical, hypothesis = self._by_hypothesis(run, asked, meaning)
             found = meaning.rank("semantic", run.selection, self._options.depth)
         except LibrarianError as error:
             status: LegStatus = "failed" if self._semantic.configured else "off"
-            return Ranking("semantic", (), (), (), status, str(error)), _OFF, None
+            return Meant(Ranking("semantic", (), (), (), status, str(error)))
         except Exception as error:
             log.exception("the semantic leg failed")
-            return Ranking("semantic", (), (), (), "failed", str(error)), _OFF, None
-        return replace(found, ms=(time.perf_counter() - started) * 1000), hypothetical, meaning
+            return Meant(Ranking("semantic", (), (), (), "failed", str(error)))
+        return Meant(replace(found, ms=(time.perf_counter() - started) * 1000), hypothetical, meaning, hypothesis)
 
-    def _by_hypothesis(self, run: _Run, meaning: Meaning) -> Ranking:
-        started = time.perf_counter()
-        answer, source = run.query.hypothetical_answer or "", "caller"
-        if run.rewrite is not None and run.rewrite.hypothetical_answer:
-            answer = run.rewrite.hypothetical_answer
-        else:
-            if not answer:
-                if reason := hyde.applies(run.analyzed):
-                    return Ranking("hyde", (), (), (), "skipped", reason)
-                query_type = self._router.judge(run.analyzed).query_type
-                answer, source = hyde.from_template(run.query.text, query_type), "template"
-            run.rewritten = {"search_terms": "", "hypothetical_answer": answer, "source": source}
+    def _by_hypothesis(self, run: Run, asked: AnalyzedQuery, meaning: Meaning) -> tuple[Ranking, Variant | None]:
+        """HyDE's ranking, and the answer that it is of where that isn't the language model's."""
+        started, hypothesis = time.perf_counter(), None
+        answer = run.rewrite.hypothetical_answer if run.rewrite is not None else ""
+        if not answer:
+            if run.mode != "hyde":
+                return OFF, None
+            hypothesis = Variant("", run.query.hypothetical_answer or "", "caller")
+            if not hypothesis.hypothetical_answer:
+                if reason := hyde.applies(asked):
+                    return Ranking("hyde", (), (), (), "skipped", reason), None
+                query_type = self._router.judge(asked).query_type
+                hypothesis = Variant("", hyde.from_template(run.query.text, query_type), "template")
+            answer = hypothesis.hypothetical_answer
         mixed = meaning.toward(self._semantic.of(answer, run.selection), self._options.hyde_query_share)
         found = mixed.rank("hyde", run.selection, self._options.depth)
-        return replace(found, ms=(time.perf_counter() - started) * 1000)
+        return replace(found, ms=(time.perf_counter() - started) * 1000), hypothesis
 
-    def _rewrite(self, run: _Run) -> None:
+    def _rewrite(self, run: Run) -> None:
         """Ask the language model, where there is one and the question is one for it; without it all goes on."""
         by_caller = run.query.hypothetical_answer or run.query.semantic_weight is not None
         if self._rewriting is None or run.mode not in REWRITTEN or by_caller or hyde.applies(run.analyzed):
@@ -353,11 +312,12 @@ class HybridSearchEngine:
         try:
             with self._turns.aside():
                 run.rewrite = self._rewriting.of(run.query.text, run.budget)
-            run.rewritten = as_told(run.rewrite)
+            said = run.rewrite
+            run.variants.append(Variant(said.search_terms, said.hypothetical_answer, said.model))
         except LibrarianError as error:
             run.degraded.append(f"llm: {error}")
 
-    def _await(self, run: _Run, future: Future[Meant]) -> Meant:
+    def _await(self, run: Run, future: Future[Meant]) -> Meant:
         wait_ms = min(self._options.semantic_timeout_ms, max(0.0, run.budget.remaining_ms()))
         try:
             with contextlib.suppress(TimeoutError):  # a model on this machine is soon done
@@ -366,11 +326,11 @@ class HybridSearchEngine:
                 return future.result(timeout=max(0.0, wait_ms - SOON_MS) / 1000)
         except TimeoutError:
             future.cancel()
-            return Ranking("semantic", (), (), (), "skipped", f"no answer within {wait_ms:.0f} ms", wait_ms), _OFF, None
+            return Meant(Ranking("semantic", (), (), (), "skipped", f"no answer within {wait_ms:.0f} ms", wait_ms))
 
     # -- the second look ---------------------------------------------------------------------------------------
 
-    def _reranked(self, run: _Run, first: Judged) -> Judged:
+    def _reranked(self, run: Run, first: Judged) -> Judged:
         """The first stage's candidates judged again; its own order where that isn't possible, which is said."""
         count = max(self._options.rerank_candidates, self._options.rerank_multiplier * run.query.max_results)
         with self._turns.aside():

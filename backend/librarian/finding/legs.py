@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from librarian.vocabulary.errors import Unavailable
-from librarian.vocabulary.protocols import Columns, Embedder, LexicalIndex, Loadable, VectorStore
+from librarian.vocabulary.protocols import Analyzer, Columns, Embedder, LexicalIndex, Loadable, VectorStore
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, AnalyzedQuery, Ids, Ranking, Selection, Vector
+
+from .rewriting import better_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -22,6 +25,7 @@ QUOTING_SENTENCE = 6
 #: A paragraph, which quotes by the way also where fewer documents hold the quotes than a page has room for. Keyword
 #: nDCG@10 with and without that: CACM 0.459 and 0.403, Ray 0.536 and 0.530, Kubernetes tasks 0.737 and 0.717.
 QUOTING_PARAGRAPH, FEW_DOCUMENTS = 12, 10
+_NO_QUOTES = str.maketrans("", "", '"“”')
 
 
 def quotes_by_the_way(query: AnalyzedQuery, found: Ranking, columns: Columns) -> bool:
@@ -33,13 +37,41 @@ def quotes_by_the_way(query: AnalyzedQuery, found: Ranking, columns: Columns) ->
     return len(set(columns.doc_of(np.array(found.ids, dtype=np.int64)).tolist())) < FEW_DOCUMENTS
 
 
-def keyword_leg(lexical: LexicalIndex, query: AnalyzedQuery, selection: Selection, limit: int) -> Ranking:
-    """Passages by BM25. The answer's status is `skipped` where the question holds no word to look for."""
-    started = time.perf_counter()
-    if not (query.terms or query.identifiers or query.phrases):
-        return Ranking("keyword", (), (), (), "skipped", "no word to look for")
-    found = lexical.search(query, selection, limit)
-    return Ranking("keyword", found.ids, found.raw, found.scores, reason=found.reason, ms=_since(started))
+@dataclass(frozen=True, slots=True)
+class Worded:
+    """What the words led to, and the question as they were taken."""
+
+    ranking: Ranking
+    query: AnalyzedQuery
+    without_quotes: str = ""  #: the question as it was searched where its quotes were left aside
+
+
+class KeywordLeg:
+    """Passages by BM25, at most `depth`."""
+
+    def __init__(self, lexical: LexicalIndex, analyzer: Analyzer, depth: int) -> None:
+        self._lexical = lexical
+        self._analyzer = analyzer
+        self._depth = depth
+
+    def rank(self, query: AnalyzedQuery, selection: Selection) -> Ranking:
+        """What the question's words lead to. Its status is `skipped` where it holds no word to look for."""
+        started = time.perf_counter()
+        if not (query.terms or query.identifiers or query.phrases):
+            return Ranking("keyword", (), (), (), "skipped", "no word to look for")
+        found = self._lexical.search(query, selection, self._depth)
+        return Ranking("keyword", found.ids, found.raw, found.scores, reason=found.reason, ms=_since(started))
+
+    def ask(self, query: AnalyzedQuery, further: str, selection: Selection, columns: Columns) -> Worded:
+        """Likewise, with quotes left aside where a question quotes by the way, and beside them `further` terms."""
+        found, without_quotes = self.rank(query, selection), ""
+        if quotes_by_the_way(query, found, columns):
+            query, without_quotes = replace(query, phrases=()), query.text.translate(_NO_QUOTES)
+            found = self.rank(query, selection)
+        if further:
+            expanded = self._analyzer.query(f"{without_quotes or query.text} {further}", columns.languages())
+            found = better_of(found, self.rank(expanded, selection))
+        return Worded(found, query, without_quotes)
 
 
 class SemanticLeg:

@@ -9,10 +9,10 @@ import logging
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from threading import Lock
 
 from librarian.vocabulary.errors import LibrarianError, Unavailable
@@ -115,13 +115,19 @@ class Rewriting:
             close()
 
 
-def as_told(said: Rewrite) -> dict[str, object]:
-    """What an answer tells of a rewrite."""
-    return {
-        "search_terms": said.search_terms,
-        "hypothetical_answer": said.hypothetical_answer,
-        "source": said.model,
-    }
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What was searched beside the question as it was typed, and whose words these are."""
+
+    search_terms: str
+    hypothetical_answer: str
+    source: str
+
+
+def as_told(variants: Iterable[Variant]) -> dict[str, object] | None:
+    """What an answer tells of a question's variants, all of them; None where there is none."""
+    told = [asdict(variant) for variant in variants]
+    return {name: "; ".join(filter(None, (one[name] for one in told))) for name in told[0]} if told else None
 
 
 def better_of(own: Ranking, expanded: Ranking) -> Ranking:

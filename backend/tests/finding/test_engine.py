@@ -19,8 +19,9 @@ from threading import Event
 import pytest
 
 from librarian.finding.options import SearchOptions
+from librarian.finding.rewriting import Rewriting
 from librarian.vocabulary.errors import CallerError
-from librarian.vocabulary.protocols import Budget
+from librarian.vocabulary.protocols import Budget, Rewrite
 from librarian.vocabulary.types import Filters, Fusion, Mode, Query, SearchOutcome
 
 from .library import Library, Loaded
@@ -324,3 +325,34 @@ def test_a_paragraph_that_quotes_by_the_way_is_read_as_prose(manual: Library) ->
     assert outcome.rewritten is not None
     assert outcome.rewritten["source"] == "quotes left aside"
     assert manual.engine().search(Query(text, mode="auto")).mode == "hybrid"
+
+
+QUOTING = '"zebra crossing" how do I deploy the release and keep passwords, volumes, logs and replicas'
+
+
+def test_all_that_was_searched_beside_a_question_is_told(manual: Library) -> None:
+    outcome = manual.engine().search(Query(QUOTING, mode="hyde"))
+    assert outcome.mode == "hyde"
+    assert outcome.rewritten is not None
+    assert outcome.rewritten["search_terms"] == QUOTING.replace('"', "")
+    assert outcome.rewritten["source"] == "quotes left aside; template"
+    assert str(outcome.rewritten["hypothetical_answer"]).lower().count("zebra crossing")
+
+
+class Says:
+    """A language model that says one thing."""
+
+    name = "says"
+
+    def rewrite(self, query: str, budget: Budget) -> Rewrite:
+        return Rewrite("autoscaling settings", "Set max_replicas.", "m1", 1.0)
+
+
+def test_a_language_models_words_are_told_beside_the_question_without_its_quotes(manual: Library) -> None:
+    outcome = manual.engine(rewriting=Rewriting(Says())).search(Query(QUOTING, mode="hybrid"))
+    assert outcome.rewritten == {
+        "search_terms": "autoscaling settings; " + QUOTING.replace('"', ""),
+        "hypothetical_answer": "Set max_replicas.",
+        "source": "m1; quotes left aside",
+    }
+    assert "shop/api/scaling.md" in paths(outcome)

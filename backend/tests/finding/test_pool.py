@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from librarian.finding.legs import keyword_leg
+from librarian.finding.legs import KeywordLeg
 from librarian.finding.pool import FIELDS, gather, told
 from librarian.vocabulary.types import Filters, Ranking
 
@@ -20,7 +20,7 @@ def test_what_was_told_of_the_words_candidates_early_is_what_is_told_of_them_lat
 ) -> None:
     query = manual.analyzer.query(question, ("en",))
     columns = manual.catalog.columns()
-    keyword = keyword_leg(manual.lexical, query, columns.select(Filters()), 50)
+    keyword = KeywordLeg(manual.lexical, manual.analyzer, 50).rank(query, columns.select(Filters()))
     assert keyword.ids
     every = [number for number in range(1, 200) if columns.doc_of(np.array([number]))[0]]
     semantic = Ranking("semantic", tuple(every), (0.5,) * len(every), (0.5,) * len(every))

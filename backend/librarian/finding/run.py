@@ -1,0 +1,58 @@
+"""One question on its way: what its stages may read of it, and what they have found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from librarian.vocabulary.protocols import Budget, CatalogReader, Columns, Rewrite
+from librarian.vocabulary.types import AnalyzedQuery, Candidate, LegReport, Mode, Query, Ranking, Selection
+
+from .meaning import Meaning
+from .pool import Pool, Told
+from .rewriting import Variant
+
+OFF = Ranking("", (), (), (), "off", "not part of this mode")
+
+
+@dataclass(slots=True)
+class Run:
+    """One question on its way: what every stage may read, and what it adds to the answer's account of itself."""
+
+    query: Query
+    budget: Budget
+    analyzed: AnalyzedQuery
+    reader: CatalogReader
+    columns: Columns
+    selection: Selection
+    mode: Mode
+    routing: dict[str, object] | None = None
+    variants: list[Variant] = field(default_factory=list)  #: of the question
+    rewrite: Rewrite | None = None
+    meaning: Meaning | None = None
+    names: tuple[str, ...] = ()  #: identifiers that decide the order
+    told: Told | None = None  #: of the keyword leg's passages
+    legs: dict[str, LegReport] = field(default_factory=dict)
+    degraded: list[str] = field(default_factory=list)
+
+    def report(self, leg: str, ranking: Ranking) -> None:
+        self.legs[leg] = LegReport(ranking.status, ranking.reason, round(ranking.ms, 3))
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """What the meaning led to. Made by a thread of its own, which changes nothing of its run."""
+
+    semantic: Ranking
+    hyde: Ranking = OFF
+    meaning: Meaning | None = None
+    hypothesis: Variant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """All candidates of a question in order, before they are cut to a page."""
+
+    pool: Pool
+    candidates: Sequence[Candidate]
+    scale: str  #: the calibration curve of these sums; empty where relevance is the plain sum
