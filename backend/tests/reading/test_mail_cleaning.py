@@ -83,6 +83,23 @@ def test_inline_answers_stay_and_so_does_what_they_answer() -> None:
     assert own(text) == "> One?\n\nYes.\n\n> Two?\n\nNo."
 
 
+@pytest.mark.parametrize("cut", ["[...]", "[snip]", "<snip the rest>", "…", "(gekürzt)", "*вырезано*", "[中略]"])
+def test_answers_below_a_cut_quote_stay(cut: str) -> None:
+    text = f"Bob,\n\nAm 3. März 2026 um 10:00 schrieb Ann:\n\n{cut}\n> Wann?\n\nUm neun.\n\n> Wo?\n\nAm Hafen.\n"
+    assert reasons(text) == ["quote header", "inline quote", "inline quote"]
+    assert own(f"Bob,\n\nOn 3 Mar 2026, Ann wrote:\n> {cut}\n\nAt nine.\n").split() == ["Bob,", "At", "nine."]
+    assert reasons(f"> Wann und\n{cut}\n> wo?\n\nUm neun am Hafen.\n") == ["inline quote"]
+
+
+def test_a_bar_is_a_quote_mark_below_an_attribution_and_a_table_elsewhere() -> None:
+    text = "On 3 Mar 2026, Ann wrote:\n| When?\n\nAt nine.\n\n| > Where?\n| Here.\n\nAt the pier.\n"
+    assert reasons(text) == ["quote header", "inline quote", "inline quote"]
+    kept = own_words(text, excluded_of(text), {"inline quote", "quote header"})
+    assert "".join(kept.split()) == "Atnine.Atthepier."
+    assert reasons("| Part | Cost |\n| Pump | 9 |\n\nThe pump wins.\n") == []
+    assert own("See below.\n\nOn 3 Mar 2026, Ann wrote:\n| Part | Cost |\n| Pump | 9 |") == "See below."
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -31,6 +31,9 @@ _FOOTER_LINES = 10
 _SENT_FROM = re.compile(rf"^[\s*_<(]*(?:{'|'.join(phrases.SENT_FROM)})$", re.I)
 _PROSE = re.compile(r"\b(?:is|are|was|were|will|would|have|had|because)\b", re.I)
 _SENT_FROM_LONGEST = 120
+_SNIP = rf"[\[(<{{*-]+\s*(?:{'|'.join(phrases.SNIPS)})\b[^\])>}}*-]{{0,30}}[\])>}}*-]+"
+_LEFT_OUT = re.compile(rf"^\s*(?:[\[(<{{*-]*\s*(?:\.{{3,}}|…)\s*[\])>}}*-]*|{_SNIP})\s*$", re.I)  #: out of a quote
+_BAR = re.compile(r"(\s*)\|(?!.*\|\s*$)")  #: a quote mark of old programs; a table's row ends with one too
 _RULE = re.compile(r"^\s*(?:[-_=*#~+—–ᐧ]\s*)+$")
 _FOOTER_RULE = re.compile(r"^\s*(?:_{5,}|-{5,}|={5,}|-- ?|\*{5,})\s*$")
 _RULES = frozenset("-_=*—–")
@@ -59,7 +62,7 @@ def excluded_of(text: str) -> tuple[Excluded, ...]:
 
     A mail that has no words of its own keeps its quotes: nothing but its trimmings is excluded.
     """
-    lines = text.split("\n")
+    lines = _with_arrows(text.split("\n"))
     spans = _spans(lines)
     if not _has_words(lines, spans):
         spans = [span for span in spans if span.reason in (PGP, FORWARDED)]
@@ -86,6 +89,17 @@ def own_words(text: str, excluded: Iterable[Excluded], reasons: Iterable[str] = 
 
 
 # -- quotes ------------------------------------------------------------------------------------------------------------
+
+
+def _with_arrows(lines: list[str]) -> list[str]:
+    """The lines with `>` for `|` below an attribution that `|` stands under; none gets longer or shorter."""
+    if not any(_BAR.match(line) for line in lines):
+        return lines
+    for border in find(lines):
+        below = _next_words(lines, border.end)
+        if border.kind == "attribution" and below < len(lines) and _BAR.match(lines[below]):
+            return [*lines[:below], *(_BAR.sub(r"\1>", line) for line in lines[below:])]
+    return lines
 
 
 def _spans(lines: Sequence[str]) -> list[_Span]:
@@ -118,7 +132,7 @@ def _spans_above(lines: Sequence[str]) -> list[_Span]:
         if border is not None and border.column:
             own = True
         if border is not None:
-            following = _next_words(lines, border.end)
+            following = _next_words(lines, border.end, left_out=True)
             quoted_below = following < end and margin_of(lines[following])
             if border.kind in ("divider", "headers") or (border.kind == "forwarded" and not quoted_below):
                 if margin_of(lines[border.start]):
@@ -185,13 +199,13 @@ def _introduced(border: Border, end: int) -> list[_Span]:
 
 
 def _end_of_run(lines: Sequence[str], start: int, borders: dict[int, Border]) -> int:
-    """The line after the last quoted line of a run: blank lines and wrapped links inside belong to it."""
+    """The line after the last quoted line of a run: blank lines, cuts and wrapped links inside belong to it."""
     place = end = start
     while place < len(lines):
         line = lines[place]
         if margin_of(line):
             end = place + 1
-        elif line.strip():
+        elif line.strip() and not _LEFT_OUT.match(line):
             border = borders.get(place)
             if border is not None or not _is_wrapped_link(lines, place):
                 break
@@ -217,8 +231,9 @@ def _is_banner(line: str) -> bool:
     return "<<<" in line
 
 
-def _next_words(lines: Sequence[str], place: int) -> int:
-    while place < len(lines) and not lines[place].strip():
+def _next_words(lines: Sequence[str], place: int, *, left_out: bool = False) -> int:
+    """The next line that isn't blank, nor with `left_out` a mark for what was cut out of a quote."""
+    while place < len(lines) and (not lines[place].strip() or (left_out and _LEFT_OUT.match(lines[place]))):
         place += 1
     return place
 
@@ -317,7 +332,7 @@ def _pgp(lines: Sequence[str]) -> Iterable[_Span]:
 
 
 def _is_word(line: str) -> bool:
-    return any(char.isalnum() for char in line)
+    return any(char.isalnum() for char in line) and not _LEFT_OUT.match(line)
 
 
 def _mark(covered: list[bool], span: _Span) -> None:

@@ -142,3 +142,19 @@ PARTICLES = frozenset({
     "a", "al", "and", "at", "d", "da", "de", "del", "der", "des", "di", "du", "e", "el", "et", "für", "i", "in", "la",
     "le", "of", "og", "the", "u", "und", "van", "von", "y", "и",
 })  # fmt: skip
+
+#: What people put in brackets for words that they cut out of a quote.
+SNIPS = (
+    "snip",
+    "snipped",
+    "cut",
+    "gekürzt",
+    "schnipp",
+    "coupé",
+    "cortado",
+    "recorte",
+    "ciach",
+    "вырезано",
+    "略",
+    "中略",
+)
