@@ -45,6 +45,11 @@ ATTRIBUTIONS = [
     "вт, 3 мар. 2026 г. в 10:00, Ann <ann@x.org> написал:",
     "在 2026年3月3日，上午10:00，Ann <ann@x.org> 写道：",
     "2026年3月3日(火) 10:00 Ann <ann@x.org>:",
+    "вт, 3 мар. 2026 г. в 10:00, Ann <ann@x.org>:",
+    "вт, 3 мар. 2026 г. в 10:00, Ann <\nann@x.org>:",
+    "Вторник, 3 марта 2026, 10:00 +03:00 от Ann <ann@x.org>:",
+    "Вторник,  3 марта 2026, 10:00 +03:00 от Ann\n<ann@x.org>:",
+    "2026/03/03 10:00、Ann ‹ann@x.org›のメール:",
 ]
 BLOCKS = [
     ("From", "Sent", "To", "Subject"),
@@ -104,6 +109,9 @@ def test_a_bar_is_a_quote_mark_below_an_attribution_and_a_table_elsewhere() -> N
     "text",
     [
         "On your remote host run this:\n\n    ls 2026\n\nThat wrote nothing.",
+        "Planned for 3 March 2026\nwith Ann <ann@x.org>:\n\ncake and tea",
+        "3 марта 2026 в музее выступает Ann <ann@x.org>: приходите",
+        "新しいメール:\nann@x.org を使ってください",
         "From: the harbour\nto the hills we walked.",
         "Date: 3 March\nTime: 10:00\nAddress: Main Street",
         "Sent from my desk, is much easier than my phone.",
@@ -181,15 +189,14 @@ def test_a_forward_without_a_word_of_its_own_is_read_as_what_it_forwards() -> No
 
 
 def test_subjects_are_normalised() -> None:
-    for subject in ("Re: Plan", "AW: [dev] Plan", "[dev] Re: Plan", "Fwd: RE[2]: plan", "回复: Plan", "Re：Plan"):
+    latin = ("Re: Plan", "AW: [dev] Plan", "[dev] Re: Plan", "Fwd: RE[2]: plan", "R: [dev] VÁ: Plan", "PD: Plan")
+    for subject in (*latin, "回复: Plan", "Re：Plan"):
         assert topic_of(subject) == "plan"
     assert topic_of("[dev]") == "[dev]"
-    assert topic_of("Report: Plan") == "report: plan"
-    assert [answers(one) for one in ("Re: x", "[dev] AW: x", "Fwd: x", "x", "Regarding: x")] == [
-        True,
-        True,
-        *[False] * 3,
-    ]
+    for subject in ("Report: Plan", "r: plan", "R:plan", "R: ", "R (language)", "C: plan"):
+        assert topic_of(subject) == subject.strip().lower()
+    assert all(answers(one) for one in ("Re: x", "[dev] AW: x", "VÁ: x", "R: x"))
+    assert not any(answers(one) for one in ("Fwd: x", "PD: x", "x", "r: x", "Regarding: x"))
 
 
 def test_html_history_is_quoted_and_structure_kept() -> None:

@@ -31,6 +31,10 @@ _DATE_FIRST = re.compile(
     r"\d{4}(?:[-/]\d{1,2}[-/]\d{1,2}|年\d{1,2}月\d{1,2}日)(?:\s*\([^)]{1,4}\))?(?:,?\s+\d{1,2}:\d{2}(?::\d{2})?)?"
     r"(?P<zone>\s+(?:GMT|UTC)(?:[+-]\d{1,2}:?\d{2})?)?\s+\S.{0,160}$"
 )
+_DAY_FIRST = re.compile(
+    r"(?:[^\W\d_]+\.?,\s*)?\d{1,2}\.?\s+[^\W\d_]+\.?,?\s+\d{4}\b.{0,12}?\b\d{1,2}[:.]\d{2}\b.{0,160}"
+    rf"<\s*(?:mailto:)?{_EMAIL}\s*>\s*[:：]$"
+)
 _LATE = re.compile(
     r"(?:-{2,}\s*)?(?<!\w)(?:On (?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,?|\d{1,2}|(?:Jan|Feb|Mar|Apr|May|Jun|"
     r"Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*)\s.{0,200}\bwrote:\s*$)"
@@ -76,7 +80,7 @@ def find(lines: Sequence[str]) -> list[Border]:
     or its end. Only what is left meets the expressions, which are costly.
     """
     found: dict[int, Border] = {}
-    suspects: set[int] = set()  # lines that may hold the verb of an attribution, or begin with its date
+    suspects: set[int] = set()  # lines that may hold the verb of an attribution, or its date
     for place, line in enumerate(lines):
         if len(line) > _LONGEST_LINE or not line:
             continue
@@ -94,7 +98,7 @@ def find(lines: Sequence[str]) -> list[Border]:
         line = lines[place]
         if len(line) > _LONGEST_LINE:
             continue
-        border = _attribution(lines, place) if _has_verb(line) else _date_first(lines, place)
+        border = _attribution(lines, place) if _has_verb(line) else _dated(lines, place)
         if border is not None:
             found.setdefault(border.start, border)
     kept: list[Border] = []
@@ -185,18 +189,20 @@ def _late(lines: Sequence[str], place: int) -> Border | None:
     return Border("attribution", place, place + 1, match.start())
 
 
-def _date_first(lines: Sequence[str], place: int) -> Border | None:
-    """`2016-10-24 15:36 GMT+02:00 Name <address>:`, with the address perhaps on the next line."""
-    text = lines[place].lstrip(_TRIM)
-    if not text[:4].isdigit():
-        return None
+def _dated(lines: Sequence[str], place: int) -> Border | None:
+    """A date and an address without a verb; the address perhaps on the next line.
+
+    `2016-10-24 15:36 GMT+02:00 Name <address>:` or `Пн, 24 окт. 2016 г. в 15:36, Name <address>:`
+    """
     for last in (place, place + 1):
         if last >= len(lines) or not lines[last].strip():
             return None
         joined = _joined(lines[place : last + 1])
+        if _DAY_FIRST.match(joined):
+            return Border("attribution", place, last + 1)
         match = _DATE_FIRST.match(joined)
         if match is None:
-            return None
+            continue
         addressed = re.search(rf"<\s*{_EMAIL}\s*>\s*[:：]?$", joined)
         if addressed or (match["zone"] and last == place and not joined.endswith("<")):
             return Border("attribution", place, last + 1)

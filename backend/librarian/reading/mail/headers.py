@@ -24,11 +24,12 @@ _VEILED = re.compile(
 _SPACES = re.compile(r"\s+")
 _ADDRESS = re.compile(r"[^\s<>]+@[^\s<>]+")
 _ADDRESSES_READ = 100_000  #: characters of one address header that are parsed
-_ANSWERS = "re|aw|sv|vs|antw|antwort|rif|res|odp|ynt|回复|回覆|答复|返信"
-_FORWARDS = "fwd?|wg|vb|tr|rv|ri|enc|转发|轉寄|转"
+_ANSWERS = "re|aw|sv|vs|antw|antwort|rif|res|odp|ynt|vá|回复|回覆|答复|返信"
+_ITALIAN = r"(?-i:R): (?=\S)"  #: Outlook's reply; nothing looser, for a single letter begins other subjects too
+_FORWARDS = "fwd?|wg|vb|tr|rv|ri|pd|enc|转发|轉寄|转"
 _COUNT = r"\s*(?:[\[(]\d+[\])])?\s*[:：]"
-_REPLY_MARK = re.compile(rf"(?:{_ANSWERS}|{_FORWARDS}){_COUNT}", re.I)
-_ANSWER_MARK = re.compile(rf"(?:{_ANSWERS}){_COUNT}", re.I)
+_REPLY_MARK = re.compile(rf"(?:{_ANSWERS}|{_FORWARDS}){_COUNT}|{_ITALIAN}", re.I)
+_ANSWER_MARK = re.compile(rf"(?:{_ANSWERS}){_COUNT}|{_ITALIAN}", re.I)
 _TAG = re.compile(r"\[[^\[\]]{1,60}\]")
 _WAS = re.compile(r"[\[(]\s*was:.*[\])]\s*$", re.I)
 _BETWEEN_WORDS = re.compile(r"\W+")
