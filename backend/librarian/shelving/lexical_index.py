@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ from librarian.vocabulary.types import (
     Document,
     FieldWeights,
     Ids,
+    Kind,
     LexicalEntry,
     Ranking,
     Selection,
@@ -42,8 +43,7 @@ log = logging.getLogger(__name__)
 
 Scores = npt.NDArray[np.float64]
 
-K1 = 1.2  #: tantivy's BM25 constants; they can't be set
-B = 0.75
+K1 = 1.2  #: tantivy's; it can't be set
 
 _SPARE = 1.25  # how many more than expected are ranked, so that enough of them pass a filter
 
@@ -53,12 +53,9 @@ _HEAP = 50_000_000  # bytes of postings that the writer collects before it write
 def idf(containing: int, entries: int) -> float:
     """Inverse document frequency as tantivy and Lucene have it: ln(1 + (N − n + ½) / (n + ½)).
 
-    `entries` may lag behind `containing` while deleted entries await merging; it is then taken as large as that.
-
     >>> round(idf(1, 10), 4)
     1.9924
     """
-    entries = max(entries, containing)
     return math.log(1 + (entries - containing + 0.5) / (containing + 0.5))
 
 
@@ -298,7 +295,8 @@ class TantivyIndex:
         return reach
 
     def _reach_of(self, searcher: Any, query: AnalyzedQuery) -> float:
-        entries = int(searcher.num_docs)
+        # Frequencies, here as in tantivy's own scores, count deleted entries until a merge drops them; so must N.
+        entries = sum(int(searcher.doc_freq("kind", kind)) for kind in get_args(Kind))
         parts: list[float] = []
         seen: set[str] = set()
         for field in self._build.weights:

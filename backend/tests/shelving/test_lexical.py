@@ -17,11 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
 
-from librarian.shelving.lexical_index import K1, B, TantivyIndex, idf
+from librarian.shelving.lexical_index import K1, TantivyIndex, idf
 from librarian.shelving.lexical_schema import STATE_FILE, discard
 from librarian.vocabulary.errors import Damaged, SetupError, Unavailable
 from librarian.vocabulary.types import AnalyzedQuery, FieldWeights, LexicalEntry
 from tests.contracts.lexical_contract import EVERYTHING, SOME, LexicalContract, asked, entry, single_chunks
+
+B = 0.75  # tantivy's, as K1 is
 
 
 class TestTantivyIndex(LexicalContract):
@@ -126,8 +128,18 @@ def test_a_term_that_occurs_nowhere_counts_as_one_the_body_could_hold() -> None:
     index.close()
 
 
-def test_idf_stays_finite_while_deleted_entries_await_merging() -> None:
-    assert idf(10, 3) == idf(10, 10) == math.log(1 + 0.5 / 10.5)
+def test_deleted_entries_that_await_merging_raise_no_score() -> None:
+    full = "apple " * 40
+    index = made_of([entry(full, title=full)] * 5 + [entry("other", title="other")] * 15)
+    query = asked("apple")
+    before, reach = index.search(query, EVERYTHING, 9), index.reach(query)
+    index.delete([*range(1, 5), *range(7, 20)])
+    index.commit(2)
+    assert index.count() == 3
+    after = index.search(query, EVERYTHING, 9)
+    assert index.reach(query) == reach
+    assert after.scores[0] == before.scores[0] == pytest.approx(after.raw[0] / reach)
+    index.close()
 
 
 @settings(deadline=None, max_examples=30)
