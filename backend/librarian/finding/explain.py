@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from librarian.vocabulary.protocols import Budget, Catalog, CatalogReader
-from librarian.vocabulary.types import Contribution, Filters, Query, Ranking
+from librarian.vocabulary.types import Contribution, Filters, Query, Ranking, StoredDocument
 from librarian.vocabulary.wire import AnalyzeAnswer, LegPlace, WhyNot
 
+from . import paging
 from .hybrid_search import HybridSearchEngine
 from .query_router import QueryRouter
 from .run import Judged
@@ -49,21 +50,15 @@ class Analyst:
                     explanation=f"{file_path} doesn't pass {', '.join(blocking)}. Drop or change what filters it out.",
                 )
             judged = self.engine.judge(query, reader, budget)
-            outcome = self.engine.search(replace(query, offset=0, max_results=50, max_tokens=None), budget)
-            paths = [hit.document.document.file_path for hit in outcome.hits]
             places = self._legs(judged, stored.doc_id)
-            if file_path in paths:
-                place = paths.index(file_path) + 1
-                if place <= query.max_results:
-                    return WhyNot(
-                        file_path=file_path,
-                        stage="found",
-                        explanation=f"It is in the answer, at rank {place}.",
-                        legs=places,
-                        rank=place,
-                    )
-                explanation = f"Its rank is {place}, beyond the first {query.max_results}: ask for more results."
-                return WhyNot(file_path=file_path, stage="below_cut", explanation=explanation, legs=places, rank=place)
+            if place := self._place(judged, query, stored, reader):
+                rank, shown_at = place
+                copy = "" if shown_at == file_path else f", as a copy of {shown_at}"
+                if rank <= query.max_results:
+                    explanation = f"It is in the answer, at rank {rank}{copy}."
+                    return WhyNot(file_path=file_path, stage="found", explanation=explanation, legs=places, rank=rank)
+                explanation = f"Its rank is {rank}{copy}, beyond the first {query.max_results}: ask for more results."
+                return WhyNot(file_path=file_path, stage="below_cut", explanation=explanation, legs=places, rank=rank)
             if any(leg.rank is not None for leg in places):
                 own = [(r, c) for r, c in enumerate(judged.candidates, 1) if c.doc_id == stored.doc_id]
                 explanation = (
@@ -85,6 +80,19 @@ class Analyst:
                 "Ask with words that the page uses.",
                 legs=places,
             )
+
+    def _place(
+        self, judged: Judged, query: Query, stored: StoredDocument, reader: CatalogReader
+    ) -> tuple[int, str] | None:
+        """The first rank at which a document's text is shown, and the path that it is shown with."""
+        kept = self.engine.kept(judged, query, reader, self._catalog.columns())
+        shown = [judged.candidates[one.place] for one in kept]
+        documents = reader.documents([candidate.doc_id for candidate in shown])
+        copies = paging.also_in(kept, shown, documents, reader)
+        for rank, (candidate, also_in) in enumerate(zip(shown, copies, strict=True), 1):
+            if candidate.doc_id == stored.doc_id or stored.document.file_path in also_in:
+                return rank, documents[candidate.doc_id].document.file_path
+        return None
 
     def _not_indexed(self, file_path: str, reader: CatalogReader) -> WhyNot:
         for failure in reader.failures():

@@ -22,6 +22,7 @@ from librarian.vocabulary.protocols import (
     Budget,
     Catalog,
     CatalogReader,
+    Columns,
     Embedder,
     LexicalIndex,
     Loadable,
@@ -114,13 +115,7 @@ class HybridSearchEngine:
             run = self._begin(query, budget or Budget(), reader)
             judged = self._judge(run)
             run.budget.check()
-            kept = paging.keep(
-                judged.candidates,
-                reader,
-                run.columns,
-                limit=self._options.candidates,
-                per_group=query.max_per_document,
-            )
+            kept = self.kept(judged, query, reader, run.columns)
             best = self._relevance(judged, judged.candidates[kept[0].place]) if kept else None
             page = kept[query.offset : query.offset + query.max_results]
             hits = paging.hits(
@@ -168,6 +163,11 @@ class HybridSearchEngine:
         """All candidates in order with everything known about them: for explaining an absence and for measuring."""
         with self._turns:
             return self._judge(self._begin(query, budget or Budget(), reader))
+
+    def kept(self, judged: Judged, query: Query, reader: CatalogReader, columns: Columns) -> list[paging.Kept]:
+        """What of the candidates may be shown, in order: all pages of the answer."""
+        limit = self._options.candidates
+        return paging.keep(judged.candidates, reader, columns, limit=limit, per_group=query.max_per_document)
 
     # -- the stages --------------------------------------------------------------------------------------------
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from librarian.vocabulary.protocols import CatalogReader, Columns
-from librarian.vocabulary.types import Candidate, Chunk, Hit, Snippet
+from librarian.vocabulary.types import Candidate, Chunk, Hit, Snippet, StoredDocument
 
 from .order import ids_of, sums_of
 
@@ -100,18 +100,33 @@ def hits(
     chunk_ids = [candidate.chunk_id for candidate in shown]
     documents = reader.documents([candidate.doc_id for candidate in shown])
     chunks = reader.chunks(chunk_ids)
-    others = reader.documents([doc for kept in page for doc in kept.also_doc_ids])
-    copies = reader.copies(chunk_ids)
     found = []
-    for kept, candidate in zip(page, shown, strict=True):
+    for candidate, elsewhere in zip(shown, also_in(page, shown, documents, reader), strict=True):
         document, chunk = documents.get(candidate.doc_id), chunks.get(candidate.chunk_id)
         if document is None or chunk is None:
             continue
-        also = {others[doc].document.file_path for doc in kept.also_doc_ids if doc in others}
-        also.update(document.also_in, copies.get(candidate.chunk_id, ()))
         snippet = cut(chunk.chunk, document.document.language)
-        elsewhere = tuple(sorted(also - {document.document.file_path}))
         found.append(Hit(candidate, chunk, document, snippet, relevance(candidate), elsewhere))
+    return found
+
+
+def also_in(
+    page: Sequence[Kept],
+    shown: Sequence[Candidate],
+    documents: Mapping[int, StoredDocument],
+    reader: CatalogReader,
+) -> list[tuple[str, ...]]:
+    """The further paths at which the text of each hit stands; `shown` and `documents` are what the page shows."""
+    others = reader.documents([doc for kept in page for doc in kept.also_doc_ids])
+    copies = reader.copies([candidate.chunk_id for candidate in shown])
+    found = []
+    for kept, candidate in zip(page, shown, strict=True):
+        paths = {others[doc].document.file_path for doc in kept.also_doc_ids if doc in others}
+        paths.update(copies.get(candidate.chunk_id, ()))
+        if document := documents.get(candidate.doc_id):
+            paths.update(document.also_in)
+            paths.discard(document.document.file_path)
+        found.append(tuple(sorted(paths)))
     return found
 
 

@@ -2,8 +2,9 @@
 
 A cross-encoder reads question and passage together; its scores come back as one more ranking, and the first stage's
 opinion stays as a smaller part of the sum. `keyword-stage` is the two-stage formula without a model: 70% semantic and
-30% keyword score over the best by meaning, where candidates below a keyword threshold fall out. It orders worse than
-hybrid on every development set, so nothing chooses it by itself: without a cross-encoder hybrid's order stays.
+30% keyword score over the best by meaning and all that hold the question's identifier, where other candidates below a
+keyword threshold fall out. It orders worse than hybrid on every development set, so nothing chooses it by itself:
+without a cross-encoder hybrid's order stays.
 """
 
 from __future__ import annotations
@@ -93,17 +94,22 @@ class SecondLook:
 
 
 def keyword_stage(pool: Pool, candidates: Sequence[Candidate], count: int, options: SearchOptions) -> list[Candidate]:
-    """The model-free stage over the `count` best by meaning; empty where none reaches the keyword threshold."""
+    """The model-free stage over the `count` best by meaning and all that hold the question's identifier, which no
+    threshold drops; empty where nothing of it is left."""
     by_id = {candidate.chunk_id: candidate for candidate in candidates}
+    ranks = {chunk: rank for rank, chunk in enumerate(pool.semantic.ids, start=1)}
     share = options.rerank_semantic_share
+    holders = (candidate.chunk_id for candidate in candidates if candidate.identifier)
     judged = []
-    for rank, chunk in enumerate(pool.semantic.ids[:count], start=1):
+    for chunk in dict.fromkeys((*pool.semantic.ids[:count], *holders)):
         candidate = by_id.get(chunk)
-        if candidate is None or (candidate.keyword_score or 0.0) < options.rerank_keyword_threshold:
+        if candidate is None:
+            continue
+        if not candidate.identifier and (candidate.keyword_score or 0.0) < options.rerank_keyword_threshold:
             continue
         meaning, words = candidate.semantic_score or 0.0, candidate.keyword_score or 0.0
         why = (
-            Contribution("semantic", rank, meaning, share * meaning),
+            Contribution("semantic", ranks.get(chunk), meaning, share * meaning),
             Contribution("keyword", None, words, (1 - share) * words),
         )
         judged.append(replace(candidate, why=why, rerank_score=share * meaning + (1 - share) * words))

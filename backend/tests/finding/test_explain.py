@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from librarian.finding.explain import Analyst
+from librarian.finding.options import SearchOptions
 from librarian.finding.query_router import QueryRouter
 from librarian.vocabulary.protocols import Budget
 from librarian.vocabulary.types import Failure, Filters, Query
 from librarian.vocabulary.wire import WhyNot
 
+from .conftest import MANUAL
 from .library import Library
 
 
-def why_not(library: Library, query: Query, path: str, *, embedder: object = "topics") -> WhyNot:
-    engine = library.engine(embedder=embedder)
+def why_not(library: Library, query: Query, path: str, **given: object) -> WhyNot:
+    engine = library.engine(**given)  # type: ignore[arg-type]
     return Analyst(QueryRouter(library.analyzer), engine, library.catalog).why_not(query, path, Budget())
 
 
@@ -20,6 +24,26 @@ def test_what_is_in_the_answer_is_found_with_its_ranks(manual: Library) -> None:
     seen = why_not(manual, Query("deploy the shop", mode="hybrid"), "shop/api/deploy.md")
     assert (seen.stage, seen.rank) == ("found", 1)
     assert {leg.leg: leg.rank for leg in seen.legs} == {"keyword": 1, "semantic": seen.legs[1].rank}
+
+
+def test_a_copy_is_found_where_its_text_is_shown(shelve: Callable[..., Library]) -> None:
+    page = "# Tokens\n\nCall rotate to rotate a token.\n"
+    library = shelve({"shop/v1/tokens.md": page, "shop/v2/tokens.md": page, "shop/v2/other.md": "# Other\n\nToken.\n"})
+    (hit, _) = library.engine().search(Query("rotate a token", mode="hybrid")).hits
+    (copy,) = hit.also_in
+    seen = why_not(library, Query("rotate a token", mode="hybrid"), copy)
+    assert (seen.stage, seen.rank) == ("found", 1)
+    assert f"as a copy of {hit.document.document.file_path}" in seen.explanation
+
+
+def test_ranks_are_those_of_the_answer_that_the_question_gets(manual: Library) -> None:
+    options = SearchOptions(reranker="keyword-stage", rerank_candidates=1, rerank_multiplier=1)
+    query = Query("deploy the shop release", mode="rerank", max_results=2, max_per_document=1)
+    outcome = manual.engine(options=options).search(query)
+    paths = [hit.document.document.file_path for hit in outcome.hits]
+    assert paths
+    told = {path: why_not(manual, query, path, options=options).rank for path in MANUAL}
+    assert {path: rank for path, rank in told.items() if rank} == {path: n for n, path in enumerate(paths, 1)}
 
 
 def test_what_lies_beyond_the_results_is_below_the_cut(manual: Library) -> None:

@@ -4,7 +4,7 @@
 * a holder of the question's identifier stays before all others, whatever the model says
 * as many candidates as there is time for are judged; the others stay behind them, and it is said how many were
 * a missing or failing model, or one too slow for a page, leaves hybrid's order; the answer says so, as hybrid's
-* the stage without a model is 70% semantic and 30% keyword score
+* the stage without a model is 70% semantic and 30% keyword score, and loses no holder of the identifier
 """
 
 from __future__ import annotations
@@ -140,3 +140,15 @@ def test_the_stage_without_a_model_weighs_meaning_and_words(manual: Library) -> 
         expected = 0.7 * (seen.semantic_score or 0) + 0.3 * (seen.keyword_score or 0)
         assert seen.rerank_score == pytest.approx(expected)
         assert (seen.keyword_score or 0) >= 0.1
+
+
+def test_the_stage_without_a_model_keeps_who_holds_the_identifier(manual: Library) -> None:
+    options = SearchOptions(
+        reranker="keyword-stage", rerank_candidates=1, rerank_multiplier=1, rerank_keyword_threshold=0.9
+    )
+    question = "deploy release ship TILL_LOG_LEVEL"
+    outcome = manual.engine(options=options).search(Query(question, mode="rerank", max_results=1))
+    assert outcome.mode == "rerank"
+    assert "TILL_LOG_LEVEL" in outcome.hits[0].chunk.chunk.text
+    nearest = manual.engine().search(Query(question, mode="semantic", max_results=1))
+    assert "TILL_LOG_LEVEL" not in nearest.hits[0].chunk.chunk.text
