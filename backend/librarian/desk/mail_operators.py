@@ -9,15 +9,16 @@ from typing import Any
 
 from ..vocabulary.errors import CallerError
 
+_NAMES = "from|to|cc|subject|before|after|since|until|older|newer|has|thread"
 _OPERATOR = re.compile(
-    r"""(?<!\S)(?P<not>-?)(?P<name>from|to|cc|subject|before|after|since|until|older|newer|has|thread):"""
-    r"""(?:"(?P<quoted>[^"]*)"|(?P<plain>[^\s"]+))(?!\S)""",
+    rf"""(?<!\S)(?P<not>-?)(?P<name>{_NAMES}):(?P<gap>\s*)"""
+    rf"""(?:"(?P<quoted>[^"]*)"|\((?P<bracketed>[^()]*)\)|(?!-?(?:{_NAMES}):|(?<=\s)-)(?P<plain>[^\s"]+))[,;]*(?!\S)""",
     re.I,
 )
 _ARGUMENTS = {
     "from": "sender",
-    "to": "recipient",
-    "cc": "recipient",
+    "to": "recipients",
+    "cc": "recipients",
     "subject": "subject_contains",
     "thread": "thread_id",
     "before": "date_before",
@@ -26,16 +27,29 @@ _ARGUMENTS = {
     "after": "date_after",
     "newer": "date_after",
     "since": "date_after",
+    "later": "date_after",
+}
+#: What a negated operator asks for; `later:` is no operator that anybody types.
+_OPPOSITES = {
+    "before": "since",
+    "older": "since",
+    "after": "before",
+    "newer": "before",
+    "since": "before",
+    "until": "later",
 }
 _DATE = re.compile(r"(\d{4})(?:[-/.](\d{1,2})(?:[-/.](\d{1,2}))?)?$")
+_STOPS = ",;.?! "
 _ATTACHMENTS = {"attachment", "attachments"}
 
 
 def without_operators(query: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """(the words that are left, the arguments with what the operators say).
 
-    `before:` a day ends before it begins, `after:` begins with it, as mail programs have it; `until:` includes it.
-    Raises `CallerError` where an operator and an argument, or two operators, say different things.
+    `before:` a day ends before it begins, `after:` begins with it, as mail programs have it; `until:` includes it. All
+    of several recipients must be meant. A blank may follow the colon, and brackets stand around the value.
+    Raises `CallerError` where an operator and an argument, or two operators, say different things, and for a `-` before
+    an operator whose opposite no filter holds.
 
     >>> without_operators('from:ann has:attachment budget', {})
     ('budget', {'sender': 'ann', 'has_attachments': True})
@@ -44,16 +58,29 @@ def without_operators(query: str, given: Mapping[str, Any]) -> tuple[str, dict[s
 
     def take(match: re.Match[str]) -> str:
         name = match["name"].lower()
-        value = (match["quoted"] if match["quoted"] is not None else match["plain"]).strip()
+        value = (match["quoted"] or (match["bracketed"] or match["plain"] or "").rstrip(_STOPS)).strip("<>()\"' ")
+        if not value:
+            return match.group()
         if name == "has":
             if value.lower() not in _ATTACHMENTS:
                 return match.group()
             _put(found, "has_attachments", not match["not"], match.group())
             return " "
-        if match["not"] or not value:
-            return match.group()
         argument = _ARGUMENTS[name]
-        _put(found, argument, _moment(name, value) if argument.startswith("date_") else value, match.group())
+        if match["gap"] and (argument == "thread_id" or (argument.startswith("date_") and not _DATE.match(value))):
+            return match.group()  # "since: the day": a sentence's colon
+        if match["not"]:
+            if name not in _OPPOSITES:
+                raise CallerError(
+                    f"'{match.group()}' can't be asked: mails are left out by date and attachment alone.",
+                    hint="Drop it; -word leaves out passages that hold a word.",
+                )
+            name = _OPPOSITES[name]
+            argument = _ARGUMENTS[name]
+        if argument == "recipients":
+            found[argument] = (*found.get(argument, ()), value)
+        else:
+            _put(found, argument, _moment(name, value) if argument.startswith("date_") else value, match.group())
         return " "
 
     rest = " ".join(_OPERATOR.sub(take, query).split()) if ":" in query else query
@@ -83,10 +110,10 @@ def _moment(operator: str, value: str) -> str:
     year, month, day = (int(part) if part else None for part in match.groups())
     try:
         first = dt.datetime(year or 1, month or 1, day or 1, tzinfo=dt.UTC)
-        if operator in ("after", "newer", "since"):
-            return first.isoformat()
-        if operator == "until":
+        if operator in ("until", "later"):
             first = _next(first, month is not None, day is not None)
+        if _ARGUMENTS[operator] == "date_after":
+            return first.isoformat()
         return (first - dt.timedelta(microseconds=1)).isoformat()
     except (ValueError, OverflowError):
         return value

@@ -95,7 +95,7 @@ def emails(options: DeskOptions, products: Products, given: Mapping[str, Any]) -
         thread_id=check.text_or_none("thread_id", given.get("thread_id")),
         subject_contains=check.text_or_none("subject_contains", given.get("subject_contains")),
         has_attachments=check.truth("has_attachments", given.get("has_attachments")),
-        recipient=check.text_or_none("recipient", given.get("recipient")),
+        recipients=check.strings("recipients", given.get("recipients")),
         modified_after=after,
         modified_before=before,
     )

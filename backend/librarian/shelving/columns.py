@@ -220,12 +220,12 @@ class LoadedColumns:
             or filters.thread_id is not None
             or filters.subject_contains is not None
             or filters.has_attachments is not None
-            or filters.recipient is not None
+            or filters.recipients
         ):
             beyond = True
             sender = (filters.sender or "").casefold()
             subject = (filters.subject_contains or "").casefold()
-            recipient = (filters.recipient or "").casefold()
+            recipients = [one.casefold() for one in filters.recipients]
             _keep(
                 passing,
                 [
@@ -234,7 +234,7 @@ class LoadedColumns:
                     if passing[doc_id]
                     and sender in mail.sender
                     and subject in mail.subject
-                    and recipient in mail.recipients
+                    and all(one in mail.recipients for one in recipients)
                     and filters.thread_id in (None, mail.thread_id)
                     and filters.has_attachments in (None, mail.has_attachments)
                 ],

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
+
+from librarian.vocabulary.errors import CallerError
 
 from .options import Plain
 from .page import choose_plain
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+
+_CLOSENESS = 0.8  #: of an unknown option to a real one (difflib's ratio): `--emial` has 0.8
+_SHORTEST_SLIP = 5  #: characters with the dashes
 
 #: The parts of `librarian --help`.
 ASK, KEEP, MEASURE, SET_UP = "Ask", "Keep the library", "Measure and tune", "Set up"
@@ -35,6 +42,50 @@ class _Command(_BareFlags, TyperCommand):
     pass
 
 
+class _Asking(_Command):
+    """A command whose arguments are a question, in which words may begin with a dash."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Raises `CallerError` for an option that is all but one of the command's."""
+        takes_value = {
+            name: not option.is_flag
+            for option in self.get_params(ctx)
+            if option.param_type_name == "option"
+            for name in (*option.opts, *option.secondary_opts)
+        }
+        options: list[str] = []
+        words: list[str] = []
+        left = iter(args)
+        for one in left:
+            name, equals, _ = one.partition("=")
+            if one == "--":
+                words += left
+            elif name in takes_value:
+                options.append(one)
+                if takes_value[name] and not equals:
+                    value = next(left, None)
+                    if value is None:
+                        return super().parse_args(ctx, options)  # which says that it lacks one
+                    options.append(value)
+            elif one[:2] in takes_value and re.fullmatch(r"-\w\d+", one):
+                options.append(one)
+            else:
+                if not ctx.resilient_parsing:
+                    _refuse_slip(name, takes_value)
+                words.append(one)
+        return super().parse_args(ctx, [*options, "--", *words] if words else options)
+
+
+def _refuse_slip(name: str, options: Iterable[str]) -> None:
+    """Two dashes and nearly the name of an option, or how it begins, are a slip and no word."""
+    if not name.startswith("--") or len(name) < _SHORTEST_SLIP:
+        return
+    begun = [option for option in options if option.startswith(name)]
+    near = begun or difflib.get_close_matches(name, list(options), 1, _CLOSENESS)
+    if near:
+        raise CallerError(f"No such option: {name}.", hint=f"Use {near[0]}, or put '--' before words with dashes.")
+
+
 class _Group(_BareFlags, TyperGroup):
     pass
 
@@ -45,9 +96,9 @@ class Application(typer.Typer):
     def __init__(self, **given: Any) -> None:
         super().__init__(cls=_Group, **given)
 
-    def command(self, *args: Any, **given: Any) -> Callable[[F], F]:
-        """As typer's; the function itself needs no parameter for `--plain`."""
-        register = super().command(*args, cls=_Command, **given)
+    def command(self, *args: Any, asking: bool = False, **given: Any) -> Callable[[F], F]:
+        """As typer's; the function itself needs no parameter for `--plain`. `asking`: words may begin with dashes."""
+        register = super().command(*args, cls=_Asking if asking else _Command, **given)
 
         def add(function: F) -> F:
             register(_with_plain(function))

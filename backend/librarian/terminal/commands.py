@@ -41,11 +41,13 @@ def _everywhere(
     pass
 
 
-@app.command(epilog="Example: librarian search 'rolling update' --product kubernetes --why", rich_help_panel=ASK)
+@app.command(
+    asking=True, epilog="Example: librarian search 'rolling update' --product kubernetes --why", rich_help_panel=ASK
+)
 def search(
     question: Annotated[
         list[str] | None,
-        typer.Argument(help='The question. "quoted words" must occur, -word excludes; both need quotes for the shell.'),
+        typer.Argument(help='The question. "quoted words" must occur (quote them for the shell), -word excludes.'),
     ] = None,
     emails: Annotated[bool, typer.Option("--emails", help="Search emails; without a query the newest first.")] = False,
     mode: Mode = None,
@@ -154,7 +156,9 @@ def thread(
 
 
 @app.command(
-    epilog="Example: librarian analyze 'pods stay pending' --path kubernetes/tasks/debug.md", rich_help_panel=ASK
+    asking=True,
+    epilog="Example: librarian analyze 'pods stay pending' --path kubernetes/tasks/debug.md",
+    rich_help_panel=ASK,
 )
 def analyze(
     question: Annotated[list[str], typer.Argument(help="The question.")],

@@ -323,7 +323,7 @@ class Filters:
     subject_contains: str | None = None
     has_attachments: bool | None = None
     file_paths: tuple[str, ...] = ()  #: exact documents
-    recipient: str | None = None  #: part of a name or address in To or Cc, any case
+    recipients: tuple[str, ...] = ()  #: all of them parts of names or addresses in To or Cc, any case
 
     def is_empty(self) -> bool:
         """True where everything passes."""

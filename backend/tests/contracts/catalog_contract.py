@@ -334,8 +334,9 @@ class CatalogContract:
         with catalog.read() as reader:
             assert [stored.doc_id for stored in reader.thread("t2")] == [first.doc_id]
         assert catalog.columns().select(Filters(thread_id="t2")).count == len(first.chunk_ids)
-        assert catalog.columns().select(Filters(recipient="C@EXAMPLE")).count == 2 * len(first.chunk_ids)
-        assert catalog.columns().select(Filters(recipient="nobody")).count == 0
+        assert catalog.columns().select(Filters(recipients=("C@EXAMPLE",))).count == 2 * len(first.chunk_ids)
+        assert catalog.columns().select(Filters(recipients=("nobody",))).count == 0
+        assert catalog.columns().select(Filters(recipients=("c@example", "nobody"))).count == 0
         newest = catalog.columns().newest(Filters(kind="email"), 1).tolist()
         assert set(newest) >= {first.doc_id, second.doc_id}
 
