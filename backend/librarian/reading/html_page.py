@@ -7,6 +7,7 @@ The tree is walked by events, so depth costs nothing.
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from .manuscript import Manuscript, Target
@@ -25,17 +26,21 @@ _AROUND_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "men
 #: Class names and ids, whole words, of what stands around a text in the usual site generators.
 _AROUND_NAMES = frozenset(
     {
-        "nav", "navbar", "navigation", "navheader", "navfooter", "menu", "sidebar", "sidenav", "breadcrumb",
+        "nav", "navbar", "navigation", "navheader", "navfooter", "sidenav", "breadcrumb",
         "breadcrumbs", "footer", "site-footer", "page-footer", "cookie-banner", "headerlink", "skip-link",
-        "skip-to-content", "sphinxsidebar", "related", "pagination", "pagination-nav", "prev-next-area", "edit-page",
+        "skip-to-content", "sphinxsidebar", "pagination", "pagination-nav", "prev-next-area", "edit-page",
         "table-of-contents", "theme-doc-toc-mobile", "toc", "md-sidebar", "md-header", "md-footer", "linenos",
         "linenodiv", "rst-footer-buttons", "wy-nav-side", "anchor-link", "hash-link", "sr-only", "visually-hidden",
     }
 )  # fmt: skip
+#: Names of links around a text in some generators, and in others of its boxes (DocBook's tips, Sphinx's asides).
+_MAYBE_AROUND_NAMES = frozenset({"sidebar", "related", "menu"})
+_SAMPLE = 2_000  #: elements that such a box is judged by
 _MAIN = (
     "//main", "//*[@role='main']", "//div[@itemprop='articleBody']", "//article",
     "//div[@id='main-content' or @id='content' or @id='main' or @id='bodyContent']",
 )  # fmt: skip
+_ASCIIDOC = frozenset({"article", "book", "manpage"})  #: classes of its pages' bodies
 _MAIN_SHARE = 0.3  #: of the text, below which a candidate isn't the main text
 _BLOCKS = frozenset(
     {
@@ -111,7 +116,9 @@ class HtmlPage:
         if name in _AROUND or get("role") in _AROUND_ROLES:
             return True
         names = f"{get('class') or ''} {get('id') or ''}".lower().split()
-        return not _AROUND_NAMES.isdisjoint(names)
+        if not _AROUND_NAMES.isdisjoint(names):
+            return True
+        return not _MAYBE_AROUND_NAMES.isdisjoint(names) and _mostly_links(element)
 
     def _add(self, text: str | None) -> None:
         if text:
@@ -249,8 +256,31 @@ def main_of(root: _Element) -> _Element:
     for path in _MAIN:
         found = root.xpath(path)
         if len(found) == 1 and len("".join(found[0].itertext())) >= _MAIN_SHARE * total:
-            return found[0]
+            return _with_header(found[0])
     return root
+
+
+def _with_header(main: _Element) -> _Element:
+    """AsciiDoc's pages hold title, purpose and footnotes beside `#content`: for those, the element around all of it."""
+    around = main.getparent()
+    if main.get("id") != "content" or around is None or around.tag != "body":
+        return main
+    asciidoc = not _ASCIIDOC.isdisjoint((around.get("class") or "").split())
+    return around if asciidoc and around.find("div[@id='header']/h1") is not None else main
+
+
+def _mostly_links(element: _Element) -> bool:
+    """Whether more than half of an element's text stands in links."""
+    words = linked = 0
+    for inner in islice(element.iter(), _SAMPLE):
+        name = _name(inner)
+        if name not in _SILENT:
+            words += len((inner.text or "").strip())
+        if inner is not element:
+            words += len((inner.tail or "").strip())
+        if name == "a":
+            linked += sum(len(piece.strip()) for piece in islice(inner.itertext(), _SAMPLE))
+    return 2 * linked > words
 
 
 def _name(element: _Element) -> str:

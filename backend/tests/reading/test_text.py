@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from librarian.reading.encoding import decode
 from librarian.reading.parsers.text_blocks import TextScanner
 from librarian.vocabulary.errors import SourceError
+from librarian.vocabulary.types import Document
 
 from .conftest import Parse
 
@@ -92,6 +93,51 @@ def test_plain_text_needs_no_structure(parse: Parse) -> None:
 
 def test_titles_underlined_too_briefly_are_text(parse: Parse) -> None:
     assert parse("A very long line of ordinary words in a paragraph\n---\n", "a/b/c.txt").headings == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "headings"),
+    [
+        ("os\n--\n\nWords.\n\nR\n~\n\nMore.\n", ["os", "R"]),
+        ("os\n-\n\nWords.\n", []),  # shorter than its title
+        ("os\n::\n\n  literal\n\n..\n--\n", []),
+    ],
+)
+def test_short_titles_are_titles_where_the_text_is_restructured(parse: Parse, text: str, headings: list[str]) -> None:
+    assert [head.text for head in parse(f".. _a:\n\n{text}", "a/b/c.rst").headings] == headings
+    assert parse(text, "a/b/c.txt").headings == ()
+
+
+def seen(doc: Document) -> str:
+    hidden = {place for span in doc.excluded for place in range(span.start, span.end)}
+    return "".join(char for place, char in enumerate(doc.text) if place not in hidden)
+
+
+def test_fields_in_a_directives_body_are_text_and_its_options_are_not(parse: Parse) -> None:
+    text = (
+        ".. function:: f(a)\n   :module: hidden1\n   :async:\n\n   :returns: zebras\n   :raises: KeyError\n\n"
+        ".. |logo| image:: x.png\n   :alt: hidden2\n\n   :Status: stable\n\n"
+        ".. note::\n\n   .. figure:: y.png\n      :width: hidden3\n\n      :rtype: list"
+    )
+    shown = seen(parse(text, "a/b/c.rst"))
+    for word in ("zebras", ":raises: KeyError", "stable", ":rtype: list"):
+        assert word in shown
+    assert "hidden" not in shown
+
+
+def test_the_body_of_a_note_is_text_and_that_of_unknown_directives_is_code(parse: Parse) -> None:
+    doc = parse("Title\n=====\n\n.. note::\n\n   See :doc:`here`.\n\n.. plot::\n\n   x = 1\n", "a/b/c.rst")
+    assert [(block.kind, doc.text[block.start : block.end].strip()) for block in doc.blocks[2::2]] == [
+        ("paragraph", "See :doc:`here`."),
+        ("fence", "x = 1"),
+    ]
+
+
+def test_an_empty_comment_hides_nothing(parse: Parse) -> None:
+    text = "- item\n\n..\n\n   Quoted marmalade.\n\n..\n   Hidden words.\n\n   Hidden too.\n\nEnd\n\n.."
+    shown = seen(parse(text, "a/b/c.rst"))
+    assert "Quoted marmalade." in shown
+    assert "Hidden" not in shown
 
 
 @settings(deadline=None, max_examples=50)

@@ -12,8 +12,9 @@ from ..metadata import doc_type_of, modified_of, summary_of, tags_of, title_of
 from ..plain_text import plain
 
 _TITLE = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+\1)?[ \t]*$")
-_UNDERLINE = re.compile(r"([=\-~^+])\1{3,}[ \t]*$")
-_FENCE = re.compile(r"(-{4,}|\.{4,}|\+{4,}|`{3,})[^\n`]*$")
+#: Below a title; a line that begins with a dot names the block below it instead.
+_UNDERLINE = re.compile(r"([=\-~^+])\1+[ \t]*$")
+_FENCE = re.compile(r"(?:-{4,}|\.{4,}|\+{4,})[ \t]*$|```[^\n`]*$")
 _DELIMITER = re.compile(r"(={4,}|\*{4,}|_{4,}|--)[ \t]*$")
 _COMMENT_BLOCK = re.compile(r"/{4,}[ \t]*$")
 _TABLE = re.compile(r"[|,:!]={3,}[ \t]*$")
@@ -79,6 +80,7 @@ class _Scanner:
             self._starts.append(self._starts[-1] + len(line) + 1)
         self._kind: Kind | None = None
         self._first = self._last = 0
+        self._delimiters: set[str] = set()  # that opened a block and haven't closed it
 
     def scan(self) -> _Scanner:
         number = 0
@@ -99,15 +101,16 @@ class _Scanner:
             return self._delimited(number, "fence")
         if _TABLE.match(line):
             return self._delimited(number, "table")
-        if self._kind is None and (taken := self._title(number, line)):
-            return taken
         if _DELIMITER.match(line):  # the blocks inside stand for themselves
+            self._delimiters ^= {line.rstrip()}
             return self._hidden(number, number, "markup")
         attribute = _ATTRIBUTE.match(line) if self._kind in (None, "paragraph") else None
         if attribute:
             self.attributes[attribute.group(1)] = attribute.group(2) or ""
         if attribute or _BLOCK_ATTRIBUTES.match(line) or _MACRO.match(line):
             return self._hidden(number, number, "comment" if line.startswith("//") else "markup")
+        if self._kind is None and (taken := self._title(number, line)):
+            return taken
         if line.strip() == "+" and self._kind == "list":
             self._last = number
             return number + 1
@@ -125,7 +128,8 @@ class _Scanner:
             return number + 1
         under = self._lines[number + 1] if number + 1 < len(self._lines) else ""
         rule = _UNDERLINE.match(under)
-        if rule and abs(len(under.rstrip()) - len(line.rstrip())) <= 3 and any(map(str.isalnum, line)):
+        close = abs(len(under.rstrip()) - len(line.rstrip())) <= 1 and under.rstrip() not in self._delimiters
+        if rule and close and line[0] != "." and any(map(str.isalnum, line)):
             self._heading("=-~^+".index(rule.group(1)) + 1, line, number, number + 1)
             return number + 2
         return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from itertools import chain
 
 from librarian.vocabulary.types import Document, Excluded, Link, SourceFile
 
@@ -17,7 +18,9 @@ _LINK = re.compile(r"`([^`<>]{1,300}?)\s*<([^`<>\s]+)>`__?(?!\w)")
 _ROLE = re.compile(r":(?:doc|ref|std:doc|std:ref|any):`([^`<>]{1,300}?)\s*<([^`<>]+)>`")
 #: Markup that no reader sees: `.. note::`, options of directives, names of roles and the targets beside their words.
 _MARKER = re.compile(r"^[ \t]*(\.\. [\w:-]+::)", re.M)
+#: Options stand directly below the directive's line; behind a blank line such a field (`:returns:`) is text.
 _OPTION = re.compile(r"^([ \t]+:[\w-]{2,30}:(?=[ \t]|$)[^\n]*)$", re.M)
+_BELOW_DIRECTIVE = re.compile(r"^[ \t]*\.\. (?:\|[^|\n]+\| )?[\w:-]+::[^\n]*\n((?:[ \t]+\S[^\n]*(?:\n|$))+)", re.M)
 _ROLE_NAME = re.compile(r"(?<![\w`])(:[a-zA-Z][\w+.:-]*:)(?=`[^`\n])")
 _ROLE_TARGET = re.compile(r"`[^`<>]{1,300}?\s*(<[^<>`\s]{1,300}>)`")
 
@@ -62,11 +65,11 @@ def _excluded(text: str, scanner: TextScanner) -> tuple[Excluded, ...]:
     fences = [block for block in scanner.blocks if block.kind == "fence"]
     starts = [block.start for block in fences]
     found = list(scanner.excluded)
-    for pattern in (_MARKER, _OPTION, _ROLE_NAME, _ROLE_TARGET):
-        for match in pattern.finditer(text):
-            place = bisect_right(starts, match.start()) - 1
-            if place < 0 or match.start() >= fences[place].end:
-                found.append(Excluded(match.start(1), match.end(1), "markup"))
+    below = (_OPTION.finditer(text, *lines.span(1)) for lines in _BELOW_DIRECTIVE.finditer(text))
+    for match in chain(*below, *(pattern.finditer(text) for pattern in (_MARKER, _ROLE_NAME, _ROLE_TARGET))):
+        place = bisect_right(starts, match.start()) - 1
+        if place < 0 or match.start() >= fences[place].end:
+            found.append(Excluded(match.start(1), match.end(1), "markup"))
     found.sort(key=lambda span: (span.start, -span.end))
     spans: list[Excluded] = []
     for span in found:

@@ -14,12 +14,19 @@ from librarian.vocabulary.types import Block, Excluded, Heading
 from ..plain_text import plain
 
 _RULE = re.compile(r"([=\-~^\"'`#*+.:_<>!$%&,/;?@|\\])\1{2,}[ \t]*$")
+#: Below a title of one or two characters, where the text is known to be reStructuredText.
+_SHORT_RULE = re.compile(r"([=\-~^\"'`#*+_])\1?[ \t]*$")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)]|#\.|\([a-z0-9]{1,3}\)|[a-z][.)])[ \t]+\S")
 _GRID = re.compile(r"[ \t]*\+(?:[-=]+\+)+[ \t]*$")
 _RULED = re.compile(r"[ \t]*=+(?:[ \t]+=+)+[ \t]*$")
 _PIPED = re.compile(r"[ \t]*\|.*\|[ \t]*$")
 _CODE_DIRECTIVE = re.compile(
     r"[ \t]*\.\. (?:code-block|code|sourcecode|parsed-literal|testcode|testoutput|doctest|math)::"
+)
+#: Directives of docutils and Sphinx whose bodies are text, though their lines end like those above literal blocks.
+_PROSE_DIRECTIVE = re.compile(
+    r"[ \t]*\.\. (?:note|tip|hint|important|warning|caution|danger|error|attention|admonition|seealso|todo|topic|"
+    r"sidebar|glossary|only|container|compound|epigraph|highlights|pull-quote|list-table|hlist)::$"
 )
 _TARGET = re.compile(
     r"[ \t]*\.\. _[^\n]*:[ \t]*$|[ \t]*\.\. (?:include|literalinclude|image|raw|currentmodule)::[^\n]*$"
@@ -88,7 +95,8 @@ class TextScanner:
     def _close(self) -> None:
         if self._kind is not None:
             last = self._lines[self._last].rstrip()
-            self._literal_next = last.endswith("::") and self._kind in ("paragraph", "list")
+            literal = last.endswith("::") and self._kind in ("paragraph", "list")
+            self._literal_next = literal and not (self._directives and _PROSE_DIRECTIVE.match(last))
             if self._kind == "list" and self.blocks and self.blocks[-1].kind == "list" and self._joins_list():
                 self.blocks[-1] = Block("list", self.blocks[-1].start, self._end(self._last))
             else:
@@ -112,9 +120,12 @@ class TextScanner:
         return match.group(1) if match else ""
 
     def _underlined_title(self, number: int, line: str) -> int:
-        char = self._rule(number + 1)
-        width, underline = len(line.rstrip()), len(self._lines[number + 1].rstrip()) if char else 0
-        if not char or width > _MAX_TITLE or _RULE.match(line) or underline < max(3, width // 2):
+        char, width, least = self._rule(number + 1), len(line.rstrip()), 3
+        if self._directives and not char and width < least and any(map(str.isalnum, line)):
+            short = _SHORT_RULE.match("".join(self._lines[number + 1 : number + 2]))
+            char, least = (short.group(1) if short else ""), width
+        underline = len(self._lines[number + 1].rstrip()) if char else 0
+        if not char or width > _MAX_TITLE or _RULE.match(line) or underline < max(least, width // 2):
             return 0
         if char in ".:|" and underline < max(4, width - 2):
             return 0
@@ -152,7 +163,11 @@ class TextScanner:
             self.excluded.append(Excluded(self._starts[number], self._end(number), "markup"))
             return number + 1
         if _COMMENT.match(line):
-            last = self._indented_end(number + 1, 0)
+            below = number + 1
+            if line.strip() == ".." and not "".join(self._lines[below : below + 1]).strip():
+                last = number  # an empty comment ends what stands above it; what is indented below is a quote
+            else:
+                last = self._indented_end(below, 0)
             self.blocks.append(Block("other", self._starts[number], self._end(last)))
             self.excluded.append(Excluded(self._starts[number], self._end(last), "comment"))
             return last + 1
