@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -250,3 +251,96 @@ def test_a_multipart_whose_boundary_never_comes_is_read_as_text(parse: Parse) ->
     doc = parse(data, NAME)
     assert "The pump is old." in doc.text
     assert doc.notes == ("broken MIME",)
+
+
+def mixed(*parts: bytes) -> bytes:
+    return b"Subject: x\nContent-Type: multipart/mixed; boundary=b\n\n--b\n" + b"\n--b\n".join(parts) + b"\n--b--\n"
+
+
+@pytest.mark.parametrize(
+    ("headers", "content", "name"),
+    [
+        (b"text/plain; name=README", b"The okapi.", "README"),
+        (b"text/plain\nContent-Disposition: attachment", b"The okapi.", "unnamed.txt"),
+        (b"text/html; name=report", b"<p>The <b>okapi</b>.</p>", "report"),
+        (b"text/plain; name=fix.patch", b"The okapi.", "fix.patch"),
+        (b"text/x-verilog; name=gain.v", b"The okapi.", "gain.v"),
+        (b"text/rtf", b"{\\rtf1 The okapi.}", "unnamed.rtf"),
+        (b"text/calendar", b"The okapi.", "unnamed.calendar"),
+    ],
+)
+def test_attachments_without_a_known_extension_are_read_by_their_content_type(
+    parse: Parse, headers: bytes, content: bytes, name: str
+) -> None:
+    doc = parse(mixed(b"Content-Type: text/plain\n\nGnu.", b"Content-Type: " + headers + b"\n\n" + content), NAME)
+    assert doc.text.strip() == f"Gnu.\n\nAttachment: {name}\n\nThe okapi."
+    assert [item.filename for item in header_of(doc).attachments] == [name]
+
+
+def test_contact_cards_are_listed_and_not_read(parse: Parse) -> None:
+    doc = parse(mixed(b"Content-Type: text/plain\n\nGnu.", b"Content-Type: text/x-vcard; name=a.vcf\n\nokapi"), NAME)
+    assert doc.text == "Gnu."
+    assert [item.filename for item in header_of(doc).attachments] == ["a.vcf"]
+
+
+def test_unnamed_text_of_any_kind_belongs_to_the_body(parse: Parse) -> None:
+    patch = b"Content-Type: text/x-diff\nContent-Disposition: inline\n\n+ okapi"
+    doc = parse(mixed(b"Content-Type: text/plain\n\nGnu.", patch), NAME)
+    assert (doc.text, header_of(doc).attachments) == ("Gnu.\n\n+ okapi", ())
+    both = mixed(b"Content-Type: text/plain\n\nGnu.", b"Content-Type: text/enriched\n\n<bold>Gnu.</bold>")
+    assert parse(both.replace(b"/mixed", b"/alternative"), NAME).text == "Gnu.", "of alternatives one is read"
+
+
+def test_enriched_text_loses_its_commands(parse: Parse) -> None:
+    head = b"Subject: x\nContent-Type: text/"
+    old = b"<bold>Gnu</bold> <<5\nand <color><param>red</param>okapi</color>\n\nWalrus\n"
+    assert parse(head + b"enriched\n\n" + old, NAME).text == "Gnu <5 and okapi\nWalrus"
+    assert parse(head + b"richtext\n\n<bold>Gnu</bold> <lt>5\nokapi<nl>Walrus\n", NAME).text == "Gnu <5 okapi\nWalrus"
+
+
+@pytest.mark.parametrize(
+    "text", ["Die schöne Aussicht ", "Die schöne Aussicht vom Berg, weit über das Land hinaus. " * 3]
+)
+def test_what_a_list_adds_below_base64_stays_as_it_is(parse: Parse, text: str) -> None:
+    data = text.encode()
+    data += b" " * (-len(data) % 3)
+    encoded = base64.encodebytes(data)
+    assert b"=" not in encoded
+    head = b"Subject: x\nContent-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64\n\n"
+    assert parse(head + encoded, NAME).text.strip() == text.strip()
+    doc = parse(head + encoded + b"\n_______________\nMailing list footer\n", NAME)
+    assert [part.strip() for part in doc.text.split("\n\n")] == [text.strip(), "_______________\nMailing list footer"]
+
+
+@pytest.mark.parametrize("damage", ["!!\n{0}", "{0}> \n{0}"])
+def test_damaged_base64_is_read_past_its_damage(parse: Parse, damage: str) -> None:
+    head = "Subject: x\nContent-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64\n\n"
+    encoded = base64.encodebytes(b"The okapi stands beside the gnu in the shade.").decode()
+    assert parse(head + damage.format(encoded), NAME).text.endswith("shade.")
+
+
+@pytest.mark.parametrize("charset", ["iso-8859-1", "us-ascii", "latin1", "iso-8859-9"])
+def test_windows_letters_are_read_under_an_iso_name(parse: Parse, charset: str) -> None:
+    head = f"Subject: =?{charset}?Q?It=92s_=935_=80=94?=\nContent-Type: text/plain; charset={charset}\n"
+    doc = parse(head.encode() + b"Content-Transfer-Encoding: quoted-printable\n\nIt=92s =935 =80=94\n", NAME)
+    assert (doc.text, doc.title) == ("It’s “5 €”", "It’s “5 €”")
+
+
+def test_utf8_that_says_it_is_latin_is_told_by_its_dashes_and_unknown_bytes_are_kept(parse: Parse) -> None:
+    head = b"Subject: x\nContent-Type: text/plain; charset=iso-8859-1\n\n"
+    assert parse(head + "Grüße – alle".encode(), NAME).text == "Grüße – alle"
+    assert parse(head + b"It\x92s \x81 \xfc", NAME).text == "It’s \x81 ü"
+    assert parse(head + b"\xfcber", NAME).encoding == "iso-8859-1"
+
+
+@pytest.mark.parametrize(
+    "parameter", [b'text/plain; name="%s"', b'text/plain\nContent-Disposition: attachment; filename="%s"']
+)
+@pytest.mark.parametrize(
+    ("name", "encoding"), [("Grüße.txt", "utf-8"), ("Grüße.txt", "cp1252"), ("会议记录和报告.txt", "gbk")]
+)
+def test_raw_letters_in_attachment_names_are_read(parse: Parse, parameter: bytes, name: str, encoding: str) -> None:
+    part = b"Content-Type: " + parameter % name.encode(encoding) + b"\n\nokapi"
+    doc = parse(mixed(b"Content-Type: text/plain\n\nGnu.", part), NAME)
+    assert [item.filename for item in header_of(doc).attachments] == [name]
+    assert f"Attachment: {name}\n" in doc.text

@@ -2,17 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from email.message import Message
 
 from librarian.vocabulary.types import Attachment
 
-from .headers import decoded_by, readable, repaired
+from .enriched import enriched_to_text, richtext_to_text
+from .headers import decoded_by, readable
 from .html import html_to_text
 
 _MAX_PARTS = 2_000  #: deeper or wider nesting than this is an attack, not a mail
-_TEXTS = ("text/plain", "text/html")
+_READERS: dict[str, Callable[[str], str]] = {
+    "text/enriched": enriched_to_text,
+    "text/html": html_to_text,
+    "text/richtext": richtext_to_text,
+}
+#: Texts for programs: attachments, whether or not they say so.
+_CARDS = frozenset(
+    {"text/directory", "text/vcard", "text/x-vcard"}
+)  #: hang on every mail of somebody; pictures in them
+_FOR_PROGRAMS = _CARDS | {"text/calendar", "text/rfc822-headers", "text/rtf"}
+#: The extension that files of a content type have.
+_EXTENSIONS = {
+    "application/epub+zip": ".epub",
+    "application/json": ".json",
+    "application/pdf": ".pdf",
+    "application/rtf": ".rtf",
+    "application/vnd.oasis.opendocument.text": ".odt",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": ".pptx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
+    "application/xhtml+xml": ".xhtml",
+    "message/rfc822": ".eml",
+    "text/csv": ".csv",
+    "text/html": ".html",
+    "text/markdown": ".md",
+    "text/plain": ".txt",
+    "text/rtf": ".rtf",
+    "text/tab-separated-values": ".tsv",
+}
+#: A line of base64, and one that is so long that nobody writes it as a footer.
+_BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}[ \t]*\r?$")
+_ENCODED = re.compile(r"^[ \t]*[A-Za-z0-9+/]{40}", re.M)
 #: HTML is preferred where the plain part has fewer words than this share of it: "your program can't show HTML".
 _TOKEN_SHARE = 0.2
 _TOKEN_WORDS = 40
@@ -24,7 +57,21 @@ class Part:
 
     attachment: Attachment
     data: bytes
-    is_mail: bool = False
+
+    @property
+    def is_mail(self) -> bool:
+        """Whether it is an attached message."""
+        return self.attachment.content_type == "message/rfc822"
+
+    @property
+    def extensions(self) -> tuple[str, ...]:
+        """Those that it may be read by: its name's, then that of its content type; any text can be read as text."""
+        kind, name = self.attachment.content_type, self.attachment.filename
+        if self.is_mail:
+            return (".eml",)
+        named = "." + name.rsplit(".", 1)[-1].lower() if "." in name else ""
+        declared = _EXTENSIONS.get(kind, ".txt" if kind.startswith("text/") and kind not in _CARDS else "")
+        return named, declared
 
 
 class Body:
@@ -59,16 +106,17 @@ class Body:
 
     def _leaf(self, part: Message) -> Iterator[str]:
         kind, name = part.get_content_type(), _filename(part)
-        attached = _disposition(part) == "attachment" or bool(name)
-        if part.get_content_maintype() == "multipart" and not attached:
-            kind = "text/plain"  # its boundary never comes: all of it is left, and better read than lost
-        if kind in _TEXTS and not attached:
+        below = _cut_below_base64(part)
+        # A multipart whose boundary never comes: all of it is left, and better read than lost.
+        unparted = kind.startswith("multipart/") and not name and _disposition(part) != "attachment"
+        if unparted or _is_read(part):
             words = self._text(part)
-            yield html_to_text(words) if kind == "text/html" else words
-            return
-        data = _payload(part)
-        attachment = Attachment(name or _default_name(kind), kind, len(data))
-        self.parts.append(Part(attachment, data, kind == "message/rfc822"))
+            yield _READERS[kind](words) if kind in _READERS else words
+        else:
+            data = _payload(part)
+            attachment = Attachment(name or _default_name(kind), kind, len(data))
+            self.parts.append(Part(attachment, data))
+        yield below
 
     def _text(self, part: Message) -> str:
         text, self.encoding, self.confidence = decoded_by(_payload(part), _charset(part))
@@ -81,10 +129,18 @@ def _best(children: list[Message]) -> tuple[list[Message], list[Message]]:
     mixed = ("text/html", "multipart/related", "multipart/mixed")
     rich = [child for child in children if child.get_content_type() != "text/plain"]
     marked = [child for child in rich if child.get_content_type() in mixed]
-    others = [child for child in rich if child not in marked and child.get_content_type() not in mixed]
+    told = [child for child in rich if child not in marked and _is_read(child)]
+    others = [child for child in rich if child not in marked and child not in told]
     if plain and not (marked and _is_token(plain[0], marked[-1])):
         return plain[:1], [*others, *(child for child in marked if child.is_multipart() and _hangs_on(child))]
-    return marked[-1:] or plain[:1], others
+    return marked[-1:] or plain[:1] or told[-1:], others
+
+
+def _is_read(part: Message) -> bool:
+    """Whether a part is text of the mail itself, and no attachment; unknown kinds too (RFC 2046, 4.1.4)."""
+    kind = part.get_content_type()
+    named = _disposition(part) == "attachment" or bool(_filename(part))
+    return kind.startswith("text/") and kind not in _FOR_PROGRAMS and not named
 
 
 def _hangs_on(part: Message) -> bool:
@@ -125,6 +181,23 @@ def _payload(part: Message) -> bytes:
     return payload.encode("utf-8", "surrogateescape") if isinstance(payload, str) else b""
 
 
+def _cut_below_base64(part: Message) -> str:
+    """Take off a base64 part, and give, what a list wrote below it: decoding would read it as base64 too."""
+    encoded = part.get_payload()
+    if not isinstance(encoded, str) or str(part.get("content-transfer-encoding", "")).strip().lower() != "base64":
+        return ""
+    end = 0
+    for line in encoded.splitlines(keepends=True):
+        if not _BASE64.match(line):
+            break
+        end += len(line)
+    below = encoded[end:]
+    if not below.strip() or not encoded[:end].strip() or _ENCODED.search(below):
+        return ""
+    part.set_payload(encoded[:end])
+    return decoded_by(below.encode("utf-8", "surrogateescape"), "")[0]
+
+
 def _charset(part: Message) -> str:
     try:
         return (part.get_content_charset() or "").strip("'\" ")
@@ -137,7 +210,7 @@ def _filename(part: Message) -> str:
         name = part.get_filename() or ""
     except (ValueError, LookupError, TypeError, AttributeError):
         name = ""
-    return readable(repaired(str(name)))
+    return readable(name)
 
 
 def _disposition(part: Message) -> str:
@@ -148,4 +221,5 @@ def _disposition(part: Message) -> str:
 
 
 def _default_name(kind: str) -> str:
-    return "message.eml" if kind == "message/rfc822" else f"unnamed.{kind.rsplit('/', 1)[-1]}"
+    extension = _EXTENSIONS.get(kind) or "." + kind.rsplit("/", 1)[-1]
+    return ("message" if kind == "message/rfc822" else "unnamed") + extension

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+import codecs
 import email.errors
+import email.policy
 import hashlib
 import re
 from email.header import decode_header
@@ -33,7 +35,18 @@ _ANSWER_MARK = re.compile(rf"(?:{_ANSWERS}){_COUNT}|{_ITALIAN}", re.I)
 _TAG = re.compile(r"\[[^\[\]]{1,60}\]")
 _WAS = re.compile(r"[\[(]\s*was:.*[\])]\s*$", re.I)
 _BETWEEN_WORDS = re.compile(r"\W+")
+#: ISO parts that are read as the code pages that hold them (WHATWG's Encoding Standard): many programs write those.
+_WINDOWS = {"iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874"}
+_CONTROLS = re.compile("[\x80-\x9f]")
 _THREAD_INDEX_ROOT = 22  #: bytes of Thread-Index that all mails of a conversation share (MS-OXOMSG 2.2.1.3)
+
+
+class RawHeaders(email.policy.Compat32):
+    """The standard library's policy for mails as they are; raw 8-bit bytes are decoded by what they look like."""
+
+    def header_fetch_parse(self, name: str, value: str) -> str:
+        """A header's value, of parts too."""
+        return repaired(value)
 
 
 class Headers:
@@ -41,8 +54,8 @@ class Headers:
 
     def __init__(self, message: Message) -> None:
         self._raw: dict[str, list[str]] = {}
-        for name, value in message.raw_items():
-            self._raw.setdefault(name.lower(), []).append(repaired(str(value)))
+        for name, value in message.items():
+            self._raw.setdefault(name.lower(), []).append(value)
 
     def raw(self, name: str) -> list[str]:
         """All values of a header, as they stand."""
@@ -110,7 +123,9 @@ def decoded_by(data: bytes, charset: str) -> tuple[str, str, float]:
     """(text, encoding, confidence): by the declared character set, or by the bytes where it is missing or wrong."""
     if charset and charset not in ("ascii", "us-ascii", "unknown-8bit", "x-unknown", "default"):
         try:
-            return data.decode(charset), charset, 1.0
+            text = data.decode(charset)
+            windows = _WINDOWS.get(codecs.lookup(charset).name)
+            return _windows(data, windows) if windows and _CONTROLS.search(text) else (text, charset, 1.0)
         except (UnicodeDecodeError, LookupError, ValueError):
             pass  # a wrong declaration is common: look at the bytes instead
     try:
@@ -118,6 +133,16 @@ def decoded_by(data: bytes, charset: str) -> tuple[str, str, float]:
     except SourceError:
         return data.decode("utf-8", "replace"), "utf-8", 0.0
     return found.text, found.encoding, found.confidence
+
+
+def _windows(data: bytes, encoding: str) -> tuple[str, str, float]:
+    """Bytes with some that no ISO part has letters for: UTF-8 that doesn't say so, else of this code page."""
+    try:
+        return data.decode("utf-8"), "utf-8", 1.0
+    except UnicodeDecodeError:
+        # What the code page has no letters for is kept as it is.
+        letters = (bytes([byte]).decode(encoding, "ignore") or chr(byte) for byte in data)
+        return "".join(letters), encoding, 1.0
 
 
 def topic_of(subject: str) -> str:

@@ -8,7 +8,6 @@ each under a heading. Quoted lines and the signature stay in the text and are ex
 from __future__ import annotations
 
 import email
-import email.policy
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -20,7 +19,7 @@ from librarian.vocabulary.types import ATTACHMENT_HEADING, Block, Document, Excl
 from ..metadata import cut_at_sentence, iso_of_ns, title_from_name
 from .body import Body, Part
 from .cleaning import excluded_of, own_words
-from .headers import Headers, email_of
+from .headers import Headers, RawHeaders, email_of
 
 _SPACES = re.compile(r"\s+")
 _END_OF_HEADERS = re.compile(rb"\r?\n\r?\n|\r\r")
@@ -45,7 +44,7 @@ class EmailParser:
 
     def parse(self, source: SourceFile, data: bytes) -> Document:
         """One mail."""
-        message = email.message_from_bytes(_tidied(data), policy=email.policy.compat32)
+        message = email.message_from_bytes(_tidied(data), policy=RawHeaders())
         headers = Headers(message)
         if not message.keys() or (b"\0" in data[:2000] and not headers.text("from")):
             raise SourceError(
@@ -83,9 +82,9 @@ class EmailParser:
 
     def _attach(self, whole: _Whole, source: SourceFile, part: Part) -> list[str]:
         """Append what an attachment says; returns notes about what couldn't be read."""
-        name = part.attachment.filename
-        extension = ".eml" if part.is_mail else f".{name.rsplit('.', 1)[-1].lower()}" if "." in name else ""
-        parser = self._parsers().get(extension)
+        name, parsers = part.attachment.filename, self._parsers()
+        extension = next((one for one in part.extensions if one in parsers), "")
+        parser = parsers.get(extension)
         if parser is None or len(whole.text) > _ATTACHMENT_CHARACTERS:
             return []
         if extension == ".eml":
