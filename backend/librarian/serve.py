@@ -20,7 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from . import __version__
+from . import __version__, event_loop
 from .command_door import Verbs
 from .config.settings import Settings
 from .ending import cut_short, leave
@@ -90,10 +90,10 @@ def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None) -
             return 0  # another keeper was quicker; whoever started this one will find it
         process = _Process(settings, listening, out)
         try:
-            _run(process)
+            event_loop.run(process.run())
             while process.again:
                 process = _Process(process.settings, listening, out, trusted_s=TRUSTED_S)
-                _run(process)
+                event_loop.run(process.run())
         finally:
             process.ended()
             lock.release()
@@ -101,17 +101,6 @@ def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None) -
         if listening is not None:
             listening.close()
     return 0
-
-
-def _run(process: _Process) -> None:
-    """One run of a process, on the quicker event loop where there is one."""
-    try:
-        import uvloop
-    except ImportError:  # Windows has none
-        asyncio.run(process.run())
-        return
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(process.run())
 
 
 def served_at(index: Path, root: Path) -> str:

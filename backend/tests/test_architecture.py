@@ -66,12 +66,14 @@ MAY_IMPORT: dict[str, set[str]] = {
         "reloading",
         "opening",
         "ending",
+        "event_loop",
         "shelving.heap",
         "welcome",
         "command_door",
     },
     "cli": {"vocabulary", "keeper", "terminal", "ending"},
     "ending": {"keeper"},
+    "event_loop": set(),
     "welcome": {"config"},
     "terminal": {"vocabulary", "desk", "config", "keeper", "gathering", "models", "serve", "assembly", "assembly_parts"}
     | {"assembly_sharing", "assembly_storage"},
@@ -121,6 +123,7 @@ KEEPERS: dict[str, tuple[str, ...]] = {
     "trafilatura": ("gathering/main_text.py",),
     "typer": ("terminal/*",),
     "uvicorn": ("serve.py", "web/*"),
+    "uvloop": ("event_loop.py",),
     "watchdog": ("shelving/*",),
     "yaml": ("reading/*",),
 }

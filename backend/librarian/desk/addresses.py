@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from ..vocabulary.errors import CallerError
-from ..vocabulary.types import Chunk
+from ..vocabulary.types import Chunk, Document, Heading
 
 SCHEME = "librarian://docs/"
 _ID = re.compile(r"^(?P<path>.+)#chunk-(?P<ordinal>\d+)@(?P<hash>[0-9a-f]{1,16})$", re.DOTALL)
@@ -24,28 +27,89 @@ def anchor(heading: str) -> str:
     return _NOT_IN_ANCHOR.sub("", heading.strip().lower()).replace(" ", "-")
 
 
+def anchors(headings: Sequence[Heading]) -> list[str]:
+    """Each heading's anchor, none twice: repeated ones are numbered, as code hosts do. Empty ones stay empty.
+
+    >>> anchors([Heading(2, "Usage", 1, 0), Heading(2, "Usage", 5, 40)])
+    ['usage', 'usage-1']
+    """
+    taken: set[str] = set()
+    last: dict[str, int] = {}
+    found = []
+    for heading in headings:
+        base = place = anchor(heading.text)
+        number = last.get(base, 0)
+        while place and place in taken:
+            number += 1
+            place = f"{base}-{number}"
+        last[base] = number
+        taken.add(place)
+        found.append(place)
+    return found
+
+
 @lru_cache(1024)  # the same few sections answer most questions
-def uri(file_path: str, heading_path: tuple[str, ...] = ()) -> str:
+def uri(file_path: str, place: str = "") -> str:
     """`librarian://docs/{file_path}#anchor`, percent-encoded."""
-    place = anchor(heading_path[-1]) if heading_path else ""
     return f"{SCHEME}{quote(file_path)}#{quote(place)}" if place else f"{SCHEME}{quote(file_path)}"
 
 
-def parse(path: object) -> tuple[str, str | None, int | None]:
-    """What a caller passed as `path`: (file path, anchor or None, chunk ordinal or None).
+def passage_uri(document: Document, chunk: Chunk) -> str:
+    """The address of the section that a passage stands in; the document's own where it stands in none."""
+    if not chunk.heading_path:
+        return uri(document.file_path)
+    return uri(document.file_path, _anchor_of(document, chunk))
 
-    Accepts a file path, a result's id or its uri. Raises `CallerError` for absolute paths and those with `..`.
+
+def _anchor_of(document: Document, chunk: Chunk) -> str:
+    name, above = chunk.heading_path[-1], -1
+    for index, heading in enumerate(document.headings):
+        if heading.line > chunk.line_start and above >= 0:
+            break
+        if heading.text == name:
+            above = index
+    if above < 0:  # the heading of an attachment, or one that a reader made up
+        return anchor(name)
+    return _anchors_of(_Headed((document.file_path, document.content_hash), document.headings))[above]
+
+
+@dataclass(frozen=True, slots=True)
+class _Headed:
+    """A document's headings under the name of its content, by which their anchors are remembered."""
+
+    content: tuple[str, str]
+    headings: Sequence[Heading] = field(compare=False)
+
+
+@lru_cache(256)
+def _anchors_of(headed: _Headed) -> list[str]:
+    return anchors(headed.headings)
+
+
+class Place(NamedTuple):
+    """What a caller passed for a path: a document, or a section or passage of it."""
+
+    file_path: str
+    anchor: str | None = None
+    ordinal: int | None = None
+    digest: str = ""  #: beginning of the passage's hash
+
+
+def parse(path: object) -> Place:
+    """What a caller passed as `path`: a file path, a result's id or its uri.
+
+    Raises `CallerError` for absolute paths and those with `..`.
     """
     if not isinstance(path, str) or not path.strip():
         raise CallerError("path is empty.", hint="Pass a result's file_path, id or uri.")
-    text, fragment, ordinal = path.strip(), None, None
+    text, fragment, ordinal, digest = path.strip(), None, None, ""
     if text.startswith("librarian://"):
         if not text.startswith(SCHEME):
             raise CallerError(f"{text!r} is not a document's uri.", hint=f"They begin with {SCHEME}.")
         text, _, after = text[len(SCHEME) :].partition("#")
         text, fragment = unquote(text), unquote(after) or None
     elif match := _ID.match(text):
-        text, ordinal = match["path"], int(match["ordinal"])
+        text, ordinal, digest = match["path"], int(match["ordinal"]), match["hash"]
     if "\x00" in text:
         raise CallerError("path holds a NUL character.", hint="Pass a result's file_path, id or uri.")
     posix = text.replace("\\", "/")
@@ -56,4 +120,4 @@ def parse(path: object) -> tuple[str, str | None, int | None]:
         )
     while posix.startswith("./"):
         posix = posix[2:]
-    return (text if text.count("\\") and "/" not in text else posix), fragment, ordinal
+    return Place(text if text.count("\\") and "/" not in text else posix, fragment, ordinal, digest)

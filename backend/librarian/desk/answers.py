@@ -41,7 +41,7 @@ def _result_fields(hit: Hit, rank: int, *, stale: bool, context: Mapping[str, ob
         "line_start": chunk.line_start,
         "line_end": chunk.line_end,
         "snippet": hit.snippet.text,
-        "uri": addresses.uri(document.file_path, chunk.heading_path),
+        "uri": addresses.passage_uri(document, chunk),
         "relevance_score": round(hit.relevance, 6),
         "keyword_score": keyword,
         "semantic_score": semantic,

@@ -154,6 +154,17 @@ def known_name(kind: str, value: object, known: Sequence[str], *, hint: str) -> 
     raise NotFound(f"No {kind} {text!r}.", hint=f"{suggestion} {hint}".strip())
 
 
+def language_code(value: object) -> str | None:
+    """An ISO 639-1 code; a region behind it is left out, as documents have none."""
+    text = text_or_none("language", value)
+    if text is None:
+        return None
+    code = re.split(r"[-_]", text.lower())[0]
+    if not re.fullmatch("[a-z]{2,3}", code):
+        raise CallerError(f"language {text!r} is not a code.", hint="Use ISO 639-1, such as en or de.")
+    return code
+
+
 def doc_type_name(value: object) -> str | None:
     """One of the six document types."""
     text = text_or_none("doc_type", value)

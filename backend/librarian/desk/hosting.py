@@ -61,7 +61,7 @@ class Hosting:
             elif "#" in value:
                 stored = reader.document_by_path(value.partition("#")[0], text=False)
                 headings = stored.document.headings if stored else ()
-                anchors = dict.fromkeys(addresses.anchor(heading.text) for heading in headings)
+                anchors = addresses.anchors(headings)
                 names = [f"{value.partition('#')[0]}#{name}" for name in anchors if name]
             else:
                 names = [stored.document.file_path for stored in reader.iter_documents()]

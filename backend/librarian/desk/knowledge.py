@@ -79,7 +79,7 @@ def _typed(document_type: str | None) -> dict[str, object]:
 
 
 def _paths(document_id: str | None) -> tuple[str, ...]:
-    return () if document_id is None else (addresses.parse(document_id)[0],)
+    return () if document_id is None else (addresses.parse(document_id).file_path,)
 
 
 def _ran(outcome: SearchOutcome, wanted: str) -> Literal["hybrid", "vector", "rerank", "text"]:
@@ -124,7 +124,7 @@ def _item(hit: Hit, ran: str, weight: float) -> KnowledgeItem:
             "tags": list(document.tags),
             "language": document.language,
             "last_modified": document.last_modified,
-            "uri": addresses.uri(document.file_path, chunk.heading_path),
+            "uri": addresses.passage_uri(document, chunk),
         },
         similarity=similarity,
         text_rank=text,

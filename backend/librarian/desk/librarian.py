@@ -25,7 +25,7 @@ from .gathered import Gathered
 from .hosting import Hosting
 from .knowledge import Knowledge
 from .parts import Parts
-from .reading import read
+from .reading import passage, read
 from .state import StateReport, layout_notes, skipped
 
 _MEASURING: ContextVar[bool] = ContextVar("measuring", default=False)  #: judged questions aren't anybody's
@@ -174,7 +174,7 @@ class Librarian(Gathered, Knowledge, Hosting):
         analysis = self._parts.analyst.analyze(text)
         if not path:
             return analysis
-        file_path, _, _ = addresses.parse(path)
+        file_path = addresses.parse(path).file_path
         asked = questions.documents(self._parts.options, self._products, {"query": text})
         with self._parts.catalog.read() as reader:
             stored = reader.document_by_path(file_path, text=False)
@@ -200,35 +200,45 @@ class Librarian(Gathered, Knowledge, Hosting):
         line_start: int | None = None,
         line_end: int | None = None,
         max_chars: int | None = 20_000,
+        column_start: int | None = None,
         budget: Budget | None = None,
     ) -> wire.DocumentAnswer:
         """A document, or one section with its sub-sections, or some of its lines."""
-        file_path, fragment, ordinal = addresses.parse(path)
+        place = addresses.parse(path)
+        file_path, fragment = place.file_path, place.anchor
         first = None if line_start is None else check.whole_number("line_start", line_start, 1, None)
         last = None if line_end is None else check.whole_number("line_end", line_end, 1, None)
+        column = 1 if column_start is None else check.whole_number("column_start", column_start, 1, None)
         limit = check.whole_number("max_chars", 20_000 if max_chars is None else max_chars, 0, None, hint="0 = all.")
         wanted = check.text_or_none("section", section)
         with self._parts.catalog.read() as reader:
             stored = reader.document_by_path(file_path)
             if stored is None:
                 raise self._no_document(file_path, [item.document.file_path for item in reader.iter_documents()])
-            chunk = None
-            if ordinal is not None:
-                chunk = next((item for item in reader.chunks_of(stored.doc_id) if item.chunk.ordinal == ordinal), None)
+            chunk = None if place.ordinal is None else passage(reader.chunks_of(stored.doc_id), place)
         try:
             return read(
                 stored,
-                section=wanted or fragment,
-                ordinal_chunk=chunk,
+                section=wanted,
+                anchor=None if wanted else fragment,
+                chunk=chunk,
                 line_start=first,
                 line_end=last,
                 max_chars=limit,
+                column=column,
             )
         except NotFound:
             if wanted or not fragment:
                 raise
             return read(  # a uri's anchor that the document no longer has: the document itself still answers
-                stored, section=None, ordinal_chunk=None, line_start=first, line_end=last, max_chars=limit
+                stored,
+                section=None,
+                anchor=None,
+                chunk=None,
+                line_start=first,
+                line_end=last,
+                max_chars=limit,
+                column=column,
             )
 
     @staticmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -49,7 +50,7 @@ def _common(options: DeskOptions, given: Mapping[str, Any], limit_name: str) -> 
 
 
 def _ordered(after: str | None, before: str | None, names: tuple[str, str]) -> None:
-    if after and before and after > before:
+    if after and before and dt.datetime.fromisoformat(after) > dt.datetime.fromisoformat(before):
         raise CallerError(f"{names[0]} {after} lies after {names[1]} {before}.", hint="Swap them.")
 
 
@@ -59,7 +60,6 @@ def documents(options: DeskOptions, products: Products, given: Mapping[str, Any]
     after = check.moment("modified_after", given.get("modified_after"), end=False)
     before = check.moment("modified_before", given.get("modified_before"), end=True)
     _ordered(after, before, ("modified_after", "modified_before"))
-    language = check.text_or_none("language", given.get("language"))
     return Query(
         text=check.query_text(given.get("query"), options.max_query_length),
         filters=Filters(
@@ -69,7 +69,7 @@ def documents(options: DeskOptions, products: Products, given: Mapping[str, Any]
             file_types=check.extensions(given.get("file_types")),
             doc_type=check.doc_type_name(given.get("doc_type")),
             tags=check.strings("tags", given.get("tags")),
-            language=language.lower() if language else None,
+            language=check.language_code(given.get("language")),
             modified_after=after,
             modified_before=before,
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..vocabulary import wire
 from ..vocabulary.errors import CallerError, NotFound
@@ -15,19 +15,56 @@ def _lines(text: str) -> list[str]:
     return text.split("\n")
 
 
-def find_section(headings: Sequence[Heading], wanted: str) -> int | None:
-    """Index of the heading that `wanted` names: its text (any case), `Parent > Child`, or its anchor."""
+def passage(chunks: Sequence[StoredChunk], place: addresses.Place) -> StoredChunk:
+    """The passage that an id names, wherever it stands now. Raises `NotFound` where its text is no longer there."""
+    same = [item for item in chunks if item.chunk.hash.startswith(place.digest)]
+    if not same:
+        raise NotFound(
+            f"This passage of {place.file_path!r} isn't there any more: the document has changed.",
+            hint="Search again, or pass the file_path alone.",
+        )
+    return min(same, key=lambda item: abs(item.chunk.ordinal - (place.ordinal or 0)))
+
+
+def section_at(headings: Sequence[Heading], anchor: str) -> int | None:
+    """Index of the heading with that anchor, as a uri spells it."""
+    places = addresses.anchors(headings)
+    wanted = anchor.lower()
+    return places.index(wanted) if wanted in places else None
+
+
+def find_section(headings: Sequence[Heading], wanted: str, title: str = "") -> int | None:
+    """Index of the heading that `wanted` names: its text (any case), `Parent > Child`, or its anchor.
+
+    Of several the first. Parents may be left out, in between too; a document's title may be one.
+    """
     key = wanted.strip().lstrip("#").strip()
-    last = key.split(" > ")[-1].strip().lower()
-    for matches in (
-        lambda heading: heading.text.lower() == last,
-        lambda heading: addresses.anchor(heading.text) == last,
-        lambda heading: addresses.anchor(heading.text) == addresses.anchor(last),
-    ):
-        for index, heading in enumerate(headings):
-            if matches(heading):
-                return index
+    found = _named(headings, key) or _named(headings, key, by=addresses.anchor)
+    if found:
+        return found[0]
+    if (index := section_at(headings, key)) is not None:
+        return index
+    *parents, last = [part.strip() for part in key.split(" > ")]
+    for index in _named(headings, last) or _named(headings, last, by=addresses.anchor):
+        above = iter([title.lower(), *(text.lower() for text in _above(headings, index))])
+        if parents and all(parent.lower() in above for parent in parents):  # each behind the one before
+            return index
     return None
+
+
+def _named(headings: Sequence[Heading], key: str, by: Callable[[str], str] = str.lower) -> list[int]:
+    return [index for index, heading in enumerate(headings) if by(heading.text) == by(key)]
+
+
+def _above(headings: Sequence[Heading], index: int) -> list[str]:
+    """The headings that a heading stands under, outermost first."""
+    found: list[str] = []
+    level = headings[index].level
+    for heading in reversed(headings[:index]):
+        if heading.level < level:
+            found.append(heading.text)
+            level = heading.level
+    return found[::-1]
 
 
 def section_lines(headings: Sequence[Heading], index: int, last_line: int) -> tuple[int, int]:
@@ -43,30 +80,34 @@ def read(
     stored: StoredDocument,
     *,
     section: str | None,
-    ordinal_chunk: StoredChunk | None,
+    anchor: str | None,
+    chunk: StoredChunk | None,
     line_start: int | None,
     line_end: int | None,
     max_chars: int,
+    column: int = 1,
 ) -> wire.DocumentAnswer:
     """The wanted lines of a document, cut at a line border after `max_chars` characters (0 = no limit).
 
-    Raises `NotFound` for an unknown section and `CallerError` for lines outside the document.
+    A line longer than that is cut; its rest is had with `next_column` of the answer as `column`, the character (from 1)
+    at which the first wanted line begins. `anchor` is a uri's. Raises `NotFound` for an unknown section and
+    `CallerError` for lines outside the document.
     """
     document = stored.document
     lines = _lines(document.text)
     first, last, name = 1, len(lines), None
-    if section:
-        index = find_section(document.headings, section)
-        if index is None:
+    if named := section or anchor:
+        index = None if section or not anchor else section_at(document.headings, anchor)
+        if index is None and (index := find_section(document.headings, named, document.title)) is None:
             titles = [heading.text for heading in document.headings]
-            near = nearest(section, titles) or titles[:5]
+            near = nearest(named, titles) or titles[:5]
             hint = f"It has: {', '.join(repr(title) for title in near)}." if near else "It has no headings."
-            raise NotFound(f"No section {section!r} in {document.file_path!r}.", hint=hint)
+            raise NotFound(f"No section {named!r} in {document.file_path!r}.", hint=hint)
         first, last = section_lines(document.headings, index, len(lines))
         name = document.headings[index].text
-    elif ordinal_chunk is not None and line_start is None and line_end is None:
-        first, last = ordinal_chunk.chunk.line_start, ordinal_chunk.chunk.line_end
-        name = ordinal_chunk.chunk.heading_path[-1] if ordinal_chunk.chunk.heading_path else None
+    elif chunk is not None and line_start is None and line_end is None:
+        first, last = chunk.chunk.line_start, chunk.chunk.line_end
+        name = chunk.chunk.heading_path[-1] if chunk.chunk.heading_path else None
     if line_start is not None or line_end is not None:
         if line_start is not None and line_start > len(lines):
             raise CallerError(
@@ -78,18 +119,22 @@ def read(
         first = max(first, line_start or 1)
         last = min(last, line_end or len(lines))
     last = max(first, last)
+    if column > max(1, len(lines[first - 1])):
+        raise CallerError(
+            f"column_start is {column}; line {first} of {document.file_path!r} has {len(lines[first - 1])} characters.",
+            hint="Use next_column of the part before, with its line_end as line_start.",
+        )
     kept: list[str] = []
-    used, end = 0, first - 1
+    used, end, next_column = 0, first - 1, None
     for number in range(first, last + 1):
-        line = lines[number - 1]
+        line = lines[number - 1] if kept else lines[number - 1][column - 1 :]
         if max_chars and used + len(line) + 1 > max_chars and kept:
             break
-        if max_chars and not kept and len(line) > max_chars:
-            line = line[:max_chars]
+        if max_chars and len(line) > max_chars:
+            line, next_column = line[:max_chars], column + max_chars
         kept.append(line)
         used += len(line) + 1
         end = number
-    truncated = end < last or (bool(max_chars) and bool(kept) and len(kept[-1]) < len(lines[end - 1]))
     return wire.DocumentAnswer(
         file_path=document.file_path,
         title=document.title,
@@ -107,8 +152,9 @@ def read(
         content="\n".join(kept),
         line_start=first,
         line_end=max(first, end),
-        truncated=truncated,
+        truncated=end < last or next_column is not None,
         next_line=end + 1 if end < last else None,
+        next_column=next_column,
         last_modified=document.last_modified,
         indexed_at=stored.indexed_at,
     )

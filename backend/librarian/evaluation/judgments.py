@@ -28,8 +28,9 @@ def load(queries: Path, qrels: Path) -> list[Judged]:
             row = json.loads(line)
             query_id, text = str(row["_id"]), str(row["text"])
         except (ValueError, KeyError, TypeError) as error:
+            reason = f"it has no {error}" if isinstance(error, KeyError) else error
             raise CallerError(
-                f"{queries.name}, line {number}: not a question ({error!r}).",
+                f"{queries.name}, line {number}: not a question ({reason}).",
                 hint='Each line is like {"_id": "q1", "text": "how do I …"}.',
             ) from error
         if any(grade > 0 for grade in grades.get(query_id, {}).values()):
@@ -61,7 +62,7 @@ def _grades(qrels: Path) -> dict[str, dict[str, int]]:
 
 def _lines(path: Path) -> list[tuple[int, str]]:
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except OSError as error:
         raise CallerError(f"Can't read {path}: {error.strerror}.", hint="Check the path.") from error
-    return [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+    return [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]

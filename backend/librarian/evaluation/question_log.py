@@ -89,7 +89,7 @@ class QuestionLog:
                 text = path.read_text("utf-8")
             except OSError:
                 continue
-            for line in text.splitlines():
+            for line in text.split("\n"):
                 try:
                     found = json.loads(line)
                 except ValueError:

@@ -195,6 +195,13 @@ def _context(context: ParentContext, limit: int) -> str:
     return "\n".join(lines)
 
 
+def rest_of(answer: DocumentAnswer) -> str:
+    """The arguments with which a truncated document goes on."""
+    if answer.next_column is not None:
+        return f"line_start={answer.line_end}, column_start={answer.next_column}"
+    return f"line_start={answer.next_line}"
+
+
 def document(answer: DocumentAnswer) -> str:
     """A document or the part of it that was asked for, under a line that says what it is."""
     part = f", section {answer.section!r}" if answer.section else ""
@@ -207,7 +214,7 @@ def document(answer: DocumentAnswer) -> str:
     inside = [*head, "", answer.content]
     foot = []
     if answer.truncated:
-        foot = ["", f"[Truncated. Go on with line_start={answer.next_line}.]"]
+        foot = ["", f"[Truncated. Go on with {rest_of(answer)}.]"]
         if answer.headings:
             shown = [f"{item.text} (line {item.line})" for item in answer.headings if item.level <= 2][:40]
             inside += ["", "Sections: " + "; ".join(shown)]

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 from ..vocabulary.desk_protocol import Desk
 from ..vocabulary.errors import LibrarianError, NotFound
 from ..vocabulary.protocols import Budget
+from .rendering import rest_of
 from .tools import mime_type
 
 TEMPLATE = "librarian://docs/{+path}"
@@ -35,7 +36,7 @@ def read(desk: Desk, uri: str, budget: Budget) -> ResourceText:
     answer = desk.get_document(uri, max_chars=LONGEST, budget=budget)
     text = answer.content
     if answer.truncated:
-        text += f"\n\n[Truncated. Go on with get_document, line_start={answer.next_line}.]"
+        text += f"\n\n[Truncated. Go on with get_document, {rest_of(answer)}.]"
     return ResourceText(uri, mime_type(os.path.splitext(answer.file_path)[1].lower()), text)
 
 

@@ -179,7 +179,7 @@ def bench(
     """Measure how long searches take on this machine, in the keeper and all in all."""
     from .bench import measure
 
-    questions = queries.read_text("utf-8").splitlines() if queries else None
+    questions = queries.read_text("utf-8-sig").split("\n") if queries else None
     wanted = [mode.strip() for mode in modes.split(",") if mode.strip()]
     answer = measure(Place(root, index, config), modes=wanted, rounds=rounds, questions=questions)
     show(answer, as_json, rendering.evaluation)

@@ -95,13 +95,15 @@ def named(verb: str, arguments: Sequence[Argument], given: Mapping[str, object])
     """
     known = [item.name for item in arguments]
     taken: dict[str, object] = {}
+    names: dict[str, str] = {}
     for name, value in given.items():
         real = name if name in known else ALIASES.get(name, name)
         if real not in known:
             raise _unknown(verb, name, value, known)
         if real in taken:
-            raise CallerError(f"{verb} was given {real} twice: {real} and {name}.", hint=f"Pass {real} only.")
+            raise CallerError(f"{verb} was given {real} twice: {names[real]} and {name}.", hint=f"Pass {real} only.")
         taken[real] = value
+        names[real] = name
     return taken
 
 
@@ -129,7 +131,7 @@ def _converted(argument: Argument, value: object) -> object:
     match argument.kind:
         case "text":
             if isinstance(value, str):
-                return value
+                return _encodable(value)
             if isinstance(value, int | float) and not isinstance(value, bool):
                 return str(value)
         case "whole":
@@ -151,6 +153,13 @@ def _converted(argument: Argument, value: object) -> object:
         f"{argument.name} must be {_WANTED[argument.kind]}, not {shortened(value)}.",
         hint=argument.description.rstrip(".") + "." if argument.description else "",
     )
+
+
+def _encodable(text: str) -> str:
+    """Half characters, as scripts send them that cut an emoji in two, can't be written anywhere: they are replaced."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 _FLAGS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
@@ -177,7 +186,7 @@ def _texts(value: object) -> list[str] | None:
             except ValueError:
                 return None
         else:
-            return [part.strip() for part in text.split(",") if part.strip()]
+            return [part.strip() for part in _encodable(text).split(",") if part.strip()]
     if isinstance(value, Sequence) and all(isinstance(item, str) for item in value):
-        return list(value)
+        return [_encodable(item) for item in value]
     return None

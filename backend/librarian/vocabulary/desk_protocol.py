@@ -90,6 +90,7 @@ class Desk(Protocol):
         line_start: int | None = None,
         line_end: int | None = None,
         max_chars: int = 20_000,
+        column_start: int | None = None,
         budget: Budget | None = None,
     ) -> DocumentAnswer:
         """A document or a part of it. `path` is a file path, a result's id or its uri."""

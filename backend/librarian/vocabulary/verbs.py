@@ -123,6 +123,7 @@ DOCUMENT = Verb(
         Argument("section", description="A heading or its anchor; comes with its sub-sections"),
         Argument("line_start", "whole", limits={"minimum": 1}),
         Argument("line_end", "whole", limits={"minimum": 1}),
+        Argument("column_start", "whole", "next_column of a cut line, its line as line_start", limits={"minimum": 1}),
         Argument("max_chars", "whole", "0 = all", limits={"minimum": 0, "default": 20000}),
     ),
     DocumentAnswer,

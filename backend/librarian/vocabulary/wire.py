@@ -209,6 +209,7 @@ class DocumentAnswer(Wire):
     line_end: int
     truncated: bool
     next_line: int | None = None
+    next_column: int | None = None
     last_modified: str
     indexed_at: str
 

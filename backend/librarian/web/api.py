@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastapi import FastAPI, Request
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from ..vocabulary import verbs
@@ -25,6 +26,7 @@ from .answers import failed
 
 TYPE = Argument("type", description="What to search", limits={"enum": ["documents", "emails"], "default": "documents"})
 OBSERVED = {"mode", "took_ms", "cache", "legs"}  #: what `metrics` counts of an answer
+HEALTH = ("/health", "/api/health")
 _BY_TYPE: Mapping[str, Verb] = {"documents": verbs.SEARCH, "emails": verbs.SEARCH_EMAILS}
 
 
@@ -88,7 +90,8 @@ class Api:
                     place.verb.arguments,
                     place.verb.answer,
                 )
-        for path in ("/health", "/api/health"):
+        for path in HEALTH:
+            app.add_api_route(path, self._health, methods=["HEAD"], include_in_schema=False)  # as monitors ask
             app.add_api_route(
                 path,
                 self._health,
@@ -157,6 +160,8 @@ async def given_in(request: Request) -> dict[str, object]:
         return given
     try:
         body = json.loads(await request.body() or b"{}")
+    except ClientDisconnect:
+        raise CallerError("The body was cut short.", hint="Send it again.") from None
     except (ValueError, RecursionError) as error:
         raise CallerError(f"The body is not JSON: {error}.", hint='Send an object such as {"query": "…"}.') from None
     if not isinstance(body, dict):
@@ -167,8 +172,11 @@ async def given_in(request: Request) -> dict[str, object]:
 
 
 def _both(first: Sequence[Argument], second: Sequence[Argument]) -> tuple[Argument, ...]:
+    """The arguments of either of two verbs; what one of them doesn't require may be left out."""
+    others = {item.name: item for item in second}
+    shared = [others[item.name] if item.required and item.name in others else item for item in first]
     names = {item.name for item in first}
-    return (*first, *(item for item in second if item.name not in names))
+    return (*shared, *(item for item in second if item.name not in names))
 
 
 def _add(

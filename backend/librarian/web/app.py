@@ -16,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 
 from ..vocabulary.desk_protocol import Desk
 from .answers import on_error, on_http_error
-from .api import Api
+from .api import HEALTH, Api
 from .metrics import CONTENT_TYPE, Metrics
 from .security import Guard, Rules
 
@@ -81,7 +81,7 @@ def build_app(
         status = await mcp.calls.run(lambda budget: desk.status(budget=budget))
         return Response(metrics.page(status, mcp.calls.pending, mcp.streams), media_type=CONTENT_TYPE)
 
-    @app.get("/", include_in_schema=False)
+    @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
     async def page() -> Response:
         return FileResponse(_STATIC / "index.html")
 
@@ -105,6 +105,7 @@ def build_app(
         cors_origins=tuple(cors_origins),
         rate_limit=rate_limit or None,
         open_paths=OPEN_PATHS,
+        uncounted=HEALTH,
     )
     app.add_middleware(Guard, rules=rules, made=partial(setattr, app.state, "guard"))
     app.state.door = mcp

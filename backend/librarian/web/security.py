@@ -39,7 +39,8 @@ class Rules:
     """What the guard asks for.
 
     `hosts` come on top of this machine's names, each with any port unless it names one; `rate_limit` is requests a
-    minute and caller, None for no limit; `open_paths` need no token, nor what lies below those that end with `/`.
+    minute and caller, None for no limit, not counting those for `uncounted` paths; `open_paths` need no token, nor what
+    lies below those that end with `/`.
     """
 
     token: str | None = None
@@ -48,6 +49,7 @@ class Rules:
     rate_limit: int | None = None
     max_body: int = MAX_BODY
     open_paths: Collection[str] = frozenset()
+    uncounted: Collection[str] = frozenset()
 
 
 class RateLimit:
@@ -114,6 +116,7 @@ class Guard:
 
         refusal = self._refusal(scope, headers)
         if refusal is not None:
+            refusal[-1].update(self._readable(headers.get("origin", "")))
             await error_response(*refusal)(scope, receive, guarded_send)
             return
         try:
@@ -132,7 +135,7 @@ class Guard:
         if origin is not None and not self._is_own(origin):
             hint = "If that page may call, add it to security.cors_origins."
             return 403, "origin", f"Requests of pages from {origin!r} are refused.", hint, {}
-        if self._limit is not None and (wait := self._limit.wait_s((scope.get("client") or ("unknown",))[0])):
+        if wait := self._wait_s(scope):
             limit = f"More than {self._rules.rate_limit} requests a minute."
             return 429, "rate_limit", limit, f"Try again in {wait:.0f} s.", {"retry-after": f"{int(wait) + 1}"}
         if not self._is_open(scope) and not self._has_token(headers):
@@ -142,6 +145,22 @@ class Guard:
         if not length.isdecimal() or int(length) > self._rules.max_body:
             return self._too_large()
         return None
+
+    def _readable(self, origin: str) -> dict[str, str]:
+        """With these a page of an allowed origin sees why it was refused; what passes gets its own further in."""
+        if origin.lower() not in self._origins and "*" not in self._origins:
+            return {}
+        return {
+            "access-control-allow-origin": origin,
+            "access-control-expose-headers": "retry-after, www-authenticate",
+            "vary": "Origin",
+        }
+
+    def _wait_s(self, scope: Scope) -> float:
+        """How long this caller has to wait, 0 where it may come in."""
+        if self._limit is None or scope["path"] in self._rules.uncounted:
+            return 0.0
+        return self._limit.wait_s((scope.get("client") or ("unknown",))[0])
 
     def _too_large(self) -> tuple[int, str, str, str, dict[str, str]]:
         message = f"The request's body has more than {self._rules.max_body} bytes."
@@ -173,8 +192,10 @@ class Guard:
         if self._rules.token is None:
             return True
         scheme, _, given = headers.get("authorization", "").partition(" ")
-        right = hmac.compare_digest(given.strip().encode(), self._rules.token.encode())
-        return right and scheme.lower() == "bearer"
+        # a header's bytes are told as Latin-1, and some programs send a token's characters as UTF-8
+        spellings = [given.strip().encode(), given.strip().encode("latin-1", "replace")]
+        right = sum(hmac.compare_digest(sent, self._rules.token.encode()) for sent in spellings)
+        return bool(right) and scheme.lower() == "bearer"
 
     def _limited(self, receive: Receive) -> Receive:
         seen = 0

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from librarian.desk import addresses
 from librarian.vocabulary.errors import CallerError
-from librarian.vocabulary.types import Chunk
+from librarian.vocabulary.types import Chunk, Document, Heading
 
 _NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="/\\"), min_size=1, max_size=12)
 _PATHS = (
@@ -24,13 +24,25 @@ _PATHS = (
 @given(_PATHS, st.integers(0, 10_000), st.text("0123456789abcdef", min_size=16, max_size=16))
 def test_an_id_leads_back_to_its_document_and_chunk(path: str, ordinal: int, digest: str) -> None:
     name = addresses.chunk_id(path, Chunk(ordinal, 0, 1, "x", hash=digest))
-    assert addresses.parse(name) == (path, None, ordinal)
+    assert addresses.parse(name) == (path, None, ordinal, digest[:8])
 
 
 @given(_PATHS, _NAMES)
 def test_a_uri_leads_back_to_its_document(path: str, heading: str) -> None:
-    parsed, _, ordinal = addresses.parse(addresses.uri(path, (heading,)))
-    assert (parsed, ordinal) == (path, None)
+    document = Document(path, "p", "c", "document", ".md", "T", "x")
+    place = addresses.parse(addresses.passage_uri(document, Chunk(0, 0, 1, "x", heading_path=(heading,))))
+    assert (place.file_path, place.ordinal) == (path, None)
+
+
+@given(st.lists(st.sampled_from(["Usage", "usage", "Usage 1", "Other"]), min_size=1, max_size=8), st.data())
+def test_a_passages_uri_names_the_very_section_that_it_stands_in(names: list[str], data: st.DataObject) -> None:
+    headings = tuple(Heading(2, name, 3 * place + 1, 30 * place) for place, name in enumerate(names))
+    document = Document("p/a.md", "p", "c", "document", ".md", "T", "x", headings=headings, content_hash=str(names))
+    place = data.draw(st.integers(0, len(names) - 1))
+    line = 3 * place + data.draw(st.integers(1, 3))
+    passage = Chunk(place, 0, 1, "x", heading_path=(names[place],), line_start=line, line_end=line)
+    anchor = addresses.parse(addresses.passage_uri(document, passage)).anchor
+    assert addresses.anchors(headings).index(anchor or "") == place
 
 
 @pytest.mark.parametrize(

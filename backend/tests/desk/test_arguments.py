@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from librarian.desk import arguments as check
+from librarian.desk import questions
+from librarian.desk.parts import DeskOptions
 from librarian.vocabulary.errors import CallerError, NotFound
+
+OPTIONS = DeskOptions("1", Path("docs"), Path("index"))
 
 
 def test_a_mode_is_accepted_in_any_case() -> None:
@@ -66,6 +72,26 @@ def test_a_time_with_a_zone_becomes_utc() -> None:
 def test_what_is_not_a_date_is_refused_with_an_example(value: object) -> None:
     with pytest.raises(CallerError, match="ISO 8601"):
         check.moment("modified_after", value, end=False)
+
+
+@pytest.mark.parametrize(
+    ("given", "code"), [("en", "en"), ("EN", "en"), ("en-US", "en"), ("pt_BR", "pt"), (None, None)]
+)
+def test_a_language_is_a_code_with_or_without_a_region(given: object, code: str | None) -> None:
+    assert check.language_code(given) == code
+
+
+def test_a_language_by_its_name_is_refused_with_an_example() -> None:
+    with pytest.raises(CallerError, match=r"'English' is not a code.*such as en"):
+        check.language_code("English")
+
+
+def test_a_moment_within_the_last_day_of_a_range_lies_in_it() -> None:
+    given = {"query": "x", "modified_after": "2025-03-10T23:59:59Z", "modified_before": "2025-03-10"}
+    wanted = questions.documents(OPTIONS, dict, given)
+    assert wanted.filters.modified_after is not None
+    with pytest.raises(CallerError, match="Swap them"):
+        questions.documents(OPTIONS, dict, {**given, "modified_after": "2025-03-11T00:00:00Z"})
 
 
 def test_a_name_is_found_in_any_case_and_a_wrong_one_names_the_nearest() -> None:

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from librarian.desk.reading import read
+from librarian.desk import addresses
+from librarian.desk.reading import passage, read, section_at
 from librarian.vocabulary.errors import CallerError, NotFound
-from librarian.vocabulary.types import Document, Heading, StoredDocument
+from librarian.vocabulary.types import Chunk, Document, Heading, StoredChunk, StoredDocument
 
 TEXT = "# Guide\nintro\n## Install it\nsteps\n### On Linux\napt\n## Use it\nrun"
 
@@ -24,7 +25,15 @@ def stored(text: str = TEXT) -> StoredDocument:
 
 
 def ask(text: str = TEXT, **wanted: object):  # type: ignore[no-untyped-def]
-    given = {"section": None, "ordinal_chunk": None, "line_start": None, "line_end": None, "max_chars": 0, **wanted}
+    given = {
+        "section": None,
+        "anchor": None,
+        "chunk": None,
+        "line_start": None,
+        "line_end": None,
+        "max_chars": 0,
+        **wanted,
+    }
     return read(stored(text), **given)  # type: ignore[arg-type]
 
 
@@ -60,16 +69,58 @@ def test_a_long_line_is_cut_and_said() -> None:
     answer = ask("x" * 100, max_chars=10)
     assert answer.content == "x" * 10
     assert answer.truncated
+    assert (answer.line_end, answer.next_column, answer.next_line) == (1, 11, None)
 
 
-@given(st.lists(st.text("ab #", max_size=8), min_size=1, max_size=20), st.integers(8, 40))
-def test_reading_on_from_next_line_gives_the_whole_document(lines: list[str], limit: int) -> None:
-    text, pieces, line = "\n".join(lines), [], 1
+@given(st.lists(st.text("ab #", max_size=30), min_size=1, max_size=20), st.integers(1, 40))
+def test_reading_on_gives_the_whole_document_whatever_its_lines(lines: list[str], limit: int) -> None:
+    text, read, line, column = "\n".join(lines), "", 1, 1
     while True:
-        answer = ask(text, line_start=line, max_chars=limit)
-        pieces.append(answer.content)
-        if answer.next_line is None:
+        answer = ask(text, line_start=line, column=column, max_chars=limit)
+        assert len(answer.content) <= limit
+        assert answer.truncated == (answer.next_line is not None or answer.next_column is not None)
+        read += answer.content
+        if answer.next_column is not None:
+            line, column = answer.line_end, answer.next_column
+        elif answer.next_line is not None:
+            read += "\n"
+            line, column = answer.next_line, 1
+        else:
             break
-        assert answer.truncated
-        line = answer.next_line
-    assert "\n".join(pieces) == text
+    assert read == text
+
+
+def test_a_column_beyond_its_line_is_refused() -> None:
+    with pytest.raises(CallerError, match=r"line 3 .* has 13 characters"):
+        ask(line_start=3, column=14)
+
+
+REPEATED = "# Guide\n## Meals\n### Feeding\nfish\n## Care\n### Feeding\nfruit\n## Feeding 1\nnone"
+
+
+def test_repeated_headings_are_told_apart_by_numbered_anchors_and_by_parents() -> None:
+    assert ask(REPEATED, section="feeding").content == "### Feeding\nfish"
+    assert ask(REPEATED, anchor="feeding").content == "### Feeding\nfish"
+    assert ask(REPEATED, anchor="feeding-1").content == "### Feeding\nfruit"
+    assert ask(REPEATED, anchor="feeding-1-1").content == "## Feeding 1\nnone"
+    for section in ("Care > Feeding", "guide > care > FEEDING", "Guide > Feeding 1 ", "feeding-1"):
+        expected = "## Feeding 1\nnone" if "1" in section else "### Feeding\nfruit"
+        assert ask(REPEATED, section=section).content == expected
+    with pytest.raises(NotFound, match="No section 'Nonsense > Feeding'"):
+        ask(REPEATED, section="Nonsense > Feeding")
+
+
+def test_every_heading_is_found_by_its_own_anchor() -> None:
+    headings = stored(REPEATED).document.headings
+    assert [section_at(headings, place) for place in addresses.anchors(headings)] == list(range(len(headings)))
+
+
+def test_an_id_leads_to_its_passage_wherever_that_stands_now() -> None:
+    def chunk(ordinal: int, digest: str) -> StoredChunk:
+        return StoredChunk(ordinal, 1, Chunk(ordinal, 0, 1, "x", hash=digest))
+
+    now = [chunk(0, "aa11"), chunk(1, "bb22"), chunk(2, "aa11")]
+    assert passage(now, addresses.parse("p/a.md#chunk-0@bb22")) is now[1]
+    assert passage(now, addresses.parse("p/a.md#chunk-3@aa11")) is now[2]
+    with pytest.raises(NotFound, match="isn't there any more"):
+        passage(now, addresses.parse("p/a.md#chunk-1@cc33"))

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from librarian.vocabulary.arguments import Argument, checked, schema_of
+from librarian.vocabulary.arguments import Argument, Kind, checked, schema_of
 from librarian.vocabulary.calls import Calls
 from librarian.vocabulary.errors import Busy, CallerError
 from librarian.vocabulary.protocols import Budget
@@ -177,3 +177,18 @@ def test_a_call_has_a_deadline_and_passes_on_what_its_work_raises() -> None:
         assert calls.pending == 0
 
     asyncio.run(body())
+
+
+@pytest.mark.parametrize("kind", ["text", "texts"])
+def test_half_characters_are_replaced_and_whole_pairs_joined(kind: Kind) -> None:
+    def taken(value: str) -> object:
+        return checked("verb", [Argument("query", kind)], {"query": value})["query"]
+
+    one = (lambda text: text) if kind == "text" else (lambda text: [text])
+    assert taken("x\udc00y") == one("x\ufffdy")
+    assert taken("\ud83d\ude00 smile") == one("\U0001f600 smile")
+
+
+def test_an_argument_under_two_names_is_refused_with_both() -> None:
+    with pytest.raises(CallerError, match="search_mode and mode"):
+        checked("search", [Argument("mode")], {"search_mode": "keyword", "mode": "hybrid"})

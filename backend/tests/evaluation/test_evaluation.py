@@ -112,6 +112,12 @@ def test_mistakes_in_the_files_are_named(tmp_path: Path, queries: str, qrels: st
         load(*write(tmp_path, queries, qrels))
 
 
+def test_questions_may_hold_unusual_line_separators_and_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    queries = '\ufeff{"_id": "1", "text": "one\u2028two\u0085three"}\r\n'
+    judged = load(*write(tmp_path, queries, "\ufeffquery\tfile\tgrade\r\n1\tx/a.md\t2\r\n"))
+    assert [(question.text, question.grades) for question in judged] == [("one\u2028two\u0085three", {"x/a.md": 2})]
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(CallerError, match=r"none\.tsv"):
         load(tmp_path / "none.jsonl", tmp_path / "none.tsv")

@@ -125,10 +125,38 @@ def test_size_and_rate_are_limited_at_the_door_for_models_too(path: str) -> None
 
 def test_a_caller_over_the_rate_is_told_when_to_come_back() -> None:
     with served(build_app(FakeDesk(), rate_limit=3)) as url:
-        codes = [ask(url, "/health").status_code for _ in range(4)]
-        answer = ask(url, "/health")
+        codes = [ask(url, "/api/products").status_code for _ in range(4)]
+        answer = ask(url, "/api/products")
+        alive = [ask(url, path).status_code for path in ("/health", "/api/health")]
     assert codes == [200, 200, 200, 429]
     assert int(answer.headers["retry-after"]) >= 1
+    assert alive == [200, 200]  # a supervisor must hear that the server lives, however often it asks
+
+
+def test_a_page_that_may_call_can_read_why_it_is_refused() -> None:
+    own, other = "https://app.example.org", "https://other.example.org"
+    with served(build_app(FakeDesk(), token="secret", cors_origins=[own])) as url:
+        refused = httpx.get(url + "/api/products", headers={"origin": own})
+        foreign = httpx.get(url + "/api/products", headers={"origin": other})
+    assert refused.status_code == 401
+    assert refused.headers["access-control-allow-origin"] == own
+    assert foreign.status_code == 403
+    assert "access-control-allow-origin" not in foreign.headers
+
+
+@pytest.mark.parametrize("spelling", ["utf-8", "latin-1"])
+def test_a_token_beyond_ascii_is_known_in_both_spellings_of_a_header(spelling: str) -> None:
+    with served(build_app(FakeDesk(), token="schlüssel")) as url:
+        codes = [
+            httpx.get(url + "/api/products", headers={"authorization": b"Bearer " + given.encode(spelling)}).status_code
+            for given in ("schlüssel", "schlussel", "schl", "ü")
+        ]
+    assert codes == [200, 401, 401, 401]
+
+
+def test_a_monitor_may_ask_by_head() -> None:
+    with served(build_app(FakeDesk())) as url:
+        assert [httpx.head(url + path).status_code for path in ("/", "/health", "/api/health")] == [200, 200, 200]
 
 
 @given(st.lists(st.floats(0, 120), max_size=60), st.integers(1, 100))

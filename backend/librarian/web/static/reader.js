@@ -100,9 +100,12 @@ export class Reader {
     body.append(...(MARKDOWN.test(answer.file_path)
       ? markdown(answer.content, answer.line_start, { folder, follow })
       : plain(answer.content, answer.line_start, answer.headings, answer.file_path)));
-    if (answer.next_line === null) return;
+    if (!answer.truncated) return;
+    const rest = answer.next_column === null
+      ? { line_start: answer.next_line }
+      : { line_start: answer.line_end, column_start: answer.next_column };
     const more = button("Load more of this document", async () => {
-      const next = await call("/api/document", { path: answer.file_path, max_chars: MOST, line_start: answer.next_line });
+      const next = await call("/api/document", { path: answer.file_path, max_chars: MOST, ...rest });
       more.remove();
       this.fill(body, next);
     });
