@@ -32,6 +32,7 @@ from librarian.vocabulary.protocols import (
 from librarian.vocabulary.spaces import VectorSpace
 from librarian.vocabulary.types import (
     AnalyzedQuery,
+    Answerable,
     Candidate,
     LegReport,
     LegStatus,
@@ -55,6 +56,7 @@ from .reranker import SecondLook
 from .rewriting import REWRITTEN, Rewriting, Variant, as_told
 from .run import OFF, Judged, Meant, Run
 from .snippet import Snippets
+from .spelling import Spelling
 from .turns import Turns
 
 log = logging.getLogger(__name__)
@@ -99,6 +101,7 @@ class HybridSearchEngine:
         self._calibration = calibration
         self._router = QueryRouter(analyzer, semantic=self._semantic.configured)
         self._snippets = Snippets(analyzer, target=options.snippet_length)
+        self._spelling = Spelling(lexical, analyzer)
         self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="leg")
         self._turns = Turns()
 
@@ -128,6 +131,8 @@ class HybridSearchEngine:
             costs = [paging.tokens(hit) for hit in hits]
             shown = hits[: paging.packed(costs, query.max_tokens)]
             end = query.offset + len(shown)
+            answerable = verdict(self._calibration, best, query, judged.pool, reader)
+            further = self._suggestions(run, bool(shown), answerable)
             return SearchOutcome(
                 query=query,
                 mode=run.mode,
@@ -137,17 +142,23 @@ class HybridSearchEngine:
                 legs=run.legs,
                 generation=reader.generation,
                 took_ms=(time.perf_counter() - started) * 1000,
-                answerable=verdict(self._calibration, best, query, judged.pool, reader),
+                answerable=answerable,
                 degraded=tuple(run.degraded),
                 routing=run.routing,
                 rewritten=as_told(run.variants),
                 tokens_used=sum(costs[: len(shown)]),
-                suggestions=() if shown else self._suggestions(run),
+                suggestions=further,
             )
 
-    def _suggestions(self, run: Run) -> tuple[suggestions.Suggestion, ...]:
-        asked, lexical, by_meaning = run.analyzed, self._lexical, run.meaning is not None
-        return suggestions.suggest(run.query, asked, lexical, run.reader, run.columns, semantic_ran=by_meaning)
+    def _suggestions(self, run: Run, shown: bool, answerable: Answerable) -> tuple[suggestions.Suggestion, ...]:
+        """What else to try where nothing is shown; only the nearest words where what is shown is unlikely to answer."""
+        if shown and (answerable != "unlikely" or run.legs["keyword"].status == "failed"):
+            return ()
+        nearest = suggestions.terms(self._spelling.nearest(run.analyzed, run.columns.languages()))
+        if shown:
+            return nearest
+        by_meaning = run.meaning is not None
+        return suggestions.suggest(run.query, run.analyzed, nearest, run.reader, run.columns, semantic_ran=by_meaning)
 
     @property
     def weights(self) -> Mapping[str, float]:

@@ -1,20 +1,20 @@
-"""What to try when nothing was found: nearer words, other modes, filters to drop, documents with a near name."""
+"""What to try when nothing that answers was found: nearer words, other modes, filters to drop, documents so named."""
 
 from __future__ import annotations
 
 import difflib
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 
-from librarian.vocabulary.protocols import CatalogReader, Columns, LexicalIndex
+from librarian.vocabulary.protocols import CatalogReader, Columns
 from librarian.vocabulary.types import AnalyzedQuery, Filters, Query
 
-#: How like a word an indexed one must be (difflib's ratio), and how many are shown.
-CLOSENESS, MOST = 0.7, 3
-#: Documents whose names are compared, in order of their paths, and words of the question.
-NAMES_READ, WORDS_READ = 5000, 16
+from .spelling import CLOSENESS, WORDS_READ
+
+MOST = 3  #: documents that are shown
+NAMES_READ = 5000  #: documents whose names are compared, in order of their paths
 
 _NAME_WORD = re.compile(r"[^\W_]{3,}")
 
@@ -24,15 +24,14 @@ Suggestion = Mapping[str, object]
 def suggest(
     query: Query,
     analyzed: AnalyzedQuery,
-    lexical: LexicalIndex,
+    nearest: Iterable[Suggestion],
     reader: CatalogReader,
     columns: Columns,
     *,
     semantic_ran: bool,
 ) -> tuple[Suggestion, ...]:
-    """Never empty: in the last resort it says what the library holds."""
-    found: list[Suggestion] = []
-    found += _terms(analyzed, lexical)
+    """`nearest` words (`terms`) and more; never empty: in the last resort it says what the library holds."""
+    found: list[Suggestion] = [*nearest]
     found += _filters(query.filters, columns)
     if query.mode == "keyword" and semantic_ran is False:
         found.append(_item("mode", "hybrid", "Search with mode=hybrid: other words may say the same."))
@@ -57,15 +56,11 @@ def _item(kind: str, value: str, text: str) -> Suggestion:
     return {"kind": kind, "value": value, "text": text}
 
 
-def _terms(analyzed: AnalyzedQuery, lexical: LexicalIndex) -> list[Suggestion]:
-    items: list[Suggestion] = []
-    for term in analyzed.terms[:WORDS_READ]:
-        known = lexical.vocabulary(term[:2], 500)
-        if term in known:
-            continue
-        for near in difflib.get_close_matches(term, known, n=1, cutoff=CLOSENESS):
-            items.append(_item("term", near, f"“{term}” isn't in the library; the nearest word is “{near}”."))
-    return items[:MOST]
+def terms(nearest: Iterable[tuple[str, str]]) -> tuple[Suggestion, ...]:
+    """Of words as typed and the nearest indexed ones (`Spelling.nearest`)."""
+    return tuple(
+        _item("term", near, f"“{word}” isn't in the library; the nearest word is “{near}”.") for word, near in nearest
+    )
 
 
 def _filters(filters: Filters, columns: Columns) -> list[Suggestion]:

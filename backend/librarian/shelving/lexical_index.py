@@ -37,7 +37,7 @@ from librarian.vocabulary.types import (
 from .dates import micros_or_none
 from .lexical_checksums import unlike_written
 from .lexical_queries import MUST, Query, QueryBuilder, joined
-from .lexical_schema import FIELDS, build_schema, discard, explained, open_index, remove_leftover, save_state
+from .lexical_schema import FIELDS, WORDED, build_schema, discard, explained, open_index, remove_leftover, save_state
 
 log = logging.getLogger(__name__)
 
@@ -241,6 +241,12 @@ class TantivyIndex:
     def generation(self) -> int:
         """Of the last commit; 0 where there was none."""
         return self._state.generation
+
+    def occurring(self, terms: Collection[str]) -> set[str]:
+        """Those of these terms that some chunk's body, title, headings or path holds; a deleted one's may count until
+        a merge drops it."""
+        searcher = self._open_searcher()
+        return {term for term in terms if any(searcher.doc_freq(field, term) for field in WORDED)}
 
     def vocabulary(self, prefix: str, limit: int) -> list[str]:
         """Indexed terms that start so, most frequent first."""

@@ -28,6 +28,7 @@ STATE_FILE = "librarian.json"
 PHRASED = ("body", "title", "headings")
 UNPHRASED = ("path", "identifiers")
 FIELDS = PHRASED + UNPHRASED
+WORDED = (*PHRASED, "path")
 VALUES = ("product", "component", "file_type", "doc_type", "language", "kind", "tags")
 
 _OF_THE_DISK = ("Permission denied", "No space left", "Read-only file system", "File too large", "Too many open files")

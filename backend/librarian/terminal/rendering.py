@@ -23,8 +23,8 @@ def search(page: Page, answer: Answer, *, why: bool = False) -> None:
         page.line()
     if not answer["results"]:
         page.line(("Nothing found.", "bold"))
-        for suggestion in answer.get("suggestions") or ():
-            page.line(suggestion["text"], indent=3)
+    for suggestion in answer.get("suggestions") or ():
+        page.line(suggestion["text"], indent=3)
     page.line((_search_summary(answer), "dim"))
     degraded(page, answer)
 

@@ -336,11 +336,13 @@ class LexicalIndex(Protocol):
         """Scores of given chunks, for a ranker: each of `names` → array in the order of `chunk_ids`. `bm25` is what
         `search` gives as `scores` (0–1 over what this query could reach; 0 where nothing matches);
         `body`, `title`, `headings`, `path` are those fields' BM25 alone on the same scale; `identifiers` is the share
-        of the query's identifiers that the chunk holds verbatim (in body, title or headings), 0 without any.
-        """
+        of the query's identifiers that the chunk holds verbatim (in body, title or headings), 0 without any."""
 
     def admitted(self, query: AnalyzedQuery, chunk_ids: Ids) -> Ids:
         """Those of these chunks that hold all quoted phrases of the query and none of its excluded words, by id."""
+
+    def occurring(self, terms: Collection[str]) -> set[str]:
+        """Those of these terms that some chunk's body, title, headings or path holds; deleted may count a while."""
 
     def vocabulary(self, prefix: str, limit: int) -> list[str]:
         """Indexed terms that start so, most frequent first, for suggestions."""
@@ -370,8 +372,7 @@ class VectorStore(Protocol):
         """Store or replace; shapes (n,) and (n, dimension), scaled to unit length, the last of equal ids winning.
 
         `payloads`, one for each, are what a store that filters by itself filters on. Raises `ValueError` where shapes
-        don't fit or a vector holds a NaN; then nothing of the batch is stored.
-        """
+        don't fit or a vector holds a NaN; then nothing of the batch is stored."""
 
     def delete(self, ids: Ids) -> None:
         """Drop these windows; unknown ids are left aside."""
@@ -380,8 +381,7 @@ class VectorStore(Protocol):
         """Window ids and cosines, best first, of chunks that pass; ties by id. Fewer where fewer pass.
 
         `vector` has shape (dimension,); both arrays have shape (at most `limit`,). Raises `ValueError` for another
-        shape or a NaN.
-        """
+        shape or a NaN."""
 
     def count(self) -> int:
         """How many windows are stored."""

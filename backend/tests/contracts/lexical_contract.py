@@ -352,6 +352,14 @@ class LexicalContract:
         assert index.vocabulary("po", 9) == ["pod", "port", "pods"]
         assert index.vocabulary("zz", 9) == []
 
+    def test_terms_occur_that_any_field_but_the_identifiers_holds(self, index: LexicalIndex) -> None:
+        index.put([(1, 1, SOME, entry("apple it's", title="berry", headings="cherry", path="date", identifiers="a.b"))])
+        assert index.occurring(["apple"]) == set()
+        index.commit(1)
+        asked_for = ["apple", "berry", "cherry", "date", "it's", "a.b", "app", "zz", "", "a & b", "'"]
+        assert index.occurring(asked_for) == {"apple", "berry", "cherry", "date", "it's"}
+        assert index.occurring([]) == set()
+
     # -- states ----------------------------------------------------------------------------------------------------
 
     def test_searches_see_whole_commits_while_another_thread_writes(self, index: LexicalIndex) -> None:

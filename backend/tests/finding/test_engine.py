@@ -18,6 +18,7 @@ from threading import Event
 
 import pytest
 
+from librarian.finding.calibration import Calibration
 from librarian.finding.options import SearchOptions
 from librarian.finding.rewriting import Rewriting
 from librarian.vocabulary.errors import CallerError
@@ -289,6 +290,18 @@ def test_nothing_found_comes_with_suggestions(manual: Library, mode: Mode) -> No
 def test_a_misspelt_word_is_answered_with_the_nearest(manual: Library) -> None:
     outcome = manual.engine(embedder=None).search(Query("autoscalling", mode="keyword"))
     assert any(item["kind"] == "term" for item in outcome.suggestions)
+
+
+def test_hits_that_hardly_answer_come_with_the_nearest_words(manual: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    doubting = manual.engine(calibration=Calibration(unlikely_below=1.1))
+    outcome = doubting.search(Query("how to autoscal replcias", mode="keyword"))
+    assert outcome.hits
+    assert outcome.answerable == "unlikely"
+    assert [(item["kind"], item["value"]) for item in outcome.suggestions] == [("term", "replica")]
+    assert "“replcias”" in str(outcome.suggestions[0]["text"])
+    assert doubting.search(Query("how to deploy", mode="keyword")).suggestions == ()
+    sure = manual.engine(calibration=Calibration(unlikely_below=0.0))
+    assert sure.search(Query("how to autoscal replcias", mode="keyword")).suggestions == ()
 
 
 def test_an_empty_library_says_that_nothing_is_indexed(shelve: Callable[..., Library]) -> None:

@@ -192,6 +192,18 @@ class PostgresLexicalIndex:
         """Of the last commit; 0 where there was none."""
         return int(self._meta("lexical_generation") or 0)
 
+    def occurring(self, terms: Collection[str]) -> set[str]:
+        """Those of these terms that some chunk's body, title, headings or path holds."""
+        asked = [term for term in terms if term]
+        with self._reading() as connection:
+            rows = connection.execute(
+                """SELECT asked.place FROM unnest(%(terms)s::text[]) WITH ORDINALITY AS asked (term, place)
+                   WHERE EXISTS (
+                       SELECT FROM entries e WHERE e.search @@ to_tsquery(%(language)s::regconfig, asked.term))""",
+                {"language": self._language, "terms": [_quoted(term) for term in asked]},
+            ).fetchall()
+        return {asked[place - 1] for (place,) in rows}
+
     def vocabulary(self, prefix: str, limit: int) -> list[str]:
         """Indexed terms that start so, most frequent first, counted over two thousand entries that hold such a term."""
         with self._reading() as connection:

@@ -157,6 +157,7 @@ function summarise(found) {
     notices.push(["", `Meanings are known for ${found.coverage.embedded_chunks.toLocaleString()} of ${plural(found.coverage.chunks, "passage")} so far; words are searched in all.`]);
   }
   if (results.count && found.answerable === "unlikely") notices.push(["", "Probably no passage answers this. These come nearest."]);
+  if (results.count) notices.push(...found.suggestions.map((one) => ["", one.text]));
   const rewritten = found.rewritten;
   if (rewritten?.search_terms) notices.push(["", `Also searched for: ${rewritten.search_terms} (${rewritten.source})`]);
   const boxes = notices.map(([kind, text]) => el("p", { class: `notice ${kind}` }, text));
