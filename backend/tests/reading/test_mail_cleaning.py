@@ -49,6 +49,7 @@ ATTRIBUTIONS = [
     "вт, 3 мар. 2026 г. в 10:00, Ann <\nann@x.org>:",
     "Вторник, 3 марта 2026, 10:00 +03:00 от Ann <ann@x.org>:",
     "Вторник,  3 марта 2026, 10:00 +03:00 от Ann\n<ann@x.org>:",
+    "2026/3/3 Ann Lee <ann at x.org>:",
     "2026/03/03 10:00、Ann ‹ann@x.org›のメール:",
 ]
 BLOCKS = [
@@ -167,6 +168,7 @@ def test_a_closing_ends_where_something_is_said_again(words: str, name: str, bel
     [
         "Hi Bob,\n\nThanks!\nThe harbour gate is number 12 now.\nRing before you come.",
         "Hallo Bob,\n\nDanke!\nDer Schlüssel hängt jetzt neben der Tür.",
+        "It fails here:\n\n    if (valve) {\n        // count pumps\n    }\n}",
         "The log says:\n\n-- opening valve\n-- closing valve",
     ],
 )

@@ -16,6 +16,7 @@ _LINES_AFTER = 2
 
 _TRIM = ">* \t\xa0\u202a-_"
 _EMAIL = r"[\w.+=&'/-]+@[\w.-]+"
+_BRACKETED = rf"<\s*(?:mailto:)?(?:{_EMAIL}|[\w.+=-]+ at [\w.-]+)\s*>"  #: " at " as Mailman's archives write it
 
 
 def _any(words: Sequence[str]) -> str:
@@ -33,7 +34,7 @@ _DATE_FIRST = re.compile(
 )
 _DAY_FIRST = re.compile(
     r"(?:[^\W\d_]+\.?,\s*)?\d{1,2}\.?\s+[^\W\d_]+\.?,?\s+\d{4}\b.{0,12}?\b\d{1,2}[:.]\d{2}\b.{0,160}"
-    rf"<\s*(?:mailto:)?{_EMAIL}\s*>\s*[:：]$"
+    rf"{_BRACKETED}\s*[:：]$"
 )
 _LATE = re.compile(
     r"(?:-{2,}\s*)?(?<!\w)(?:On (?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,?|\d{1,2}|(?:Jan|Feb|Mar|Apr|May|Jun|"
@@ -203,7 +204,7 @@ def _dated(lines: Sequence[str], place: int) -> Border | None:
         match = _DATE_FIRST.match(joined)
         if match is None:
             continue
-        addressed = re.search(rf"<\s*{_EMAIL}\s*>\s*[:：]?$", joined)
+        addressed = re.search(rf"{_BRACKETED}\s*[:：]?$", joined)
         if addressed or (match["zone"] and last == place and not joined.endswith("<")):
             return Border("attribution", place, last + 1)
     return None
