@@ -10,6 +10,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from ..vocabulary.errors import CallerError
+from ..vocabulary.paths import name_of
 from ..vocabulary.types import Chunk, Document, Heading
 
 SCHEME = "librarian://docs/"
@@ -110,6 +111,7 @@ def parse(path: object) -> Place:
         text, fragment = unquote(text), unquote(after) or None
     elif match := _ID.match(text):
         text, ordinal, digest = match["path"], int(match["ordinal"]), match["hash"]
+    text = name_of(text)  # a path as it stands on disk names the same document
     if "\x00" in text:
         raise CallerError("path holds a NUL character.", hint="Pass a result's file_path, id or uri.")
     posix = text.replace("\\", "/")

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import get_args
 
 from ..vocabulary.errors import CallerError, NotFound
+from ..vocabulary.paths import name_of
 from ..vocabulary.types import Mode
 
 MODES: tuple[str, ...] = get_args(Mode)
@@ -141,10 +142,11 @@ def moment(name: str, value: object, *, end: bool) -> str | None:
 
 
 def known_name(kind: str, value: object, known: Sequence[str], *, hint: str) -> str | None:
-    """A product or component that exists, in its own spelling (any case is accepted)."""
+    """A product or component that exists, in its own spelling (any case and normal form is accepted)."""
     text = text_or_none(kind, value)
     if text is None:
         return None
+    text = name_of(text)
     if text in known:
         return text
     for name in known:

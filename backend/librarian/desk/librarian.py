@@ -15,6 +15,7 @@ from typing import Any, Self
 from ..vocabulary import wire
 from ..vocabulary.arguments import named
 from ..vocabulary.errors import CallerError, NotFound
+from ..vocabulary.paths import Paths
 from ..vocabulary.protocols import Budget
 from ..vocabulary.types import Filters, IndexReport, SearchOutcome
 from ..vocabulary.verbs import SEARCH, SEARCH_EMAILS
@@ -38,6 +39,7 @@ class Librarian(Gathered, Knowledge, Hosting):
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._state = StateReport(parts)
+        self._paths = Paths(parts.options.root)
         self._closed = threading.Event()
         self._started = False
         self._has_text = False  #: whether something was ever indexed
@@ -133,19 +135,16 @@ class Librarian(Gathered, Knowledge, Hosting):
         """Hits as results, held against the files: a deleted one is dropped, a changed one marked stale."""
         shown: list[Any] = []
         noticed: list[str] = []
-        root = str(self._parts.options.root)
-        root_is_there = os.path.isdir(root)
+        root_is_there = os.path.isdir(self._parts.options.root)
         contexts = self._contexts(outcome) if outcome.query.include_parent_context else {}
         for hit in outcome.hits:
             document, stale = hit.document.document, False
             if root_is_there:
-                path = f"{root}{os.sep}{document.source}"
-                try:
-                    seen = os.stat(path)
-                    stale = (seen.st_size, seen.st_mtime_ns) != (document.size, document.mtime_ns)
-                except OSError:
+                path, seen = self._paths.stat(document.source)
+                if seen is None:
                     noticed.append(path)
                     continue
+                stale = (seen.st_size, seen.st_mtime_ns) != (document.size, document.mtime_ns)
                 if stale:
                     noticed.append(path)
             shown.append(

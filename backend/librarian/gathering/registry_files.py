@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from librarian.vocabulary.paths import Paths
 from librarian.vocabulary.protocols import Catalog, CatalogReader
 
 from .registry_entities import Entity, entities_of, merged
@@ -33,7 +34,7 @@ class RegistryFiles:
 
     def __init__(self, catalog: Catalog, root: Path) -> None:
         self._catalog = catalog
-        self._root = root
+        self._paths = Paths(root)
         self._lock = threading.Lock()
         self._seen: dict[str, _Seen] = {}
         self._entities: tuple[Entity, ...] = ()
@@ -58,14 +59,14 @@ class RegistryFiles:
     def _look(self, name: str) -> bool:
         """Whether the file's entities are others than before."""
         before = self._seen.get(name)
-        path = self._root / name
-        try:
-            status = path.stat()
-        except OSError:
+        path, status = self._paths.stat(name)
+        if status is None:
             return bool(self._seen.pop(name, _Seen(0, 0, ())).entities)
         if before is not None and (before.size, before.mtime_ns) == (status.st_size, status.st_mtime_ns):
             return False
-        found = _read(path, name) if status.st_size <= (MOST_BYTES if _promises(name) else MOST_BYTES_UNNAMED) else ()
+        found = (
+            _read(Path(path), name) if status.st_size <= (MOST_BYTES if _promises(name) else MOST_BYTES_UNNAMED) else ()
+        )
         self._seen[name] = _Seen(status.st_size, status.st_mtime_ns, found)
         return bool(found) or (before is not None and bool(before.entities))
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 from pathspec import GitIgnoreSpec
 
+from librarian.vocabulary.paths import name_of
+
 IGNORE_FILES = (".gitignore", ".librarianignore")  #: the second has the last word
 _TOOL_FOLDERS = frozenset({"node_modules", "__pycache__", "__MACOSX"})
 
@@ -26,7 +28,7 @@ class IgnoreRules:
         for name in IGNORE_FILES:
             try:
                 with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
-                    lines = file.read().splitlines()
+                    lines = name_of(file.read()).splitlines()
             except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
                 continue
             except OSError as error:

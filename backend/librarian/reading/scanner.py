@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
 from librarian.vocabulary.errors import SetupError, SourceError
+from librarian.vocabulary.paths import Paths, chosen, name_of, spelling_of
 from librarian.vocabulary.types import Failure, SourceFile
 
 from .ignoring import IGNORE_FILES, IgnoreRules, left_out_folder
@@ -31,7 +32,8 @@ class FolderScanner:
     `exclude` are patterns as in an ignore file, relative to the root; `include` empty lets everything in.
     `max_file_size_mb` is in MiB; `size_limits` names other limits by extension, as `.pdf:100`.
 
-    Skipped reasons: in_root, extension, too_large, ignored, hidden, excluded, symlink, special. Failed: unreadable.
+    Skipped reasons: in_root, extension, too_large, ignored, hidden, excluded, symlink, special, same_name. Failed:
+    unreadable.
     """
 
     def __init__(
@@ -55,8 +57,9 @@ class FolderScanner:
         self._extensions = known_extensions if extensions is None else frozenset(map(_extension, extensions))
         self._max_bytes = max_file_size_mb * _BYTES_PER_MB
         self._limits = dict(map(_limit, size_limits))
-        self._include = GitIgnoreSpec.from_lines(include) if include else None
-        self._exclude = GitIgnoreSpec.from_lines(exclude) if exclude else None
+        self._include = GitIgnoreSpec.from_lines(map(name_of, include)) if include else None
+        self._exclude = GitIgnoreSpec.from_lines(map(name_of, exclude)) if exclude else None
+        self._paths = Paths(self._root)
         self._followed: dict[str, str] = {}  # real path of a link's target → the link that it is followed through
 
     # -- the whole library -------------------------------------------------------------------------------------------
@@ -90,7 +93,10 @@ class FolderScanner:
             if entry is None:
                 stack.pop()
                 continue
-            name = _join(parent, _nfc(entry.name))
+            if isinstance(entry, _Twin):
+                yield entry.failure(parent)
+                continue
+            name = _join(parent, name_of(entry.name))
             outcome = self._entry(entry.path, name, rules, chain)
             if not isinstance(outcome, str):
                 if outcome is not None:
@@ -177,7 +183,7 @@ class FolderScanner:
     def _place(self, folder: str) -> tuple[str, str]:
         parts = folder.split("/") if folder else []
         if self._flat:
-            return _nfc(os.path.basename(self._root)) or _GENERAL, parts[0] if parts else _GENERAL
+            return name_of(os.path.basename(self._root)) or _GENERAL, parts[0] if parts else _GENERAL
         return parts[0], parts[1] if len(parts) > 1 else _GENERAL
 
     # -- one path ----------------------------------------------------------------------------------------------------
@@ -195,9 +201,12 @@ class FolderScanner:
         chain: tuple[str, ...] = (os.path.realpath(self._root),)
         rules = IgnoreRules().enter(current, "")
         for place, part in enumerate(parts):
-            current, relative = os.path.join(current, part), _join(relative, _nfc(part))
+            folder, parent, name = current, relative, name_of(part)
+            current, relative = os.path.join(folder, part), _join(parent, name)
             if not os.path.lexists(current):
                 return None
+            if part != name and (other := self._paths.entry(folder, name)) != part:
+                return _Twin(part, other).failure(parent)
             outcome = self._entry(current, relative, rules, chain)
             if not isinstance(outcome, str):
                 last = place == len(parts) - 1
@@ -228,21 +237,32 @@ def _limit(given: str) -> tuple[str, float]:
         raise SetupError(f"docs.size_limits holds '{given}'.", hint="Right would be: .pdf:100 (in MB).") from None
 
 
-def _nfc(name: str) -> str:
-    """NFC; bytes that aren't UTF-8 become U+FFFD, so that the name can be stored and sent."""
-    if not name.isascii():
-        name = unicodedata.normalize("NFC", name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
-    return name
-
-
 def _join(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
-def _children(path: str) -> Iterator[os.DirEntry[str]]:
+@dataclass(frozen=True, slots=True)
+class _Twin:
+    """An entry of a folder that another one leaves no name."""
+
+    name: str  #: on disk, as is `other`
+    other: str
+
+    def failure(self, parent: str) -> Failure:
+        """Listed as it is spelled on disk: its file path is the other one's."""
+        detail = f"{self.name!a} is the same name as {self.other!a} beside it: rename one of the two"
+        return Failure(_join(parent, spelling_of(self.name)), "skipped", "same_name", detail)
+
+
+def _children(path: str) -> Iterator[os.DirEntry[str] | _Twin]:
     """The entries of a folder in the order of the paths in them. Raises `OSError`."""
     with os.scandir(path) as entries:
-        return iter(sorted(entries, key=_sort_key))
+        found = sorted(entries, key=_sort_key)
+    named = chosen(entry.name for entry in found)
+    if len(named) == len(found):
+        return iter(found)
+    others = ((entry, named[name_of(entry.name)]) for entry in found)
+    return (entry if entry.name == other else _Twin(entry.name, other) for entry, other in others)
 
 
 def _sort_key(entry: os.DirEntry[str]) -> tuple[str, str]:
@@ -251,5 +271,5 @@ def _sort_key(entry: os.DirEntry[str]) -> tuple[str, str]:
         is_folder = entry.is_dir()
     except OSError:
         is_folder = False
-    name = _nfc(entry.name)
+    name = name_of(entry.name)
     return (name + "/" if is_folder else name, entry.name)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import logging
 import os
 import time
-import unicodedata
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from librarian.vocabulary.errors import SourceError
+from librarian.vocabulary.paths import Paths, name_of, spelling_of
 from librarian.vocabulary.protocols import Catalog, Reader, Scanner
 from librarian.vocabulary.types import OUTDATED, Failure, IndexReport, Progress, ReadResult, SourceFile
 
@@ -65,6 +65,10 @@ class Refresh:
     _batch: Batch = field(default_factory=Batch)
     _characters: int = 0
     _batches: int = 0
+    _paths: Paths = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._paths = Paths(self.root)
 
     def run(self, scope: Scope) -> IndexReport:
         """Make the index equal to what `scope` names. Raises `SourceError(reason="root")` where the root is gone."""
@@ -113,13 +117,14 @@ class Refresh:
         looked_at: set[str] = set()
         doubted: set[str] = set()
         folders: list[str] = []
-        for path in sorted(scope.paths):
-            file_path = self._file_path(path)
-            looked_at.add(file_path)
+        for path in self._places(scope.paths):
+            relative = self._relative(path)
+            file_path = name_of(relative)
+            looked_at |= {file_path, spelling_of(relative)}
             below = file_path + "/"
             looked_at.update(name for names in (known, listed) for name in names if name.startswith(below))
             if os.path.isdir(path):
-                folders.append(file_path + "/")
+                folders += [below, spelling_of(relative) + "/"]
             elif (item := self.scanner.look(path)) is not None:
                 found.append(item)
                 doubted.add(item.file_path)
@@ -129,24 +134,29 @@ class Refresh:
             found += [
                 item
                 for item in self.scanner.scan()
-                if item.file_path.startswith(prefixes) and item.file_path not in have
+                if f"{item.file_path}/".startswith(prefixes) and item.file_path not in have
             ]
         looked_at.update(item.file_path for item in found)
         return compare(found, known, scope=looked_at, again=again, doubted=doubted), looked_at
 
-    def _file_path(self, path: str) -> str:
-        relative = os.path.relpath(path, self.root).replace(os.sep, "/")
-        return unicodedata.normalize("NFC", relative)
+    def _places(self, paths: Iterable[str]) -> list[str]:
+        """The paths with those that their documents have on disk now: of two files of one name, the other one."""
+        found = dict.fromkeys(sorted(paths))
+        found.update(dict.fromkeys(self._paths.on_disk(name_of(self._relative(path))) for path in list(found)))
+        return list(found)
+
+    def _relative(self, path: str) -> str:
+        return os.path.relpath(path, self.root).replace(os.sep, "/")
 
     def _missing(self, gone: Iterable[str]) -> int:
         """How many aren't there at all; the others are left out by a setting, on purpose."""
-        return sum(1 for path in gone if not os.path.lexists(os.path.join(self.root, *path.split("/"))))
+        return sum(1 for path in gone if not os.path.lexists(self._paths.on_disk(path)))
 
     def _read_outdated(self, known: dict[str, tuple[int, int, str]]) -> None:
         """Read again what this refresh made wrong: copies of mails that are gone, quotes of mails that have come."""
         now = self.catalog.known()
         outdated = [path for path, (size, _, digest) in now.items() if size == OUTDATED and digest]
-        found = [self.scanner.look(os.path.join(self.root, *path.split("/"))) for path in outdated]
+        found = [self.scanner.look(self._paths.on_disk(path)) for path in outdated]
         sources = [source for source in found if isinstance(source, SourceFile)]
         if self.stopping():
             return

@@ -1,0 +1,99 @@
+"""How a file on disk and the `file_path` that a document is known by everywhere find each other.
+
+A file path is in Unicode's normal form C and can be stored and sent. On disk the same name may stand decomposed (as
+older Macs write it and copies from there keep it), or in bytes that aren't UTF-8.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import unicodedata
+from collections.abc import Iterable
+from typing import Final
+
+_SETTLED_NS: Final = 2_000_000_000  #: a folder whose time is younger may change again within the same tick of its clock
+_MOST_FOLDERS: Final = 4096  #: whose listings are remembered; a folder without names that differ costs some 200 bytes
+
+
+def name_of(on_disk: str) -> str:
+    """A name or path in normal form C; bytes that aren't UTF-8 (half surrogates in `on_disk`) become U+FFFD."""
+    if on_disk.isascii():
+        return on_disk
+    try:
+        text = on_disk.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    except UnicodeEncodeError:  # half surrogates that stand for no byte, as names on Windows may hold
+        text = on_disk.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return unicodedata.normalize("NFC", text)
+
+
+def spelling_of(on_disk: str) -> str:
+    """A name or path as its characters stand on disk, with `\\xe9` for bytes that aren't UTF-8: to tell of it beside
+    another one of the same `name_of`."""
+    try:
+        return on_disk.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:
+        return on_disk.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def chosen(on_disk: Iterable[str]) -> dict[str, str]:
+    """Name → the entry of one folder that it stands for: the one that is spelled so, else the first of them."""
+    found: dict[str, str] = {}
+    for entry in on_disk:
+        name = name_of(entry)
+        held = found.get(name)
+        if held is None or (entry != name, entry) < (held != name, held):
+            found[name] = entry
+    return found
+
+
+class Paths:
+    """Finds the path on disk of a file path below `root`. Reads folders only where a plain path isn't there."""
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        self._root = os.path.abspath(root)
+        self._listed: dict[str, tuple[int, dict[str, str]]] = {}  # folder → its time, names that are spelled otherwise
+
+    def stat(self, file_path: str) -> tuple[str, os.stat_result | None]:
+        """The path on disk and what `os.stat` says of it: None where there is nothing. One call where the path on disk
+        is spelled like `file_path`."""
+        plain = f"{self._root}{os.sep}{file_path}"
+        try:
+            return plain, os.stat(plain)
+        except OSError:
+            path = self.on_disk(file_path)
+        try:
+            return path, os.stat(path)
+        except OSError:
+            return path, None
+
+    def on_disk(self, file_path: str) -> str:
+        """The absolute path that `file_path` stands for, spelled like it as far as there is nothing."""
+        path = os.path.join(self._root, file_path)
+        if os.path.lexists(path):
+            return path
+        path = self._root
+        for name in file_path.split("/"):
+            inner = os.path.join(path, name)
+            path = inner if os.path.lexists(inner) else os.path.join(path, self.entry(path, name))
+        return path
+
+    def entry(self, folder: str, name: str) -> str:
+        """The entry of a folder on disk that `name` stands for; `name` itself where there is none."""
+        return self._spellings(folder).get(name, name)
+
+    def _spellings(self, folder: str) -> dict[str, str]:
+        try:
+            changed_ns = os.stat(folder).st_mtime_ns
+            known = self._listed.get(folder)
+            if known is not None and known[0] == changed_ns:
+                return known[1]
+            now_ns = time.time_ns()
+            found = {name: entry for name, entry in chosen(os.listdir(folder)).items() if name != entry}
+        except OSError:
+            return {}
+        if now_ns - changed_ns > _SETTLED_NS:
+            if len(self._listed) >= _MOST_FOLDERS:
+                self._listed.clear()
+            self._listed[folder] = changed_ns, found
+        return found
