@@ -8,6 +8,7 @@ shared from one to the next.
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -37,13 +38,24 @@ DOCUMENTS = f"""SELECT d.id, d.modified, d.file_path, d.tags, {", ".join("d." + 
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """What mail filters look at; sender, subject and recipients in one case."""
+    """What mail filters look at; sender, subject and recipients `alike`."""
 
     thread_id: str
     sender: str
     subject: str
     has_attachments: bool
     recipients: str
+
+
+def alike(name: str) -> str:
+    """A name in one case and one form of its accents, so that equals are equal (canonical caseless matching).
+
+    >>> alike("Zoe\u0308 GÄRTNER") == alike("zoë gärtner")
+    True
+    """
+    if name.isascii():
+        return name.lower()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
 class Vocabulary:
@@ -196,18 +208,18 @@ class LoadedColumns:
         if filters.file_types:
             allowed["file_type"] = tuple(sorted(set(filters.file_types)))
         if filters.tags:
-            asked = {tag.casefold() for tag in filters.tags}
-            allowed["tags"] = tuple(sorted(t for t in self._vocabularies["tags"].names() if t.casefold() in asked))
+            asked = {alike(tag) for tag in filters.tags}
+            allowed["tags"] = tuple(sorted(t for t in self._vocabularies["tags"].names() if alike(t) in asked))
         return allowed
 
     def _names_like(self, column: str, wanted: str, alive: Mask) -> tuple[str, ...]:
-        """The name itself where a document has it, else all names that differ only in case."""
+        """The name itself where a document has it, else all names that are `alike`."""
         names = self._vocabularies[column].names()
         used = set(np.unique(self._codes[column][alive]).tolist())
         present = [name for code, name in enumerate(names) if code in used]
         if wanted in present:
             return (wanted,)
-        return tuple(sorted(name for name in present if name.casefold() == wanted.casefold()))
+        return tuple(sorted(name for name in present if alike(name) == alike(wanted)))
 
     def _narrow(self, passing: Mask, filters: Filters) -> bool:
         """Apply in place the filters that only single documents can answer; True where there were any."""
@@ -223,9 +235,9 @@ class LoadedColumns:
             or filters.recipients
         ):
             beyond = True
-            sender = (filters.sender or "").casefold()
-            subject = (filters.subject_contains or "").casefold()
-            recipients = [one.casefold() for one in filters.recipients]
+            sender = alike(filters.sender or "")
+            subject = alike(filters.subject_contains or "")
+            recipients = [alike(one) for one in filters.recipients]
             _keep(
                 passing,
                 [
@@ -348,7 +360,7 @@ def _filled(
             tags.extend((doc_id, base._vocabularies["tags"].code(tag)) for tag in json.loads(row[3]))
         thread_id, sender, subject, attachments, to = row[4 + len(CODED) :]
         if thread_id is not None:
-            mails[doc_id] = Mail(thread_id, sender.casefold(), subject.casefold(), bool(attachments), to.casefold())
+            mails[doc_id] = Mail(thread_id, alike(sender), alike(subject), bool(attachments), alike(to))
             if thread_id:
                 group[doc_id] = -1 - base._vocabularies["threads"].code(thread_id)
     if tags:

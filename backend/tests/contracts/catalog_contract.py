@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -305,6 +307,28 @@ class CatalogContract:
         assert [each.chunk for each in in_order] == list(put.chunks)
         assert {each.doc_id for each in in_order} == {stored.doc_id}
         assert 999 not in by_id
+
+    @pytest.mark.parametrize("stored", ["NFC", "NFD"])
+    @pytest.mark.parametrize("asked", ["NFC", "NFD"])
+    def test_filters_find_accents_however_they_are_composed(
+        self, catalog: Catalog, stored: Literal["NFC", "NFD"], asked: Literal["NFC", "NFD"]
+    ) -> None:
+        def put(text: str) -> str:
+            return unicodedata.normalize(stored, text)
+
+        def ask(text: str) -> str:
+            return unicodedata.normalize(asked, text)
+
+        email = Email(put("Größe der Äpfel"), put("Zoë Gärtner <z@x.org>"), to=(put("André <a@x.org>"),), thread_id="t")
+        catalog.put([result(document("a/b/z.eml", "Hello.", kind="email", email=email, tags=(put("Grün"),)))])
+        for one in (
+            Filters(sender=ask("gärtner")),
+            Filters(subject_contains=ask("GRÖSSE")),
+            Filters(recipients=(ask("ANDRÉ"),)),
+            Filters(tags=(ask("grün"),)),
+        ):
+            assert catalog.columns().select(one).count == 1, one
+        assert catalog.columns().select(Filters(sender="gartner")).count == 0
 
     def test_mails_are_found_by_what_ties_them_together(self, catalog: Catalog) -> None:
         other = replace(FULL_MAIL, file_path="beta/mail/other.eml", content_hash="x", email=Email("Lunch", "bob@x.org"))
