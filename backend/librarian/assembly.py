@@ -131,7 +131,7 @@ def build(settings: Settings) -> desk.Parts:
         ranker=adopted(index),
     )
     generation, complete = partial(_generation, catalog), partial(_complete, catalog, settings, indexer)
-    cache = settings.search.cache
+    epoch, cache = lambda: engine.epoch, settings.search.cache
     similar = None
     if cache.semantic and asking is not None:
         similar = SemanticCache(
@@ -139,6 +139,7 @@ def build(settings: Settings) -> desk.Parts:
             asking,
             analyzer,
             generation=generation,
+            epoch=epoch,
             complete=complete,
             threshold=cache.threshold,
             ttl_s=cache.ttl_s,
@@ -146,7 +147,7 @@ def build(settings: Settings) -> desk.Parts:
             modes=COSTLY | {"hybrid", "auto"} if settings.llm.enabled else COSTLY,
         )
     answers: LruCache[Any, SearchOutcome] = LruCache(cache.max_entries if cache.exact else 0, cache.ttl_s)
-    cached = ResultCache(similar or engine, answers, generation=generation, complete=complete)
+    cached = ResultCache(similar or engine, answers, generation=generation, epoch=epoch, complete=complete)
     upkeep = Upkeep(
         indexer,
         catalog,
@@ -161,7 +162,6 @@ def build(settings: Settings) -> desk.Parts:
         engine,
         catalog,
         complete=complete,
-        forget=cached.clear,
         basis=lambda: f"{'+'.join(indexer.answering())}|{settings.search.fusion}|{engine.weights}|{__version__}",
         scale=settings.search.fusion,
         by_meaning=embedder is not None,
@@ -183,7 +183,7 @@ def build(settings: Settings) -> desk.Parts:
             **({"semantic": similar} if similar else {}),
         },
         check=kept.check,
-        evaluate=Study(engine, catalog, index, partial(_weighed_anew, cached, fitting)),
+        evaluate=Study(engine, catalog, index, fitting.look),
         registry=Registry(RegistryFiles(catalog, settings.docs.root_path).entities, embedder, archive),
         sites=Sites(catalog, cached.search),
         questions=QuestionLog(index / "questions.jsonl", enabled=settings.analytics.enabled),
@@ -192,11 +192,6 @@ def build(settings: Settings) -> desk.Parts:
         start=partial(_start, kept, embedder, spaces, rewriting, fitting),
         close=partial(_close, fitting, kept, engine, held, projects, asking, embedder),
     )
-
-
-def _weighed_anew(cached: ResultCache, fitting: Calibrating) -> None:
-    cached.clear()
-    fitting.look()
 
 
 def _generation(catalog: Catalog) -> int:

@@ -31,7 +31,6 @@ class Calibrating:
 
     Args:
         complete: whether every passage is embedded.
-        forget: forgets answers that were judged by other curves.
         basis: names what sums depend on besides the library: model, fusion, weights.
         scale: of hybrid's sums.
         by_meaning: whether the library has embeddings; without, keyword search alone is calibrated.
@@ -43,7 +42,6 @@ class Calibrating:
         catalog: Catalog,
         *,
         complete: Callable[[], bool],
-        forget: Callable[[], object],
         basis: Callable[[], str],
         scale: str,
         by_meaning: bool,
@@ -51,7 +49,6 @@ class Calibrating:
         self._engine = engine
         self._catalog = catalog
         self._complete = complete
-        self._forget = forget
         self._basis: Callable[[], str] = lambda: f"{basis()}|{calibrating.UNLIKELY_AT}|{calibrating.YES_AT}"
         self._modes = {"keyword": "keyword"}
         if by_meaning:
@@ -134,7 +131,6 @@ class Calibrating:
         if fitted is not None:
             self._fit = fitted
             self._engine.use(calibration=fitted.calibration())
-            self._forget()
 
     def _documents(self) -> list[Document]:
         with self._catalog.read() as reader:

@@ -7,6 +7,7 @@ of the best. What a mode needs and can't have is said in `legs` and `degraded`; 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -99,6 +100,8 @@ class HybridSearchEngine:
         self._rewriting = rewriting
         self._ranker = ranker or shipped()
         self._calibration = calibration
+        self._epochs = itertools.count(1)
+        self._epoch = 0
         self._router = QueryRouter(analyzer, semantic=self._semantic.configured)
         self._snippets = Snippets(analyzer, target=options.snippet_length)
         self._spelling = Spelling(lexical, analyzer)
@@ -169,6 +172,12 @@ class HybridSearchEngine:
         """Weigh, or judge relevance, otherwise from the next question on."""
         self._ranker = ranker or self._ranker
         self._calibration = calibration or self._calibration
+        self._epoch = next(self._epochs)  # last: no question of the new epoch may meet what was in use before
+
+    @property
+    def epoch(self) -> int:
+        """Another number after each `use`: answers of different epochs were weighed or judged differently."""
+        return self._epoch
 
     def judge(self, query: Query, reader: CatalogReader, budget: Budget | None = None) -> Judged:
         """All candidates in order with everything known about them: for explaining an absence and for measuring."""

@@ -15,7 +15,7 @@ from typing import Protocol
 from librarian.vocabulary.protocols import Budget
 from librarian.vocabulary.types import Query, SearchOutcome
 
-Key = tuple[str, Query, int]
+Key = tuple[Query, int, int]
 
 _BLANKS = re.compile(r"\s+")
 
@@ -49,7 +49,8 @@ def is_whole(outcome: SearchOutcome) -> bool:
 
 
 class ResultCache:
-    """Wraps an engine. Keys hold the question, its filters, the settings' fingerprint and the index generation.
+    """Wraps an engine. Keys hold the question, its filters, the index generation and the epoch of the engine's weights,
+    so that an answer under way while either changes is never taken for one of the new.
 
     Only whole answers are kept: one that was degraded, or made while vectors were missing, is asked anew.
     """
@@ -60,24 +61,24 @@ class ResultCache:
         store: OutcomeStore,
         *,
         generation: Callable[[], int],
+        epoch: Callable[[], int],
         complete: Callable[[], bool],
-        fingerprint: str = "",
     ) -> None:
         self._engine = engine
         self._store = store
         self._generation = generation
+        self._epoch = epoch
         self._complete = complete
-        self._fingerprint = fingerprint
 
     def search(self, query: Query, budget: Budget) -> SearchOutcome:
         """The kept answer, with `cache` saying so and its own time, or the engine's."""
         began = time.perf_counter()
-        key = (self._fingerprint, replace(query, text=normalised(query.text)), self._generation())
+        key = (replace(query, text=normalised(query.text)), self._generation(), self._epoch())
         kept = self._store.get(key)
         if kept is not None:
             return replace(kept, query=query, cache="exact", took_ms=(time.perf_counter() - began) * 1000)
         outcome = self._engine.search(query, budget)
-        if outcome.cache is None and outcome.generation == key[2] and is_whole(outcome) and self._complete():
+        if outcome.cache is None and outcome.generation == key[1] and is_whole(outcome) and self._complete():
             self._store.put(key, outcome)
         return outcome
 

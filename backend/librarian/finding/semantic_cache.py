@@ -52,7 +52,7 @@ _TOWARD = re.compile(r"\b(?:from|into|before|after|than|without|instead of)\s+(?
 _COUNTED = re.compile(r"\d+\s*([a-z]{1,3})\b")
 
 Guard = tuple[tuple[str, ...], ...]
-Key = tuple[str, Query, int, Guard]
+Key = tuple[str, Query, int, int, Guard]
 
 
 def guard(query: AnalyzedQuery) -> Guard:
@@ -81,7 +81,7 @@ class _Kept:
 
 
 class SemanticCache:
-    """Wraps an engine. Answers are kept by generation, settings, filters and `guard`, and found by cosine.
+    """Wraps an engine. Answers are kept by generation, epoch of the weights, filters and `guard`, and found by cosine.
 
     Args:
         threshold: cosine from which two questions count as one.
@@ -95,6 +95,7 @@ class SemanticCache:
         analyzer: Analyzer,
         *,
         generation: Callable[[], int],
+        epoch: Callable[[], int],
         complete: Callable[[], bool],
         threshold: float = 0.92,
         ttl_s: float = 300.0,
@@ -106,6 +107,7 @@ class SemanticCache:
         self._embedder = embedder
         self._analyzer = analyzer
         self._generation = generation
+        self._epoch = epoch
         self._complete = complete
         self._threshold = threshold
         self._ttl_s = ttl_s
@@ -126,7 +128,7 @@ class SemanticCache:
             return self._engine.search(query, budget)
         model, vector = asked
         generation = self._generation()
-        key = (model, replace(query, text=""), generation, guard(self._analyzer.query(query.text)))
+        key = (model, replace(query, text=""), generation, self._epoch(), guard(self._analyzer.query(query.text)))
         kept = self._nearest(key, vector)
         if kept is not None:
             return replace(kept, query=query, cache="semantic", took_ms=(time.perf_counter() - began) * 1000)

@@ -86,7 +86,6 @@ def test_it_outlives_a_moment_in_which_the_catalog_cannot_be_read(
         manual.engine(),
         manual.catalog,
         complete=complete,
-        forget=lambda: None,
         basis=lambda: "",
         scale="learned",
         by_meaning=False,

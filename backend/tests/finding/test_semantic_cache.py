@@ -1,7 +1,7 @@
 """Similar questions share an answer, and only those that may.
 
 * a paraphrase above the threshold is answered from memory, says so, and carries its own text
-* another identifier, number, name, negation, direction, filter, page or generation is another question
+* another identifier, number, name, negation, direction, filter, page, generation or epoch is another question
 * entries age, the least recently used goes first, hits and misses are counted, and clearing forgets all
 * modes that cost little are never answered so, and nothing is kept that was degraded or incomplete
 """
@@ -45,12 +45,13 @@ class Cached:
     """A cache over a counting engine, with a clock and a generation to turn."""
 
     def __init__(self, **given: int) -> None:
-        self.engine, self.now, self.generation, self.complete = Engine(), 0.0, 1, True
+        self.engine, self.now, self.generation, self.epoch, self.complete = Engine(), 0.0, 1, 0, True
         self.cache = SemanticCache(
             self.engine,
             Loaded(OneDirection()),
             ANALYZER,
             generation=lambda: self.generation,
+            epoch=lambda: self.epoch,
             complete=lambda: self.complete,
             clock=lambda: self.now,
             **given,
@@ -117,7 +118,7 @@ def test_a_telling_word_makes_another_question(first: str, second: str) -> None:
     assert guard(ANALYZER.query(first)) != guard(ANALYZER.query(second))
 
 
-def test_another_filter_page_or_generation_is_another_question() -> None:
+def test_another_filter_page_generation_or_epoch_is_another_question() -> None:
     cached = Cached()
     usual = Query("", mode="rerank")
     cached.ask("scaling", usual)
@@ -128,6 +129,9 @@ def test_another_filter_page_or_generation_is_another_question() -> None:
         replace(usual, hypothetical_answer="More."),
     ):
         assert cached.ask("to scale", other) is None
+    assert cached.ask("scale it", usual) == "semantic"
+    cached.epoch = 1
+    assert cached.ask("scale it", usual) is None
     assert cached.ask("scale it", usual) == "semantic"
     cached.generation = 2
     assert cached.ask("scale it", usual) is None
@@ -164,7 +168,9 @@ def test_cheap_modes_degraded_and_incomplete_answers_are_left_alone() -> None:
 
 def test_without_a_model_the_engine_answers() -> None:
     engine = Engine()
-    cache = SemanticCache(engine, Loaded(None, "none"), ANALYZER, generation=lambda: 1, complete=lambda: True)
+    cache = SemanticCache(
+        engine, Loaded(None, "none"), ANALYZER, generation=lambda: 1, epoch=lambda: 0, complete=lambda: True
+    )
     for _ in range(2):
         assert cache.search(Query("scaling", mode="hyde"), Budget()).cache is None
     assert len(engine.asked) == 2
