@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +16,7 @@ from ..vocabulary.arguments import named
 from ..vocabulary.errors import CallerError, NotFound
 from ..vocabulary.paths import Paths
 from ..vocabulary.protocols import Budget
-from ..vocabulary.types import Filters, IndexReport, SearchOutcome
+from ..vocabulary.types import Filters, IndexReport, Query, SearchOutcome
 from ..vocabulary.verbs import SEARCH, SEARCH_EMAILS
 from . import addresses, answers, journal, questions
 from . import arguments as check
@@ -26,6 +25,7 @@ from .gathered import Gathered
 from .hosting import Hosting
 from .knowledge import Knowledge
 from .parts import Parts
+from .presence import Checked, checked
 from .reading import passage, read
 from .state import StateReport, layout_notes, skipped
 
@@ -85,11 +85,12 @@ class Librarian(Gathered, Knowledge, Hosting):
         self._await_text(budget)
         wanted = named("search", SEARCH.arguments, {"query": query, **given})
         asked = questions.documents(self._parts.options, self._products, wanted)
-        outcome = self._parts.engine.search(asked, budget)
+        answer = self._checked(lambda query: self._parts.engine.search(query, budget), asked)
+        outcome = answer.outcome
         journal.note(outcome, self._parts.options.slow_query_ms)
         if not asked.offset and not _MEASURING.get():
             self._parts.questions.note(asked.text, outcome.total, outcome.answerable, asked.filters.product)
-        return wire.SearchAnswer(results=self._results(outcome, answers.result), **self._envelope(outcome, asked.mode))
+        return wire.SearchAnswer(results=self._results(answer, answers.result), **self._envelope(outcome, asked.mode))
 
     def search_emails(self, query: str = "", *, budget: Budget | None = None, **given: Any) -> wire.EmailSearchAnswer:
         """Passages of mails; arguments as of the tool `search_emails`."""
@@ -97,11 +98,12 @@ class Librarian(Gathered, Knowledge, Hosting):
         self._await_text(budget)
         wanted = named("search_emails", SEARCH_EMAILS.arguments, {"query": query, **given})
         asked = questions.emails(self._parts.options, self._products, wanted)
-        by_words = self._parts.engine.search
-        outcome = by_words(asked, budget) if asked.text else newest_first(self._parts.catalog, asked)
+        engine, catalog = self._parts.engine, self._parts.catalog
+        answer = self._checked(lambda q: engine.search(q, budget) if q.text else newest_first(catalog, q), asked)
+        outcome = answer.outcome
         journal.note(outcome, self._parts.options.slow_query_ms)
         envelope = self._envelope(outcome, asked.mode) | {"query": query.strip()}  # with its operators
-        return wire.EmailSearchAnswer(results=self._results(outcome, answers.email_result), **envelope)
+        return wire.EmailSearchAnswer(results=self._results(answer, answers.email_result), **envelope)
 
     def _await_text(self, budget: Budget) -> None:
         """A library that is being read for the very first time answers once something is in, or after a while."""
@@ -131,33 +133,22 @@ class Librarian(Gathered, Knowledge, Hosting):
             extra.append(f"semantic: {count.embedded_chunks:,} of {count.chunks:,} passages are embedded so far.")
         return answers.envelope(replace(outcome, degraded=(*outcome.degraded, *extra)), count, requested)
 
-    def _results(self, outcome: SearchOutcome, build: Callable[..., Any]) -> list[Any]:
-        """Hits as results, held against the files: a deleted one is dropped, a changed one marked stale."""
-        shown: list[Any] = []
-        noticed: list[str] = []
-        root_is_there = os.path.isdir(self._parts.options.root)
+    def _checked(self, search: Callable[[Query], SearchOutcome], asked: Query) -> Checked:
+        return checked(search, asked, self._paths, self._parts.indexing.notice)
+
+    def _results(self, answer: Checked, build: Callable[..., Any]) -> list[Any]:
+        """Hits as results; those of changed files are marked stale."""
+        outcome = answer.outcome
         contexts = self._contexts(outcome) if outcome.query.include_parent_context else {}
-        for hit in outcome.hits:
-            document, stale = hit.document.document, False
-            if root_is_there:
-                path, seen = self._paths.stat(document.source)
-                if seen is None:
-                    noticed.append(path)
-                    continue
-                stale = (seen.st_size, seen.st_mtime_ns) != (document.size, document.mtime_ns)
-                if stale:
-                    noticed.append(path)
-            shown.append(
-                build(
-                    hit,
-                    outcome.query.offset + len(shown) + 1,
-                    stale=stale,
-                    context=contexts.get(hit.chunk.chunk_id),
-                )
+        return [
+            build(
+                hit,
+                rank,
+                stale=hit.document.doc_id in answer.changed,
+                context=contexts.get(hit.chunk.chunk_id),
             )
-        if noticed:
-            self._parts.indexing.notice(noticed)
-        return shown
+            for rank, hit in enumerate(outcome.hits, outcome.query.offset + 1)
+        ]
 
     def _contexts(self, outcome: SearchOutcome) -> dict[int, Mapping[str, object]]:
         contexts: dict[int, Mapping[str, object]] = {}

@@ -64,8 +64,10 @@ def terms(nearest: Iterable[tuple[str, str]]) -> tuple[Suggestion, ...]:
 
 
 def _filters(filters: Filters, columns: Columns) -> list[Suggestion]:
-    """Filters whose absence lets more through. `kind` is no filter that a caller sets."""
-    given = [field.name for field in fields(filters) if field.name != "kind" and getattr(filters, field.name)]
+    """Filters whose absence lets more through. `kind` and `absent` are no filters that a caller sets."""
+    given = [
+        field.name for field in fields(filters) if field.name not in ("kind", "absent") and getattr(filters, field.name)
+    ]
     given += ["has_attachments"] if filters.has_attachments is False else []
     count: Callable[[Filters], int] = lambda some: columns.select(some).count  # noqa: E731
     now = count(filters) if given else 0

@@ -227,6 +227,11 @@ class LoadedColumns:
         if filters.file_paths:
             beyond = True
             _keep(passing, [self._paths[path] for path in filters.file_paths if path in self._paths])
+        if filters.absent:
+            beyond = True
+            inside = tuple(f"{path}/" for path in filters.absent)
+            gone = [n for path, n in self._paths.items() if path in filters.absent or path.startswith(inside)]
+            passing[np.array(gone, dtype=np.int64)] = False
         if (
             filters.sender is not None
             or filters.thread_id is not None

@@ -324,6 +324,7 @@ class Filters:
     has_attachments: bool | None = None
     file_paths: tuple[str, ...] = ()  #: exact documents
     recipients: tuple[str, ...] = ()  #: all of them parts of names or addresses in To or Cc, any case
+    absent: tuple[str, ...] = ()  #: files and folders that are gone, with all that they held; no caller sets it
 
     def is_empty(self) -> bool:
         """True where everything passes."""

@@ -181,6 +181,7 @@ def plainly_passes(made: Document, filters: Filters, stored: Sequence[Document],
         and filters.language in (None, made.language)
         and (not filters.tags or bool({t.casefold() for t in filters.tags} & {t.casefold() for t in made.tags}))
         and (not filters.file_paths or made.file_path in filters.file_paths)
+        and not any(f"{made.file_path}/".startswith(f"{path}/") for path in filters.absent)
         and dated()
         and mailed()
     )
@@ -242,6 +243,7 @@ filters = st.builds(
     subject_contains=maybe("plan", "straße"),
     has_attachments=maybe(True, False),
     file_paths=st.sampled_from(((), (), (), ("alpha/api/1.md", "beta/mail/2.eml", "nowhere.md"))),
+    absent=st.sampled_from(((), (), ("alpha/api",), ("alpha/api/1.md", "beta/mail", "alpha/ap", "nowhere.md"))),
 )
 sparse_filters = st.builds(
     lambda full, kept: Filters(**{name: getattr(full, name) for name in kept}),

@@ -1,0 +1,72 @@
+"""Answers held against the files: what is gone isn't shown, what has changed is marked, and both are looked at soon."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from ..vocabulary.paths import Paths
+from ..vocabulary.types import Hit, Query, SearchOutcome
+
+AGAIN = 4  #: times that a question is asked anew while its answer holds what is gone
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """An answer of files that are there."""
+
+    outcome: SearchOutcome
+    changed: frozenset[int] = frozenset()  #: ids of the documents that aren't any more as they were read
+
+
+def checked(
+    search: Callable[[Query], SearchOutcome], asked: Query, root: Paths, notice: Callable[[Sequence[str]], None]
+) -> Checked:
+    """The answer of a library without what is gone: other passages take its place, and the verdict is theirs.
+
+    `notice` is told the paths of files that are gone or have changed. Without a root nothing counts as gone.
+    """
+    gone: set[str] = set()
+    for _ in range(1 + AGAIN):
+        outcome = search(replace(asked, filters=replace(asked.filters, absent=tuple(sorted(gone)))) if gone else asked)
+        missing: list[Hit] = []
+        changed: set[int] = set()
+        noticed: list[str] = []
+        for hit in outcome.hits if _there(root, "") else ():
+            document = hit.document.document
+            path, seen = root.stat(document.source)
+            if seen is None:
+                missing.append(hit)
+            elif (seen.st_size, seen.st_mtime_ns) == (document.size, document.mtime_ns):
+                continue
+            else:
+                changed.add(hit.document.doc_id)
+            noticed.append(path)
+        if noticed:
+            notice(noticed)
+        if not missing:
+            break
+        gone |= {_highest_gone(hit.document.document.source, root) for hit in missing}
+    return Checked(_without(outcome, missing, gone) if gone else outcome, frozenset(changed))
+
+
+def _there(root: Paths, path: str) -> bool:
+    return root.stat(path)[1] is not None
+
+
+def _highest_gone(path: str, root: Paths) -> str:
+    """The file, or the folder that went with all that it held."""
+    while (parent := path.rpartition("/")[0]) and not _there(root, parent):
+        path = parent
+    return path
+
+
+def _without(outcome: SearchOutcome, missing: Sequence[Hit], gone: set[str]) -> SearchOutcome:
+    """Without hits that are gone after all, and without paths that are."""
+    hits = tuple(
+        replace(hit, also_in=tuple(path for path in hit.also_in if path not in gone))
+        for hit in outcome.hits
+        if hit not in missing
+    )
+    answerable = outcome.answerable if hits or not missing else "unknown"
+    return replace(outcome, hits=hits, total=outcome.total - len(missing), answerable=answerable)

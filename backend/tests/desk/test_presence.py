@@ -1,0 +1,89 @@
+"""What is gone from the folder is gone from answers at once, before the index has been brought up to date.
+
+* others take the place of what is gone, and the verdict is about what is shown
+* where nothing else answers, the answer says so as it does for anything that isn't in the library
+* a copy that is still there is shown in place of one that is gone, and paths that are gone aren't named
+* a folder that is gone goes with all that it held; without a root nothing counts as gone
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from librarian.assembly import Librarian
+
+ROTATE = "# Tokens\n\nCall rotate to rotate a token.\n"
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Librarian]:
+    """Words alone, and nothing watches."""
+    files = {"app/en/tokens.md": ROTATE, "app/copy/tokens.md": ROTATE, "app/en/keys.md": "# Keys\n\nTurn a key.\n"}
+    files |= {f"app/many/{n}.md": f"# Part {n}\n\nThe widget of part {n} is made of brass.\n" for n in range(90)}
+    files["app/few/one.md"] = "# Spare\n\nA widget may be made of brass or of tin, as the order says.\n"
+    mail = "From: Ada <ada@example.org>\nSubject: Lunch\nMessage-ID: <{0}@x>\nDate: Mon, 0{0} Mar 2026 10:00:00 +0100\n"
+    files |= {f"mail/in/{n}.eml": f"{mail.format(n)}\nLunch number {n}.\n" for n in (1, 2)}
+    for name, text in files.items():
+        path = tmp_path / "docs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    settings = {"embeddings.enabled": False, "index.workers": 1, "docs.watch_for_changes": False}
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **settings) as opened:
+        yield opened
+
+
+def paths(answer: object) -> list[str]:
+    return [result.file_path for result in answer.results]  # type: ignore[attr-defined]
+
+
+def test_what_is_gone_leaves_no_trace_in_the_answer(library: Librarian) -> None:
+    shutil.rmtree(library.root / "app" / "copy")
+    (library.root / "app" / "en" / "tokens.md").unlink()
+    answer = library.search("rotate token", max_results=1)
+    asked_of_nothing = library.search("unheard", max_results=1)
+    assert (answer.results, answer.total) == ([], 0)
+    assert answer.answerable == asked_of_nothing.answerable != "yes"
+    assert answer.suggestions
+
+
+def test_a_copy_that_is_there_takes_the_place_of_one_that_is_gone(library: Librarian) -> None:
+    (shown,) = library.search("rotate token").results
+    (copy,) = shown.also_in
+    (library.root / shown.file_path).unlink()
+    (left,) = library.search("rotate token").results
+    assert (left.file_path, left.rank, left.also_in) == (copy, 1, [])
+
+
+def test_a_folder_goes_with_all_that_it_held(library: Librarian) -> None:
+    assert library.search("widget brass", max_results=3).total > 50
+    shutil.rmtree(library.root / "app" / "many")
+    answer = library.search("widget brass", max_results=3)
+    assert paths(answer) == ["app/few/one.md"]
+    assert (answer.results[0].rank, answer.total, answer.next_offset) == (1, 1, None)
+
+
+def test_of_more_than_can_be_asked_again_nothing_that_is_gone_is_shown(library: Librarian) -> None:
+    for page in (library.root / "app" / "many").iterdir():
+        page.unlink()
+    answer = library.search("widget brass", max_results=2)
+    assert all((library.root / path).exists() for path in paths(answer))
+    assert answer.results or answer.answerable == "unknown"
+
+
+def test_mails_that_are_gone_are_left_out_of_those_by_filter_alone(library: Librarian) -> None:
+    assert [mail.message_id for mail in library.search_emails(sender="ada", max_per_thread=0).results] == ["2@x", "1@x"]
+    (library.root / "mail" / "in" / "2.eml").unlink()
+    answer = library.search_emails(sender="ada", max_per_thread=0, max_results=1)
+    assert [mail.message_id for mail in answer.results] == ["1@x"]
+
+
+def test_a_changed_file_is_marked_stale_and_an_absent_root_hides_nothing(library: Librarian) -> None:
+    page = library.root / "app" / "en" / "keys.md"
+    page.write_text("# Keys\n\nTurn a key, twice.\n")
+    assert [result.stale for result in library.search("turn a key").results] == [True]
+    library.root.rename(library.root.with_name("elsewhere"))
+    assert paths(library.search("turn a key")) == ["app/en/keys.md"]
