@@ -12,9 +12,11 @@ from librarian.vocabulary.types import Block, Excluded, Heading
 from .plain_text import plain
 
 SUMMARY_CHARACTERS = 300
+DOC_TYPES = frozenset({"api", "guide", "architecture", "reference", "readme", "documentation"})
 
 _WORD_BREAKS = re.compile(r"[-_.\s]+")
 _SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\betc)[.!?](?=[\"')\]]*\s)|[。！？]")
+_LANGUAGE = re.compile(r"([A-Za-z]{2,3})(?:[-_][A-Za-z0-9]{2,8})*$")
 _DATE_KEYS = ("updated", "lastmod", "last_modified", "date")
 
 #: By the file's name, its folders included; the first that matches holds.
@@ -151,6 +153,23 @@ def doc_type_of(file_path: str, title: str, text: str, start: int = 0) -> str:
         if pattern.search(title) or pattern.search(beginning):
             return kind
     return "documentation"
+
+
+def given_doc_type(front_matter: Mapping[str, object]) -> str:
+    """`doc_type` of front matter where it is one of the types, else empty."""
+    given = str(front_matter.get("doc_type") or "").strip().lower()
+    return given if given in DOC_TYPES else ""
+
+
+def given_language(front_matter: Mapping[str, object]) -> str:
+    """`language` or `lang` of front matter where it is a code, else empty; script and region are dropped.
+
+    >>> given_language({"lang": "pt-BR"})
+    'pt'
+    """
+    given = front_matter.get("language") or front_matter.get("lang")
+    code = _LANGUAGE.match(str(given or "").strip())
+    return code.group(1).lower() if code else ""
 
 
 def summary_of(

@@ -15,6 +15,7 @@ from librarian.vocabulary.protocols import Analyzer, Archive, Chunker, Parser
 from librarian.vocabulary.types import QUOTED_PATH, Chunk, Document, LexicalEntry, ReadResult, SourceFile
 
 from .mail.quoted import quoted_blocks
+from .metadata import given_doc_type
 from .parsers import ARCHIVES, PARSERS, READABLE, SOURCES
 
 _log = logging.getLogger(__name__)
@@ -119,7 +120,9 @@ class FileReader:
             size=len(data),
             language=language,
             tags=document.tags if self._extract_tags else (),
-            doc_type=document.doc_type if self._infer_doc_type else "documentation",
+            doc_type=document.doc_type
+            if self._infer_doc_type
+            else given_doc_type(document.front_matter) or "documentation",
             last_modified=document.last_modified if self._track_modifications else "",
         )
 

@@ -101,6 +101,25 @@ def test_options_switch_tags_types_and_dates_off(tmp_path: Path) -> None:
     assert reader().fingerprint != reader(extract_tags=False).fingerprint
 
 
+@pytest.mark.parametrize("infer", [True, False])
+@pytest.mark.parametrize(
+    ("front", "doc_type", "language"),
+    [
+        ("doc_type: Reference\nlanguage: de", "reference", "de"),
+        ("doc_type: documentation\nlang: pt-BR", "documentation", "pt"),
+        ("lang: zh_Hans_CN\ndoc_type: poem", "", "zh"),
+        ("doc_type: [api]\nlanguage: python", "", "xx"),
+        ("language: 7\nlang: true", "", "xx"),
+    ],
+)
+def test_type_and_language_that_front_matter_gives_hold(
+    tmp_path: Path, front: str, doc_type: str, language: str, infer: bool
+) -> None:
+    text = f"---\n{front}\n---\n# Setup\n\nWords of a page.\n"
+    found = read(tmp_path, text, "acme/guides/setup.md", infer_doc_type=infer, default_language="xx").document
+    assert (found.doc_type, found.language) == (doc_type or ("guide" if infer else "documentation"), language)
+
+
 def test_a_default_language_stands_in_where_none_is_found(tmp_path: Path) -> None:
     assert read(tmp_path, "mots", default_language="fr").document.language == "fr"
 

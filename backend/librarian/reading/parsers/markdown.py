@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from librarian.vocabulary.types import Block, Document, Excluded, Link, SourceFile
 
 from ..encoding import decode
 from ..front_matter import read_front_matter
-from ..metadata import doc_type_of, modified_of, summary_of, tags_of, title_of
+from ..metadata import doc_type_of, given_doc_type, given_language, modified_of, summary_of, tags_of, title_of
 from ..plain_text import plain
 from .markdown_blocks import BlockScanner
+from .markdown_code import Inside, code_blocks, code_spans
 from .markdown_markup import markup_spans
+from .mdx import mdx_spans
 
 _SHORTCODE = re.compile(r"\{\{([<%])(?!\s*/\*)")
 _COMMENT_OPENING = re.compile(r"\{\{[<%]\s*comment\s*[>%]\}\}")
@@ -27,8 +28,6 @@ _NAME_OF_CODE = re.compile(
 _MDX_STATEMENT = re.compile(
     r"^import[ \t][^\n]*[ \t]from[ \t]*['\"][^'\"\n]+['\"];?[ \t]*$|^import[ \t]+['\"][^'\"\n]+['\"];?[ \t]*$", re.M
 )
-_MDX_EXPORT = re.compile(r"^export[ \t]+(?:const|let|default|function)\b[^\n]*$", re.M)
-_JSX_LINE = re.compile(r"^[ \t]*(?:</?[A-Z][\w.]*(?:[ \t][^<>\n]*)?/?>[ \t]*)+$", re.M)
 _LINK = re.compile(
     r"(?<!!)\[((?:[^\[\]\n]|\n(?!\n)|\[[^\[\]\n]*\]|!\[[^\[\]\n]*\]\([^()\n]*\)){1,400}?)\]\(\s*(?:<([^<>\n]+)>|([^\s()<>]+(?:\([^\s()]*\)[^\s()]*)*))(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'))?\s*\)"
 )
@@ -47,8 +46,8 @@ class MarkdownParser:
         front = read_front_matter(text)
         scanner = BlockScanner(text, front.end).scan()
         blocks, headings = scanner.blocks, scanner.headings
-        fences = [block for block in blocks if block.kind == "fence"]
-        excluded = list(_excluded(text, front.end, fences, mdx=source.file_path.lower().endswith(".mdx")))
+        code = Inside(code_blocks(text, blocks))
+        excluded = _excluded(text, front.end, blocks, code, mdx=source.file_path.lower().endswith(".mdx"))
         # A page that holds nothing but front matter is found by it.
         if front.end and text[front.end :].strip():
             excluded.insert(0, Excluded(0, front.end, "front_matter"))
@@ -66,8 +65,9 @@ class MarkdownParser:
             headings=tuple(headings),
             blocks=tuple(blocks),
             excluded=tuple(excluded),
-            links=tuple(_links(text, front.end, fences)),
-            doc_type=doc_type_of(source.file_path, title, text, front.end),
+            links=tuple(_links(text, front.end, code)),
+            doc_type=given_doc_type(front.values) or doc_type_of(source.file_path, title, text, front.end),
+            language=given_language(front.values),
             tags=tags_of(front.values),
             encoding=decoded.encoding,
             encoding_confidence=decoded.confidence,
@@ -81,53 +81,42 @@ class MarkdownParser:
         )
 
 
-class _Inside:
-    """Whether an offset lies in one of some sorted blocks."""
-
-    def __init__(self, blocks: Sequence[Block]) -> None:
-        self._starts = [block.start for block in blocks]
-        self._ends = [block.end for block in blocks]
-
-    def __contains__(self, offset: int) -> bool:
-        place = bisect_right(self._starts, offset) - 1
-        return place >= 0 and offset < self._ends[place]
-
-
-def _excluded(text: str, start: int, fences: Sequence[Block], *, mdx: bool) -> list[Excluded]:
-    """Comments, shortcodes and MDX statements outside fences; sorted, without overlap."""
+def _excluded(text: str, start: int, blocks: Sequence[Block], code: Inside, *, mdx: bool) -> list[Excluded]:
+    """Comments, shortcodes and MDX statements outside code; sorted, without overlap."""
     found: list[tuple[int, int, str]] = []
-    inside = _Inside(fences)
-    found += _comments(text, start)
-    if "{{<" in text or "{{%" in text:
+    if "{{<" in text or "{{%" in text:  # Hugo sees to them in code spans too
         found += _comment_shortcodes(text, start)
         for opening in _SHORTCODE.finditer(text, start):
             closing = f"{opening.group(1).replace('<', '>')}}}}}"
             end = text.find(closing, opening.end(), opening.end() + _MAX_SHORTCODE)
             if end >= 0:
                 found += _markup_of(text, opening.start(), end + len(closing))
-    found += markup_spans(text, start)
+    others = list(markup_spans(text, start))
     if "import " in text:
-        found += [(match.start(), match.end(), "shortcode") for match in _MDX_STATEMENT.finditer(text, start)]
+        others += [(match.start(), match.end(), "shortcode") for match in _MDX_STATEMENT.finditer(text, start)]
     if mdx:
-        for pattern in (_MDX_EXPORT, _JSX_LINE):
-            found += [(match.start(), match.end(), "shortcode") for match in pattern.finditer(text, start)]
+        others += mdx_spans(text, start, code)
+    spans_of_code = Inside(code_spans(text, blocks) if others or "<!--" in text else ())
+    others += _comments(text, start, code, spans_of_code)
+    found += [span for span in others if span[0] not in spans_of_code]
     found.sort(key=lambda span: (span[0], -span[1]))
     spans: list[Excluded] = []
     reached = start
     for first, last, reason in found:
-        if first >= reached and first not in inside:
+        if first >= reached and first not in code:
             spans.append(Excluded(first, last, reason))
             reached = last
     return spans
 
 
-def _comments(text: str, start: int) -> Iterator[tuple[int, int, str]]:
+def _comments(text: str, start: int, *code: Inside) -> Iterator[tuple[int, int, str]]:
     while (begin := text.find("<!--", start)) >= 0:
-        end = text.find("-->", begin + 4)
-        if end < 0:
-            return
-        start = end + 3
-        if text[begin - 1 : begin] != "`":
+        start = begin + 4
+        if not any(begin in known for known in code):
+            end = text.find("-->", start)
+            if end < 0:
+                return
+            start = end + 3
             yield begin, start, "comment"
 
 
@@ -149,19 +138,18 @@ def _markup_of(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]
     yield start, end, "shortcode"
 
 
-def _links(text: str, start: int, fences: Sequence[Block]) -> list[Link]:
+def _links(text: str, start: int, code: Inside) -> list[Link]:
     links: list[Link] = []
     if "](" not in text and "][" not in text:
         return links
-    inside = _Inside(fences)
     for match in _LINK.finditer(text, start):
-        if match.start() not in inside and (words := plain(match.group(1))):
+        if match.start() not in code and (words := plain(match.group(1))):
             links.append(Link(words, match.group(2) or match.group(3), match.start()))
     if "][" in text and "]:" in text:
         targets = {match.group(1).casefold(): match.group(2) for match in _DEFINITION.finditer(text, start)}
         for match in _REFERENCE_LINK.finditer(text, start):
             target = targets.get((match.group(2) or match.group(1)).casefold())
-            if target and match.start() not in inside and (words := plain(match.group(1))):
+            if target and match.start() not in code and (words := plain(match.group(1))):
                 links.append(Link(words, target, match.start()))
         links.sort(key=lambda link: link.start)
     return links

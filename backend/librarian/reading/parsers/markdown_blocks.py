@@ -44,11 +44,12 @@ _LONE_TAG = re.compile(
 
 
 class BlockScanner:
-    """Scans one text; `blocks` and `headings` hold the result after `scan`."""
+    """Scans one text; `blocks`, `headings` and `open_fence` hold the result after `scan`."""
 
     def __init__(self, text: str, start: int = 0) -> None:
         self.blocks: list[Block] = []
         self.headings: list[Heading] = []
+        self.open_fence = ""  #: what would close a fence that runs on at the end of the text
         self._text = text
         self._position = start
         self._kind: BlockKind | None = None
@@ -231,6 +232,7 @@ class BlockScanner:
         if found is None:
             stop = len(self._text.rstrip())
             self._position = len(self._text)
+            self.open_fence = marker if base == 0 else ""
         elif found.end() == found.start():
             stop = found.start()
             while stop > end and self._text[stop - 1] in " \t\n":

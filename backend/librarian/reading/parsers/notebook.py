@@ -11,6 +11,7 @@ from librarian.vocabulary.errors import SourceError
 from librarian.vocabulary.types import Document, SourceFile
 
 from .markdown import MarkdownParser
+from .markdown_blocks import BlockScanner
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _MAX_OUTPUT = 4_000  #: characters of one output; logs of a training run say little beyond them
@@ -52,13 +53,21 @@ def _parts(cell: Mapping[str, Any], language: str) -> Iterator[str]:
     if kind == "heading":
         yield f"{'#' * int(cell.get('level', 1))} {words}"
     elif kind == "markdown":
-        yield words
+        yield _closed(words)
     elif kind == "code":
         yield _fenced(words, language)
         for output in cell.get("outputs") or ():
             yield _fenced(_shown(output), "text")
     elif kind == "raw":
         yield _fenced(words, "text")
+
+
+def _closed(words: str) -> str:
+    """A cell's Markdown with its last fence closed: each cell is a text of its own."""
+    if "```" not in words and "~~~" not in words:
+        return words
+    closing = BlockScanner(words).scan().open_fence
+    return f"{words.rstrip(chr(10))}\n{closing}" if closing else words
 
 
 def _shown(output: Mapping[str, Any]) -> str:

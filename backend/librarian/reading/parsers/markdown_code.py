@@ -1,0 +1,79 @@
+"""Where code stands in Markdown: what looks like markup in it is shown as it is."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+
+from librarian.vocabulary.types import Block
+
+Span = tuple[int, int]  #: start, end
+
+_TICKS = re.compile(r"`+|\\+")
+#: Where a paragraph, an item or a row ends: no code span reaches beyond it.
+_PART = re.compile(r"\n(?=[ \t>]*(?:\n|[-*+][ \t]|\d{1,9}[.)][ \t]|\|))")
+_INDENTED = re.compile(r" {0,3}\t| {4}")
+#: What indented text belongs to in the dialects of site generators: admonitions, tabs, footnotes, definitions.
+_OWNER = re.compile(r"^[ \t]*(?:!!!|\?\?\?|===[!+]?[ \t]+\"|\[\^[^\[\]\n]+\]:|:[ \t])", re.M)
+
+
+class Inside:
+    """Whether an offset lies in one of some spans, which come sorted and don't overlap."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        known = list(spans)
+        self._starts = [start for start, _ in known]
+        self._ends = [end for _, end in known]
+
+    def __contains__(self, offset: int) -> bool:
+        place = bisect_right(self._starts, offset) - 1
+        return place >= 0 and offset < self._ends[place]
+
+
+def code_blocks(text: str, blocks: Sequence[Block]) -> list[Span]:
+    """Fences and indented code."""
+    found: list[Span] = []
+    owned = False
+    for block in blocks:
+        indented = _INDENTED.match(text, block.start, block.end) is not None
+        if block.kind == "fence" or (block.kind == "other" and indented and not owned):
+            found.append((block.start, block.end))
+        if not indented:
+            owned = _OWNER.search(text, block.start, block.end) is not None
+    return found
+
+
+def code_spans(text: str, blocks: Sequence[Block]) -> Iterator[Span]:
+    """Code between backticks, from the first to the last of them."""
+    for block in blocks:
+        if block.kind in ("fence", "html") or text.find("`", block.start, block.end) < 0:
+            continue
+        start = block.start
+        for part in _PART.finditer(text, block.start, block.end):
+            yield from _spans_of(text, start, part.start())
+            start = part.end()
+        yield from _spans_of(text, start, block.end)
+
+
+def _spans_of(text: str, start: int, end: int) -> Iterator[Span]:
+    """A run of backticks opens code where a run as long follows; a backslash before it takes its first away."""
+    runs: list[tuple[int, int, bool]] = []
+    odd = -1  # where backslashes that escape what follows end
+    for match in _TICKS.finditer(text, start, end):
+        first, last = match.span()
+        if text[first] == "`":
+            runs.append((first, last, first == odd))
+        else:
+            odd = last if (last - first) % 2 else -1
+    by_length: dict[int, list[int]] = {}
+    for place in range(len(runs) - 1, 0, -1):
+        by_length.setdefault(runs[place][1] - runs[place][0], []).append(place)
+    reached = 0
+    for place, (first, last, escaped) in enumerate(runs):
+        closing = by_length.get(last - first - escaped, [])
+        while closing and closing[-1] <= place:
+            closing.pop()
+        if closing and place >= reached:
+            reached = closing[-1] + 1
+            yield first + escaped, runs[closing[-1]][1]

@@ -1,0 +1,92 @@
+"""What MDX adds to Markdown and no reader sees: statements, components' tags and comments.
+
+Words that a component shows, such as a tab's label, stay.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .markdown_code import Inside
+
+Span = tuple[int, int, str]  #: start, end, reason
+
+_IMPORT = re.compile(
+    r"^import[ \t]+(?:type[ \t]+)?(?:\w+[ \t]*,[ \t]*)?\{[^{}]*\}[ \t]*from[ \t]*['\"][^'\"\n]+['\"];?[ \t]*$", re.M
+)
+_EXPORT = re.compile(r"^export[ \t]+(?:const|let|default|function)\b", re.M)
+_TAG = re.compile(r"^[ \t]*<[A-Z][\w.]*(?=[ \t]*\n|[ \t][^<>\n]*\n)", re.M)
+_TAG_LINE = re.compile(r"^[ \t]*(?:</?[A-Z][\w.]*(?:[ \t][^<>\n]*)?/?>[ \t]*)+$", re.M)
+_SHOWN = re.compile(
+    r"\b(?:title|label|caption|alt|text|heading|description|summary)[ \t]*[=:][ \t]*\{?(?:\"([^\"\n]+)\"|'([^'\n]+)')"
+)
+_TOKEN = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`|=>|//[^\n]*|[{}()\[\]<>\n]", re.S)
+_LONGEST = 4_000  #: characters of a statement or a tag
+
+
+def mdx_spans(text: str, start: int, code: Inside) -> Iterator[Span]:
+    """The spans of such markup from `start` on that don't begin in `code`, in no order."""
+    for match in _IMPORT.finditer(text, start):
+        yield match.start(), match.end(), "shortcode"
+    yield from _statements(text, start, code)
+    yield from _tags(text, start, code)
+    while (begin := text.find("{/*", start)) >= 0:
+        start = begin + 3
+        if begin not in code:
+            end = text.find("*/}", start)
+            if end < 0:
+                return
+            start = end + 3
+            yield begin, start, "comment"
+
+
+def _statements(text: str, start: int, code: Inside) -> Iterator[Span]:
+    """Exports: to the end of the line on which their brackets are closed; where none is, of their first line."""
+    reached = start
+    for match in _EXPORT.finditer(text, start):
+        if match.start() in code:
+            continue
+        line = text.find("\n", match.end())
+        end = line if line >= 0 else len(text)
+        if match.start() >= reached:
+            closed = _closed(text, match.end(), "\n")
+            # What was looked through in vain isn't looked through again.
+            reached = closed if closed >= 0 else match.end() + _LONGEST
+            end = max(end, closed)
+        yield match.start(), end, "shortcode"
+
+
+def _tags(text: str, start: int, code: Inside) -> Iterator[Span]:
+    """Lines of nothing but tags, and opening tags of several lines."""
+    for match in _TAG_LINE.finditer(text, start):
+        yield from _around_shown(text, match.start(), match.end())
+    reached = start
+    for match in _TAG.finditer(text, start):
+        if match.start() >= reached and match.start() not in code:
+            closed = _closed(text, match.end(), ">")
+            reached = closed if closed >= 0 else match.end() + _LONGEST
+            if closed >= 0:
+                yield from _around_shown(text, match.start(), closed)
+
+
+def _closed(text: str, start: int, closing: str) -> int:
+    """The offset behind the first `closing` outside brackets and strings, -1 where none is near."""
+    depth = 0
+    stop = min(len(text), start + _LONGEST)
+    for token in _TOKEN.finditer(text, start, stop):
+        char = token.group()
+        if char == closing and depth <= 0 and not text.endswith(("=", "=>"), start, token.start()):
+            return token.end() if closing == ">" else token.start()
+        if char == "<" and closing == ">" and depth <= 0:
+            return -1
+        depth += (char in "{([") - (char in "})]")
+    return stop if closing == "\n" and depth <= 0 and stop == len(text) else -1
+
+
+def _around_shown(text: str, start: int, end: int) -> Iterator[Span]:
+    for shown in _SHOWN.finditer(text, start, end):
+        group = shown.lastindex or 0
+        yield start, shown.start(group), "shortcode"
+        start = shown.end(group)
+    yield start, end, "shortcode"

@@ -1,0 +1,141 @@
+"""Markup that is shown and markup that isn't: what is proved here.
+
+* What stands in a code span, in indented code or in a fence is shown as it is; beside them it is left out as ever.
+* Code spans are those of markdown-it.
+* Statements, tags and comments of MDX are left out over several lines, and words that components show stay.
+* A cell of a notebook ends its fences.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from librarian.reading.parsers.markdown_blocks import BlockScanner
+from librarian.reading.parsers.markdown_code import code_spans
+from librarian.vocabulary.types import Document
+
+from .conftest import Parse
+
+_ORACLE = MarkdownIt("commonmark", {"html": False}).disable(["link", "image", "autolink", "reference", "entity"])
+
+
+def seen(doc: Document) -> str:
+    hidden = {place for span in doc.excluded for place in range(span.start, span.end)}
+    return "".join(char for place, char in enumerate(doc.text) if place not in hidden)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Write `{% gazelle %}` to loop, `<a> <!-- ` opens and ` -->` closes.",
+        "- `{% a %}`\n- ``{% b ` %} <!-- c -->``\n",
+        "| a | b |\n|---|---|\n| `<!--` | `-->` |\n",
+        "Example:\n\n    {% for a in b %}\n    <!-- remark -->\n    {{< note >}}\n    !!! note\n",
+        "```\n{% a %} <!-- b\n```\n\nThen `-->`.",
+    ],
+)
+def test_code_is_shown_as_it_is(parse: Parse, text: str) -> None:
+    assert seen(parse(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("A `<!--` and <!-- hidden --> words", "A `<!--` and  words"),
+        ("A ` stray\n\nand <!-- hidden --> ` another", "A ` stray\n\nand  ` another"),
+        ("- a ` stray\n- b <!-- hidden --> ` c", "- a ` stray\n- b  ` c"),
+        ("An \\` escaped <!-- hidden --> ` tick", "An \\` escaped  ` tick"),
+        ("`a` {% hidden %} `b`", "`a`  `b`"),
+        ("In `v{{< version >}}` of Hugo", "In `v` of Hugo"),
+        ("!!! note\n\n    Text <!-- hidden -->\n\nEnd\n", "\n\n    Text \n\nEnd\n"),
+        ("[^1]: Note\n\n    {% hidden %}more\n", "[^1]: Note\n\n    more\n"),
+    ],
+)
+def test_markup_beside_code_is_left_out(parse: Parse, text: str, shown: str) -> None:
+    assert seen(parse(text)) == shown
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.text(alphabet="``` \\a\n", max_size=40))
+def test_code_spans_are_those_of_markdown_it(text: str) -> None:
+    text = "a" + text
+    tokens = [child for token in _ORACLE.parse(text) for child in token.children or ()]
+    expected = sum(token.type == "code_inline" for token in tokens)
+    assert len(list(code_spans(text, BlockScanner(text).scan().blocks))) == expected
+
+
+MDX = """import {
+  Alpha,
+} from '@x/hidden'
+
+export const meta = {
+  by: 'hidden }',
+  deep: {a: [1, 2]},
+}
+
+export const shout = (words) =>
+  `hidden ${words}`
+
+# Real
+
+<Tabs
+  values={[{label: 'Macaw', value: 'hidden'}]}
+  onChange={(to) => hidden(to)}
+>
+
+<Tab label="Toucan" id="hidden">
+
+Text for export const.
+
+</Tab>
+</Tabs>
+
+{/* hidden
+remark */}
+
+```jsx
+<Kept
+  a="kept"
+>
+```
+
+End.
+"""
+
+
+def test_mdx_over_several_lines_is_left_out_and_labels_stay(parse: Parse) -> None:
+    shown = seen(parse(MDX, "a/b/page.mdx"))
+    assert "hidden" not in shown
+    fence = '```jsx <Kept a= "kept" > ```'.replace("= ", "=")
+    assert " ".join(shown.split()) == f"# Real Macaw Toucan Text for export const. {fence} End."
+
+
+def test_what_is_never_closed_in_mdx_costs_its_first_line_alone(parse: Parse) -> None:
+    text = "export const a = {\nwords one\n\n<Tabs\nwords two\n\n{/* words three\n"
+    shown = seen(parse(text, "a/b/page.mdx"))
+    assert "export" not in shown
+    assert all(f"words {number}" in shown for number in ("one", "two", "three"))
+
+
+@pytest.mark.parametrize(
+    "text", ["export const a = {\n", "<Tabs a={\n", "export const a = `\n", "`<!-- ", "{/* ` <!-- "]
+)
+def test_hostile_repetition_takes_linear_time(parse: Parse, text: str) -> None:
+    started = time.thread_time()
+    parse(text * (400_000 // len(text)), "a/b/page.mdx")
+    assert time.thread_time() - started < 5
+
+
+@pytest.mark.parametrize("fence", ["```\nunclosed", "~~~~\n~~~\nunclosed\n", "- a\n\n  ```\n  unclosed"])
+def test_a_fence_ends_with_its_cell(parse: Parse, fence: str) -> None:
+    cells = [f"# First\n{fence}", "# After\n\nWords."]
+    book = {"cells": [{"cell_type": "markdown", "source": cell} for cell in cells]}
+    doc = parse(json.dumps(book), "a/b/book.ipynb")
+    assert [head.text for head in doc.headings] == ["First", "After"]
+    assert [doc.text[block.start : block.end] for block in doc.blocks][-1] == "Words."
