@@ -15,6 +15,7 @@ from librarian.vocabulary.paths import Paths, chosen, name_of, spelling_of
 from librarian.vocabulary.types import Failure, SourceFile
 
 from .ignoring import IGNORE_FILES, IgnoreRules, left_out_folder
+from .links import Links
 from .mail.mbox import EXTENSIONS as ARCHIVE_EXTENSIONS
 
 _LAYOUTS = ("product/component", "flat")
@@ -60,6 +61,7 @@ class FolderScanner:
         self._include = GitIgnoreSpec.from_lines(map(name_of, include)) if include else None
         self._exclude = GitIgnoreSpec.from_lines(map(name_of, exclude)) if exclude else None
         self._paths = Paths(self._root)
+        self._links = Links()
         self._followed: dict[str, str] = {}  # real path of a link's target → the link that it is followed through
 
     # -- the whole library -------------------------------------------------------------------------------------------
@@ -78,7 +80,7 @@ class FolderScanner:
                 hint="Check docs.root_path, and whether the volume is mounted.",
                 reason="root",
             ) from error
-        self._followed = {}
+        self._followed, self._links = {}, Links()
         yield from self._folder(self._root, "", IgnoreRules(), (self._real_root,))
 
     def _folder(
@@ -118,6 +120,7 @@ class FolderScanner:
             target = ""
             if stat.S_ISLNK(status.st_mode):
                 target = os.path.realpath(path)
+                self._links.remember(path)
                 if (reason := self._refused_link(target, relative, chain)) is not None:
                     return reason
                 status = os.stat(path)
@@ -139,6 +142,8 @@ class FolderScanner:
         if target in chain:
             return Failure(relative, "skipped", "symlink", "the link leads back to a folder that it lies in")
         through = self._followed.setdefault(target, relative)
+        if through != relative and os.path.realpath(self._paths.on_disk(through)) != target:
+            through = self._followed[target] = relative  # the other link is gone or leads elsewhere now
         if through != relative:
             return Failure(relative, "skipped", "symlink", f"already followed through '{through}'")
         return None
@@ -214,6 +219,10 @@ class FolderScanner:
             chain = (*chain, outcome)
             rules = rules.enter(current, relative)
         return None
+
+    def links_to(self, path: str) -> list[str]:
+        """Absolute paths where what is at `path` is found through links, as far as these were met so far."""
+        return self._links.to(path)
 
     def _parts_below_root(self, path: str) -> list[str]:
         path = os.path.abspath(path)

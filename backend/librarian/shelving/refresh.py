@@ -140,8 +140,10 @@ class Refresh:
         return compare(found, known, scope=looked_at, again=again, doubted=doubted), looked_at
 
     def _places(self, paths: Iterable[str]) -> list[str]:
-        """The paths with those that their documents have on disk now: of two files of one name, the other one."""
+        """The paths, the links that lead to them, and what their documents are on disk now: of two files of one name
+        perhaps the other."""
         found = dict.fromkeys(sorted(paths))
+        found.update(dict.fromkeys(link for path in list(found) for link in self.scanner.links_to(path)))
         found.update(dict.fromkeys(self._paths.on_disk(name_of(self._relative(path))) for path in list(found)))
         return list(found)
 
@@ -294,6 +296,10 @@ class NothingThere:
     def look(self, path: str) -> SourceFile | Failure | None:
         """No file."""
         return None
+
+    def links_to(self, path: str) -> list[str]:
+        """No link."""
+        return []
 
 
 def reader_pool(

@@ -56,3 +56,6 @@ class Scanner(Protocol):
 
     def look(self, path: str) -> SourceFile | Failure | None:
         """One absolute path; None where there is no such file or it lies outside the root."""
+
+    def links_to(self, path: str) -> list[str]:
+        """Absolute paths where what is at `path` is found through links, as far as these were met so far."""
