@@ -18,6 +18,9 @@ _WORD = re.compile(r"[\u2e80-\u9fff]|[^\W\u2e80-\u9fff]+")  # ideographs are wri
 _SHINGLE = 5  #: words; of fewer, a quoted block isn't read as a passage
 _COVERED = 0.5  #: of a quote's shingles that must be found for it to count as said elsewhere
 
+_SAME = 0.8  #: of the shingles that two renderings of one mail share
+_DIFFERENT = 50  #: shingles in which they may differ: a few lines that an archive adds or leaves out
+
 Shingles = frozenset[int]  #: hashes, of this process alone
 
 
@@ -50,6 +53,13 @@ def shingles(text: str) -> Shingles:
     """Runs of words, hashed; a text of fewer words is one."""
     words = _WORD.findall(text.casefold())
     return frozenset(map(hash, zip(*(words[start:] for start in range(min(_SHINGLE, len(words)))), strict=False)))
+
+
+def is_rendering(one: Shingles, other: Shingles) -> bool:
+    """Whether two mails with one Message-ID say the same but for what archives do to them."""
+    larger = max(len(one), len(other))
+    different = larger - len(one & other)
+    return different <= min(_DIFFERENT, (1 - _SAME) * larger) and larger > 0
 
 
 def superfluous(mails: Sequence[Heard]) -> set[tuple[int, int]]:

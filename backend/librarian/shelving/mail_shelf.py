@@ -7,13 +7,14 @@ arrives or goes is named, to be read again.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from librarian.vocabulary.protocols import Catalog, CatalogReader
 from librarian.vocabulary.types import Email, ReadResult, StoredMail
 
-from .mail_quotes import Heard, superfluous
+from .mail_quotes import Heard, is_rendering, superfluous
 from .mail_threads import Linked, parents_of, threads_of
 
 _KEPT_MAILS = 4_000  #: whose shingles are held, about 30 MB
@@ -52,7 +53,7 @@ class MailShelf:
                 if names[_key(mail.doc_id)] != mail.email.thread_id:
                     settled.threads[mail.doc_id] = names[_key(mail.doc_id)]
             settled.outdated |= self._left_behind(reader, leaving, gone, new)
-            ready = self._without_copies(reader, new, names, gone)
+            ready = self._without_copies(reader, new, names, around, gone)
             ready = self._without_known_quotes(reader, ready, around, names, settled)
         settled.put = [ready.get(result.document.file_path, result) for result in put]
         return settled
@@ -96,18 +97,40 @@ class MailShelf:
     # -- copies ----------------------------------------------------------------------------------------------------
 
     def _without_copies(
-        self, reader: CatalogReader, new: Mapping[str, ReadResult], names: Mapping[str, str], gone: set[int]
+        self,
+        reader: CatalogReader,
+        new: Mapping[str, ReadResult],
+        names: Mapping[str, str],
+        around: Mapping[int, StoredMail],
+        gone: set[int],
     ) -> dict[str, ReadResult]:
-        """The new mails with their threads; of copies, the first keeps its passages."""
+        """The new mails with their threads; of copies, the first keeps its passages.
+
+        What an archive renders otherwise is a copy too, and gets the fingerprint of the first.
+        """
         prints = sorted({_email(result).fingerprint for result in new.values()} - {""})
         held = {
             mail.email.fingerprint
             for mail in reader.mails(fingerprints=prints)
             if mail.chunk_count and mail.doc_id not in gone
         }
+        ids = Counter(one for result in new.values() if (one := _email(result).message_id))
+        same: dict[str, list[tuple[str, Heard]]] = {one: [] for one, times in ids.items() if times > 1}
+        for mail in around.values():
+            if mail.chunk_count and mail.email.message_id in ids:
+                rendering = (mail.email.fingerprint, self._heard(reader, mail))
+                same.setdefault(mail.email.message_id, []).append(rendering)
         ready: dict[str, ReadResult] = {}
         for path, result in new.items():
             email = _email(result)
+            if email.message_id in same and email.fingerprint not in held:
+                heard, renderings = Heard.of(enumerate(result.chunks)), same[email.message_id]
+                first = next((one for one, other in renderings if is_rendering(heard.own, other.own)), None)
+                if first:
+                    email = replace(email, fingerprint=first)
+                    held.add(first)
+                elif result.chunks:
+                    renderings.append((email.fingerprint, heard))
             document = replace(result.document, email=replace(email, thread_id=names[path]))
             if email.fingerprint and email.fingerprint in held:
                 ready[path] = replace(result, document=document, chunks=(), entries=())
