@@ -131,7 +131,7 @@ class HybridSearchEngine:
                 self._snippets.answering(run.analyzed),
                 lambda candidate: self._relevance(judged, candidate),
             )
-            costs = [paging.tokens(hit) for hit in hits]
+            costs = [paging.tokens(hit, with_context=query.include_parent_context) for hit in hits]
             shown = hits[: paging.packed(costs, query.max_tokens)]
             end = query.offset + len(shown)
             answerable = verdict(self._calibration, best, query, judged.pool, reader)
@@ -149,7 +149,7 @@ class HybridSearchEngine:
                 degraded=tuple(run.degraded),
                 routing=run.routing,
                 rewritten=as_told(run.variants),
-                tokens_used=sum(costs[: len(shown)]),
+                tokens_used=paging.AROUND + sum(costs[: len(shown)]) if shown else 0,
                 suggestions=further,
             )
 

@@ -15,6 +15,11 @@ from .order import ids_of, sums_of
 
 BATCH = 128  #: candidates whose text is fetched at once
 
+#: Measured over answers as text: the tokens around the results, and the characters of a result that are there whatever
+#: it is (rank, scores, lines, kind and date; of a mail also the labels of its headers; of a context, at most).
+AROUND, FIXED, MAIL, CONTEXT = 25, 115, 30, 500
+LISTED = 100  #: characters that are shown of a list
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -131,14 +136,14 @@ def also_in(
 
 
 def packed(costs: Sequence[int], max_tokens: int | None) -> int:
-    """How many results fit, best first; at least one, so that a page never stands still.
+    """How many results fit, best first, with what stands around them; at least one, so that a page never stands still.
 
     >>> packed([100, 120, 90], max_tokens=250), packed([100, 120], None), packed([100], 10)
     (2, 2, 1)
     """
     if max_tokens is None:
         return len(costs)
-    used = 0
+    used = AROUND
     for count, cost in enumerate(costs):
         used += cost
         if used > max_tokens:
@@ -146,8 +151,18 @@ def packed(costs: Sequence[int], max_tokens: int | None) -> int:
     return len(costs)
 
 
-def tokens(hit: Hit) -> int:
-    """What a hit costs a model to read: characters of what is shown of it, over four."""
-    document, chunk = hit.document.document, hit.chunk.chunk
-    shown = (hit.snippet.text, document.title, document.file_path, *chunk.heading_path)
-    return -(-sum(len(part) for part in shown) // 4)
+def tokens(hit: Hit, *, with_context: bool = False) -> int:
+    """What a hit costs a model to read: characters, over four, of what the answer as text shows of it.
+
+    `with_context` counts what stands around the passage, at the most that is shown of it.
+    """
+    document, mail = hit.document.document, hit.document.document.email
+    named = [document.title, document.file_path]
+    size = FIXED + len(hit.snippet.text) + CONTEXT * with_context
+    if mail is None:
+        named += [*(part for part in hit.chunk.chunk.heading_path if part != document.title), *document.tags]
+        size += min(sum(len(path) + 2 for path in hit.also_in), LISTED)
+    else:
+        people = (mail.sender, ", ".join(mail.to), ", ".join(part.filename for part in mail.attachments))
+        size += MAIL + len(mail.thread_id) + sum(min(len(names), LISTED) for names in people)
+    return -(-(size + sum(len(name) + 3 for name in named)) // 4)
