@@ -12,4 +12,16 @@ export function outline(headings, go) {
 }
 
 /** A heading as links spell it: lower case, without punctuation, hyphens for spaces. */
-export const anchorOf = (text) => text.trim().toLowerCase().replace(/[^\p{L}\p{N}_\- ]+/gu, "").replace(/ /g, "-");
+const anchorOf = (text) => text.trim().toLowerCase().replace(/[^\p{L}\p{N}_\- ]+/gu, "").replace(/ /g, "-");
+
+/** Each heading's anchor, none twice: repeated ones are numbered, as in a result's uri. */
+export const anchorsOf = (headings) => {
+  const taken = new Set();
+  return headings.map(({ text }) => {
+    const base = anchorOf(text);
+    let anchor = base;
+    for (let number = 1; taken.has(anchor); number += 1) anchor = `${base}-${number}`;
+    taken.add(anchor);
+    return anchor;
+  });
+};

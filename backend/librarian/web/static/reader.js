@@ -5,7 +5,7 @@ import { at, button, day, el } from "./dom.js";
 import { readMail } from "./mail.js";
 import { markdown } from "./markdown.js";
 import { markWords } from "./marks.js";
-import { anchorOf, outline } from "./outline.js";
+import { anchorsOf, outline } from "./outline.js";
 import { plain } from "./plain.js";
 
 const MOST = 200_000; // characters fetched at once
@@ -94,7 +94,7 @@ export class Reader {
     const folder = answer.file_path.split("/").slice(0, -1).join("/");
     const follow = ({ path, anchor }) => {
       if (path) { this.onFollow(path); return; }
-      const heading = answer.headings.find((one) => anchorOf(one.text) === anchor.toLowerCase());
+      const heading = answer.headings[anchorsOf(answer.headings).indexOf(anchor.toLowerCase())];
       if (heading) this.goToLine(heading.line, answer);
     };
     body.append(...(MARKDOWN.test(answer.file_path)
