@@ -114,7 +114,10 @@ class Settings(sections.Section):
         _prefer_weights(given)
         values = {key: value.value for key, value in given.items()}
         for key in cls.PATHS:
-            values[key] = _resolve(values.get(key, known[key].default), cwd if key in top else folder)
+            path = _resolve(values.get(key, known[key].default), cwd if key in top else folder)
+            if any("\ud800" <= character <= "\udfff" for character in str(path)):
+                raise SetupError(f"{key} is {str(path)!a}, which isn't UTF-8.", hint="Rename that folder.")
+            values[key] = path
         settings = cls._validated(values, given)
         adapted, more = _adapt(settings)
         if adapted:

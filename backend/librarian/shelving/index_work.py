@@ -44,7 +44,7 @@ from .vector_work import VectorWork
 
 logger = logging.getLogger(__name__)
 
-_IGNORE_FILES = frozenset({".gitignore", ".ignore"})  # a change of one may concern any file
+_IGNORE_FILES = frozenset({".gitignore", ".librarianignore"})  # a change of one may concern any file
 
 
 class IndexWork:

@@ -324,6 +324,12 @@ def test_relative_paths_are_relative_to_the_file_and_on_the_command_line_to_the_
     assert settings.config_file == house / "config.json"
 
 
+@pytest.mark.parametrize("key", Settings.PATHS)
+def test_a_path_that_could_not_be_stored_or_sent_is_refused(key: str, load: Load) -> None:
+    with pytest.raises(SetupError, match=rf"{key} is '.*B\\udcfcro', which isn't UTF-8"):
+        load({}, **{key: "B\udcfcro"})
+
+
 def test_without_a_file_paths_are_relative_to_the_working_directory(load: Load, tmp_path: Path) -> None:
     assert load().docs.root_path == tmp_path / "docs"
     assert load().index.path == tmp_path / ".librarian"

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from librarian.reading.ignoring import IGNORE_FILES
 from librarian.shelving import vector_shelf
 from librarian.shelving.indexer import FileIndexer
 from librarian.shelving.vectors import archive, exact
@@ -177,10 +178,11 @@ def test_a_deleted_file_and_a_deleted_folder_are_gone(library: Library) -> None:
     library.assert_whole()
 
 
-def test_a_file_that_becomes_ignored_is_dropped_and_listed(library: Library) -> None:
+@pytest.mark.parametrize("name", IGNORE_FILES)
+def test_a_file_that_becomes_ignored_is_dropped_and_listed(library: Library, name: str) -> None:
     library.complete()
-    (library.root / ".gitignore").write_text("serve/\n")
-    report = library.indexer.refresh([str(library.root / ".gitignore")])
+    (library.root / name).write_text("serve/\n")
+    report = library.indexer.refresh([str(library.root / name)])
     assert report.removed == 1
     assert library.documents() == {"ray/core/actors.md", "ray/core/tasks.md"}
     assert report.skipped
