@@ -125,12 +125,19 @@ def test_fields_in_a_directives_body_are_text_and_its_options_are_not(parse: Par
     assert "hidden" not in shown
 
 
-def test_the_body_of_a_note_is_text_and_that_of_unknown_directives_is_code(parse: Parse) -> None:
-    doc = parse("Title\n=====\n\n.. note::\n\n   See :doc:`here`.\n\n.. plot::\n\n   x = 1\n", "a/b/c.rst")
-    assert [(block.kind, doc.text[block.start : block.end].strip()) for block in doc.blocks[2::2]] == [
-        ("paragraph", "See :doc:`here`."),
+def test_the_body_of_a_note_is_set_apart_and_that_of_an_unknown_directive_is_code(parse: Parse) -> None:
+    note = ".. note::\n\n   Beware of :doc:`here`, and of all the others.\n\n   - one\n\n   As in::\n\n     x = 1\n"
+    doc = parse(f"Title\n=====\n\n{note}\nThe page begins with words.\n\n.. plot::\n\n   y = 1\n", "a/b/c.rst")
+    assert [(block.kind, doc.text[block.start : block.end].strip()) for block in doc.blocks[2:]] == [
+        ("quote", "Beware of :doc:`here`, and of all the others."),
+        ("list", "- one"),
+        ("quote", "As in::"),
         ("fence", "x = 1"),
+        ("paragraph", "The page begins with words."),
+        ("paragraph", ".. plot::"),
+        ("fence", "y = 1"),
     ]
+    assert doc.summary == "The page begins with words."
 
 
 def test_an_empty_comment_hides_nothing(parse: Parse) -> None:

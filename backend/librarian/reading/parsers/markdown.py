@@ -12,7 +12,7 @@ from ..front_matter import read_front_matter
 from ..metadata import doc_type_of, given_doc_type, given_language, modified_of, summary_of, tags_of, title_of
 from ..plain_text import plain
 from .markdown_blocks import BlockScanner
-from .markdown_code import Inside, code_blocks, code_spans
+from .markdown_code import Inside, InsideCodeSpan, code_blocks
 from .markdown_markup import markup_spans
 from .mdx import mdx_spans
 
@@ -96,7 +96,7 @@ def _excluded(text: str, start: int, blocks: Sequence[Block], code: Inside, *, m
         others += [(match.start(), match.end(), "shortcode") for match in _MDX_STATEMENT.finditer(text, start)]
     if mdx:
         others += mdx_spans(text, start, code)
-    spans_of_code = Inside(code_spans(text, blocks) if others or "<!--" in text else ())
+    spans_of_code = InsideCodeSpan(text, blocks)
     others += _comments(text, start, code, spans_of_code)
     found += [span for span in others if span[0] not in spans_of_code]
     found.sort(key=lambda span: (span[0], -span[1]))
@@ -109,7 +109,7 @@ def _excluded(text: str, start: int, blocks: Sequence[Block], code: Inside, *, m
     return spans
 
 
-def _comments(text: str, start: int, *code: Inside) -> Iterator[tuple[int, int, str]]:
+def _comments(text: str, start: int, *code: Inside | InsideCodeSpan) -> Iterator[tuple[int, int, str]]:
     while (begin := text.find("<!--", start)) >= 0:
         start = begin + 4
         if not any(begin in known for known in code):

@@ -31,29 +31,49 @@ class Inside:
         return place >= 0 and offset < self._ends[place]
 
 
-def code_blocks(text: str, blocks: Sequence[Block]) -> list[Span]:
+class InsideCodeSpan:
+    """Whether an offset lies in a code span; a block is looked at when first asked about."""
+
+    def __init__(self, text: str, blocks: Sequence[Block]) -> None:
+        self._text = text
+        self._blocks = blocks
+        self._starts = [block.start for block in blocks]
+        self._known: dict[int, Inside] = {}
+
+    def __contains__(self, offset: int) -> bool:
+        place = bisect_right(self._starts, offset) - 1
+        if place < 0:
+            return False
+        if place not in self._known:
+            self._known[place] = Inside(code_spans(self._text, self._blocks[place]))
+        return offset in self._known[place]
+
+
+def code_blocks(text: str, blocks: Sequence[Block]) -> Iterator[Span]:
     """Fences and indented code."""
-    found: list[Span] = []
-    owned = False
+    above: Block | None = None
+    owned: bool | None = False  # whether what is indented belongs to `above`; None where nobody has asked
     for block in blocks:
-        indented = _INDENTED.match(text, block.start, block.end) is not None
-        if block.kind == "fence" or (block.kind == "other" and indented and not owned):
-            found.append((block.start, block.end))
-        if not indented:
-            owned = _OWNER.search(text, block.start, block.end) is not None
-    return found
+        if block.kind == "fence":
+            yield block.start, block.end
+        if text[block.start] not in " \t":
+            above, owned = block, None
+        elif block.kind == "other" and _INDENTED.match(text, block.start):
+            if owned is None and above is not None:
+                owned = _OWNER.search(text, above.start, above.end) is not None
+            if not owned:
+                yield block.start, block.end
 
 
-def code_spans(text: str, blocks: Sequence[Block]) -> Iterator[Span]:
-    """Code between backticks, from the first to the last of them."""
-    for block in blocks:
-        if block.kind in ("fence", "html") or text.find("`", block.start, block.end) < 0:
-            continue
-        start = block.start
-        for part in _PART.finditer(text, block.start, block.end):
-            yield from _spans_of(text, start, part.start())
-            start = part.end()
-        yield from _spans_of(text, start, block.end)
+def code_spans(text: str, block: Block) -> Iterator[Span]:
+    """Code between backticks in a block, from the first to the last of them."""
+    if block.kind in ("fence", "html") or text.find("`", block.start, block.end) < 0:
+        return
+    start = block.start
+    for part in _PART.finditer(text, block.start, block.end):
+        yield from _spans_of(text, start, part.start())
+        start = part.end()
+    yield from _spans_of(text, start, block.end)
 
 
 def _spans_of(text: str, start: int, end: int) -> Iterator[Span]:

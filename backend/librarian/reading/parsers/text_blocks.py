@@ -55,6 +55,7 @@ class TextScanner:
         self._kind: Kind | None = None
         self._first = self._last = 0  # lines of the open block
         self._literal_next = False  # the last paragraph ended with "::"
+        self._aside: int | None = None  # the indentation of the note whose text is read; it is set apart as a quote
 
     def scan(self) -> TextScanner:
         number, lines = 0, self._lines
@@ -82,11 +83,18 @@ class TextScanner:
                 return taken
             if _GRID.match(line) or _RULED.match(line):
                 return self._table(number)
-            self._kind = "list" if _ITEM.match(line) else "table" if _PIPED.match(line) else "paragraph"
+            if self._aside is not None and _indent(line) <= self._aside:
+                self._aside = None
+            words: Kind = "paragraph" if self._aside is None else "quote"
+            self._kind = "list" if _ITEM.match(line) else "table" if _PIPED.match(line) else words
             self._first = self._last = number
             if not indented and self._kind != "table" and (taken := self._underlined_title(number, line)):
                 return taken
-        elif self._kind == "paragraph" and _ITEM.match(line) and not self._lines[number - 1].endswith((",", ";")):
+        elif (
+            self._kind in ("paragraph", "quote")
+            and _ITEM.match(line)
+            and not self._lines[number - 1].endswith((",", ";"))
+        ):
             self._close()
             self._kind, self._first = "list", number
         self._last = number
@@ -95,8 +103,12 @@ class TextScanner:
     def _close(self) -> None:
         if self._kind is not None:
             last = self._lines[self._last].rstrip()
-            literal = last.endswith("::") and self._kind in ("paragraph", "list")
-            self._literal_next = literal and not (self._directives and _PROSE_DIRECTIVE.match(last))
+            literal = last.endswith("::") and self._kind in ("paragraph", "list", "quote")
+            if literal and self._directives and _PROSE_DIRECTIVE.match(last):
+                literal = False
+                if self._aside is None:
+                    self._aside = _indent(last)
+            self._literal_next = literal
             if self._kind == "list" and self.blocks and self.blocks[-1].kind == "list" and self._joins_list():
                 self.blocks[-1] = Block("list", self.blocks[-1].start, self._end(self._last))
             else:
