@@ -11,7 +11,7 @@ from librarian.vocabulary.types import AnalyzedQuery
 
 from . import detection
 from .scripts import normal
-from .shapes import COMPOUND
+from .shapes import COMPOUND, is_named
 
 _LONGEST = 10_000  #: characters; doors refuse questions far below that
 #: A quoted phrase, or a minus before a word of at least two letters: `-alpha`, neither `--alpha`, `-f` nor `-or-`.
@@ -93,7 +93,7 @@ def _identifiers(words: Words, text: str) -> list[str]:
     for piece in text.split():
         reached = 0
         for token, start, end, identifier in words.dissect(piece, "en", keep_stop_words=True):
-            if identifier and (start >= reached or not out):
+            if identifier and (start >= reached or not out) and is_named(piece, start, end):
                 out.append(token)
                 reached = end
     return out

@@ -40,6 +40,7 @@ _DUNDER = re.compile(r"__[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*__(?!\w)")
 _MAJOR = re.compile(r"[vV]?\d|[vV]\d+")
 _QUANTITY = re.compile(r"\d+(?:st|nd|rd|th|[a-z]{1,2})?")
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)+)(?:[-.+]?[a-z0-9.-]*)?")
+_HEADER = re.compile(r"[A-Z][a-z]*(?:-[A-Z][a-z]*)+")  #: X-Forwarded-For
 _SCHEME = re.compile(r"(?:https?|ftp|file|mailto)://", re.IGNORECASE)
 
 #: Halves of ordinary hyphenated or slashed English ("well-known", "client/server", "up-to-date"): what holds one of
@@ -88,8 +89,8 @@ def _is_prose(words: list[str]) -> bool:
     return not (_PROSE.isdisjoint(words) and stop_words("en").isdisjoint(words))
 
 
-def looks_like_identifier(raw: str) -> bool:
-    """Whether a compound is a name rather than prose.
+def looks_like_identifier(raw: str, *, or_prose: bool = False) -> bool:
+    """Whether a compound is a name rather than prose; with `or_prose`, whether somebody could name something so.
 
     >>> [looks_like_identifier(w) for w in ("read_parquet", "kube-proxy", "k8s", "v2", "--all", "well-known", "10ms")]
     [True, True, True, True, True, False, False]
@@ -117,7 +118,24 @@ def looks_like_identifier(raw: str) -> bool:
         return True
     if has_inner_capital(raw) or any(_is_mixed(word) for word in _WORD.findall(raw)):
         return True
-    return not _is_prose(words)
+    return or_prose or not _is_prose(words)
+
+
+def is_named(piece: str, start: int, end: int) -> bool:
+    """Whether a compound that could be a name, `piece[start:end]`, is meant as one where it stands.
+
+    Prose is where it is a path from the root, a header's name, or marked as code.
+
+    >>> [is_named(text, 1, 10) for text in ("/etc/hosts ", "`read-only`", "(read-only)", " Set-Cookie", " Read-Only ")]
+    [True, True, False, True, False]
+    """
+    raw, before, after = piece[start:end], piece[start - 1 : start], piece[end : end + 1]
+    if looks_like_identifier(raw) or not looks_like_identifier(raw, or_prose=True):
+        return True
+    if (before == "/" and "/" in raw) or "`" in (before, after):
+        return True
+    words = raw.lower().split("-")
+    return _HEADER.fullmatch(raw) is not None and not (_PROSE | stop_words("en")).issuperset(words)
 
 
 def is_version(name: str) -> bool:
@@ -207,7 +225,7 @@ def _descend(raw: str, start: int, level: int, out: list[Part], seen: set[str]) 
 
 
 def _split(raw: str, start: int, level: int, pattern: re.Pattern[str], out: list[Part], seen: set[str]) -> None:
-    _add(out, seen, raw, start, plain=False, identifier=looks_like_identifier(raw))
+    _add(out, seen, raw, start, plain=False, identifier=looks_like_identifier(raw, or_prose=True))
     version = _VERSION.fullmatch(raw.lower()) if raw[0] in "vV" or raw[0].isdigit() else None
     if version:
         number = version.group(1)

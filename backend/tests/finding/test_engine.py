@@ -99,6 +99,23 @@ def test_an_identifier_is_never_ranked_below_a_hit_without_it(manual: Library, m
     assert any(reason.source == "identifier" for reason in outcome.hits[0].candidate.why)
 
 
+@pytest.mark.parametrize("mode", ["keyword", "hybrid", "auto"])
+@pytest.mark.parametrize("name", ["/etc/hosts", "where is /etc/hosts", "X-Forwarded-For", "`log-level`"])
+def test_a_name_made_of_ordinary_words_is_found_before_what_has_only_the_words(
+    shelve: Callable[..., Library], name: str, mode: Mode
+) -> None:
+    around = "The machine asks its servers in turn and keeps their answers for a while. " * 9
+    library = shelve(
+        {
+            "net/os/names.md": f"# Names\n\n{around} Fixed ones are in /etc/hosts, and log-level says more. "
+            "The client's address is in X-Forwarded-For.\n",
+            "net/os/hosts.md": "# Hosts\n\nHosts know hosts, log the level of logs and host etc hosts for hosts.\n",
+            "net/os/forward.md": "# Forwarding\n\nForwarded packets are forwarded for X. Forwarding is forward.\n",
+        }
+    )
+    assert paths(library.engine().search(Query(name, mode=mode)))[0] == "net/os/names.md"
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     ("filters", "allowed"),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import doctest
 import pickle
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -214,12 +215,38 @@ def test_names_are_identifiers(name: str) -> None:
     assert name.lower() in ANALYZER.identifiers(f"Use `{name}`, (see {name}).")
 
 
-@pytest.mark.parametrize(
-    "word",
-    PROSE,
-)
+@pytest.mark.parametrize("word", PROSE)
 def test_prose_is_no_identifier(word: str) -> None:
-    assert ANALYZER.identifiers(f"this is {word} of it") == []
+    assert ANALYZER.query(f"this is {word} of it").identifiers == ()
+
+
+@pytest.mark.parametrize("word", [word for word in PROSE if re.fullmatch("[a-z]{2,}([-/][a-z]+)+", word)])
+def test_compounds_of_prose_are_names_where_a_question_marks_them_only(word: str) -> None:
+    for written in (word, word.title(), f"({word})", f"“{word}”"):
+        assert ANALYZER.query(f"this is {written} of it").identifiers == ()
+    assert ANALYZER.query(f"this is `{word}` of it").identifiers == (word,)
+    assert word in ANALYZER.identifiers(f"this is {word} of it")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/etc/hosts", "/proc/self/maps", "/home/user", "/run/lock", "X-Forwarded-For", "If-None-Match", "Retry-After",
+        "Set-Cookie", "User-Agent", "`no-cache`", "`log-level`", "`if-not-present`", "`read/write`",
+    ],
+)  # fmt: skip
+def test_words_of_prose_make_a_name_as_a_path_a_header_or_code(name: str) -> None:
+    inner = name.strip("`").lstrip("/").lower()
+    for question in (name, f"what does {name} say?", f"({name}), once more"):
+        assert ANALYZER.query(question).identifiers == (inner,)
+    for page in (f"as {name} says.", f"{name}: 7", inner):
+        assert inner in ANALYZER.identifiers(page)
+
+
+@pytest.mark.parametrize("text", ["2026-01-02", "10:30", "1/2", "e.g", "A/B"])
+def test_dates_times_and_abbreviations_are_nobodys_names(text: str) -> None:
+    assert ANALYZER.identifiers(f"it is {text} here") == []
+    assert ANALYZER.query(f"`{text}`").identifiers == ()
 
 
 def test_a_page_answers_for_both_ends_of_its_dotted_names_and_paths() -> None:
