@@ -35,7 +35,7 @@ from .folder_diff import examine_folder
 from .indexer_options import IndexerOptions
 from .migration import COPY_OF
 from .missing_files import MissingFiles
-from .reconcile import examine_lexical, repair_lexical
+from .reconcile import examine_lexical, is_worn, repair_lexical
 from .refresh import NothingThere, Refresh, Scope
 from .spaces import Space, Spaces
 from .text_writer import Batch, TextWriter
@@ -45,6 +45,8 @@ from .vector_work import VectorWork
 logger = logging.getLogger(__name__)
 
 _IGNORE_FILES = frozenset({".gitignore", ".librarianignore"})  # a change of one may concern any file
+_RENEWED = "keyword index renewed"  # remembers when all its entries were last written anew
+_RENEWAL_S = 86_400.0  # no sooner is that done again: it reads every file
 
 
 class IndexWork:
@@ -250,6 +252,16 @@ class IndexWork:
             logger.warning("%s", sentence)
         self._wake_embedding()
         return done
+
+    def _renew(self) -> None:
+        """Have the next full look write all keyword entries anew where too many are deleted ones; once in a day."""
+        now = self._clock()
+        if not is_worn(self._lexical) or 0 <= now - float(self._meta(_RENEWED) or "-inf") < _RENEWAL_S:
+            return
+        self._catalog.set_meta(_RENEWED, str(now))
+        logger.info("%s deleted entries distort the keyword index: it is written anew.", f"{self._lexical.dead():,}")
+        known = self._catalog.known()
+        self._forced = replace(self._forced, renew=frozenset(path for path, (_, _, digest) in known.items() if digest))
 
     def _force_all(self) -> int:
         known = frozenset(self._catalog.known())

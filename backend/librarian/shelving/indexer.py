@@ -192,6 +192,7 @@ class FileIndexer(IndexWork):
                 if everything and not first:
                     with self._refreshing:
                         self._reconcile()
+                        self._renew()
                 self.refresh(None if everything else paths)
                 first = False
                 self._problems.pop("index", None)

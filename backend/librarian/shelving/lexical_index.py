@@ -257,6 +257,11 @@ class TantivyIndex:
         """How many chunks have an entry."""
         return int(self._open_searcher().num_docs)
 
+    def dead(self) -> int:
+        """How many deleted entries its frequencies still count, until a merge drops them."""
+        searcher = self._open_searcher()
+        return _entries(searcher) - int(searcher.num_docs)
+
     def tally(self) -> dict[int, int]:
         """Document id → how many entries it has, for reconciling."""
         searcher = self._open_searcher()
@@ -301,8 +306,7 @@ class TantivyIndex:
         return reach
 
     def _reach_of(self, searcher: Any, query: AnalyzedQuery) -> float:
-        # Frequencies, here as in tantivy's own scores, count deleted entries until a merge drops them; so must N.
-        entries = sum(int(searcher.doc_freq("kind", kind)) for kind in get_args(Kind))
+        entries = _entries(searcher)
         parts: list[float] = []
         seen: set[str] = set()
         for field in self._build.weights:
@@ -346,6 +350,11 @@ class TantivyIndex:
             if told is error:
                 raise
             raise told from error
+
+
+def _entries(searcher: Any) -> int:
+    """All entries, with deleted ones that await merging: tantivy's own scores count these too, in N as in n."""
+    return sum(int(searcher.doc_freq("kind", kind)) for kind in get_args(Kind))
 
 
 def _best(searcher: Any, query: Query, limit: int) -> tuple[Ids, Scores]:

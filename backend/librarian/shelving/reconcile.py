@@ -10,6 +10,10 @@ from dataclasses import dataclass
 
 from librarian.vocabulary.protocols import Catalog, LexicalIndex
 
+#: Deleted entries that a keyword index may keep counting: so many, or this share of those that live. Where a frequent
+#: word counted three times (911 for 302), 35 of 49 questions had other lists of hits than in an index made afresh.
+FEW_DEAD, DEAD_SHARE = 1_000, 0.33
+
 
 @dataclass(frozen=True, slots=True)
 class LexicalFindings:
@@ -51,6 +55,11 @@ def examine_lexical(catalog: Catalog, lexical: LexicalIndex, *, thoroughly: bool
         missing = with_entries
     paths = tuple(sorted({passages[doc_id][0] for doc_id in missing}))
     return LexicalFindings(paths, tuple(sorted(orphans)), foreign, damaged)
+
+
+def is_worn(lexical: LexicalIndex) -> bool:
+    """Whether deleted entries distort its word frequencies enough to write all entries anew."""
+    return lexical.dead() > max(FEW_DEAD, DEAD_SHARE * lexical.count())
 
 
 def repair_lexical(lexical: LexicalIndex, findings: LexicalFindings, generation: int) -> None:

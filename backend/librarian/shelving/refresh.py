@@ -46,6 +46,7 @@ class Scope:
     paths: frozenset[str] = frozenset()  #: absolute
     again: frozenset[str] = frozenset()  #: file paths to be read whatever they look like
     refill: frozenset[str] = frozenset()  #: file paths whose keyword entries are missing
+    renew: frozenset[str] = frozenset()  #: file paths whose keyword entries are written anew, to be seen all at once
 
 
 @dataclass(slots=True)
@@ -79,6 +80,7 @@ class Refresh:
             before = {failure.file_path: failure for failure in reader.failures()}
             generation = reader.generation
         self._report = replace(self._report, generation=generation)
+        self._batch.renewing = bool(scope.renew)
         diff, looked_at = self._look(scope, known, before)
         for source in diff.touched:
             self.catalog.touch(source.file_path, source.size, source.mtime_ns)
@@ -92,6 +94,8 @@ class Refresh:
         self._batch.removed += gone
         self._flush()
         self._read_outdated(known)
+        if scope.renew and not self.stopping():
+            self._report = replace(self._report, generation=self.write(Batch()))
         self._list_failures(before, looked_at, diff)
         took = (time.monotonic() - started) * 1000
         report = replace(
@@ -110,7 +114,7 @@ class Refresh:
     def _look(
         self, scope: Scope, known: dict[str, tuple[int, int, str]], listed: Collection[str]
     ) -> tuple[FolderDiff, Collection[str] | None]:
-        again = scope.again | scope.refill
+        again = scope.again | scope.refill | scope.renew
         if scope.everything:
             return compare(self.scanner.scan(), known, again=again), None
         found: list[SourceFile | Failure] = []
@@ -187,7 +191,8 @@ class Refresh:
             if isinstance(outcome, ReadResult):
                 result = as_read(source, outcome)
                 origins = places.get(result.document.content_hash, [])
-                if source.file_path in scope.refill and source.file_path not in scope.again:
+                same = source.file_path in scope.renew and old is not None and old[2] == result.document.content_hash
+                if same or (source.file_path in scope.refill and source.file_path not in scope.again):
                     self._batch.refilled.append(result)
                 elif origins and (old is None or not old[2]):
                     origin = origins.pop()
@@ -199,6 +204,8 @@ class Refresh:
                     changed = old is not None and bool(old[2])
                     self._count(added=not changed, changed=changed, chunks=_chunks_of(result))
                 self._characters += _characters_of(result)
+            elif source.file_path in scope.renew and old is not None and old[:2] == (source.size, source.mtime_ns):
+                logger.warning("%s keeps its entries: %s", source.file_path, outcome)
             else:
                 self._failures.append(failure_of(source, outcome))
                 if old is not None and old[2]:  # what it said before, it says no more
@@ -238,7 +245,7 @@ class Refresh:
         if not len(self._batch):
             return
         generation = self.write(self._batch)
-        self._batch = Batch()
+        self._batch = Batch(renewing=self._batch.renewing)
         self._characters = 0
         self._batches += 1
         self._report = replace(self._report, generation=generation)

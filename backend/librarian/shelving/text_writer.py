@@ -34,6 +34,7 @@ class Batch:
     moved: list[tuple[str, SourceFile, ReadResult]] = field(default_factory=list)  #: old path, new file, as read there
     removed: list[str] = field(default_factory=list)
     refilled: list[ReadResult] = field(default_factory=list)  #: known as they are, but missing in the keyword index
+    renewing: bool = False  #: `refilled` are there, and are written anew: to be seen with the next other batch
 
     def __len__(self) -> int:
         return len(self.put) + len(self.moved) + len(self.removed) + len(self.refilled)
@@ -120,7 +121,10 @@ class TextWriter:
             self._index(document.doc_id, chunk_ids, result)
         self._lexical.delete_chunks(settled.withdrawn)
         with self._catalog.read() as reader:
-            generation = reader.generation + 1
+            generation = reader.generation
+        if batch.renewing and len(batch) == len(batch.refilled) and not (put or removed):
+            return generation  # only what is written anew at once leaves no deleted entries behind
+        generation += 1
         self._lexical.commit(generation)
         self._fault("lexical commit")
         generation = self._catalog.bump()

@@ -243,17 +243,14 @@ class Catalog(Protocol):
     def put(self, results: Sequence[ReadResult]) -> list[Stored]:
         """Store documents with their chunks in one transaction, replacing what their paths held.
 
-        Returns the ids per result, in order. Ids are never reused. A stored path is no longer a failure.
-        """
+        Returns the ids per result, in order. Ids are never reused. A stored path is no longer a failure."""
 
     def remove(self, file_paths: Sequence[str]) -> tuple[list[int], list[int]]:
         """Drop documents, and archives with all that they hold; returns (document ids, chunk ids) dropped."""
 
     def move(self, old: str, new: SourceFile, *, title: str | None = None) -> int | None:
-        """Give a document another path (and title) without touching its chunks' ids; returns its id.
-
-        None where `old` is unknown or the new path is already taken.
-        """
+        """Give a document another path (and title) without touching its chunks' ids; returns its id, or None where
+        `old` is unknown or the new path is already taken."""
 
     def known(self) -> dict[str, tuple[int, int, str]]:
         """file_path → (size, mtime_ns, content_hash) of every file: documents, archives (their members are no files),
@@ -349,6 +346,9 @@ class LexicalIndex(Protocol):
 
     def count(self) -> int:
         """How many chunks have an entry."""
+
+    def dead(self) -> int:
+        """How many deleted entries the scores still count."""
 
     def tally(self) -> dict[int, int]:
         """Document id → how many entries it has, for reconciling."""

@@ -75,7 +75,7 @@ class LexicalContract:
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def test_a_new_index_is_empty_and_answers(self, index: LexicalIndex) -> None:
-        assert (index.count(), index.tally(), index.generation) == (0, {}, 0)
+        assert (index.count(), index.dead(), index.tally(), index.generation) == (0, 0, {}, 0)
         assert index.search(asked("apple"), EVERYTHING, 5).ids == ()
         assert index.vocabulary("a", 5) == []
         features = index.features(asked("apple", identifiers=("a.b",)), np.array([1], dtype=np.int64))

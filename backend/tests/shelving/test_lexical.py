@@ -135,7 +135,7 @@ def test_deleted_entries_that_await_merging_raise_no_score() -> None:
     before, reach = index.search(query, EVERYTHING, 9), index.reach(query)
     index.delete([*range(1, 5), *range(7, 20)])
     index.commit(2)
-    assert index.count() == 3
+    assert (index.count(), index.dead()) == (3, 17)
     after = index.search(query, EVERYTHING, 9)
     assert index.reach(query) == reach
     assert after.scores[0] == before.scores[0] == pytest.approx(after.raw[0] / reach)

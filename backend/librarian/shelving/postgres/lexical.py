@@ -227,6 +227,10 @@ class PostgresLexicalIndex:
             row = connection.execute("SELECT count(*) FROM entries").fetchone()
             return 0 if row is None else int(row[0])
 
+    def dead(self) -> int:
+        """None: `ts_rank` reads no frequencies."""
+        return 0
+
     def tally(self) -> dict[int, int]:
         """Document id → how many entries it has, for reconciling."""
         with self._reading() as connection:
