@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ _NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characte
 _PATHS = (
     st.lists(_NAMES, min_size=1, max_size=4)
     .map("/".join)
+    .map(lambda path: unicodedata.normalize("NFC", path))  # as every file path is
     .filter(
         lambda path: path == path.strip() and ".." not in path.split("/") and not path.startswith(("./", "librarian:"))
     )
