@@ -2,12 +2,15 @@
 
 * A catalog closes the connections of readers that have long gone, and the next reader gets one.
 * A heap gives free pages back where it can, and it is no error where it can't.
+* What a question's arrays need stays in the heap between questions.
 """
 
 from __future__ import annotations
 
 import gc
 import sqlite3
+import subprocess
+import sys
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -43,3 +46,23 @@ def test_giving_back_is_no_error_anywhere(monkeypatch: pytest.MonkeyPatch) -> No
     give_back()
     monkeypatch.setattr("librarian.shelving.heap.sys.platform", "other")
     give_back()
+
+
+ASKED = """
+import resource
+from librarian.shelving.heap import keep_small
+keep_small()
+faults = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(5):
+    bytearray(1_000_000)
+before = faults()
+for _ in range(100):
+    bytearray(1_000_000)
+print(faults() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="page faults are counted as Linux counts them")
+def test_the_memory_of_a_question_is_not_asked_of_the_system_anew_each_time() -> None:
+    done = subprocess.run([sys.executable, "-c", ASKED], capture_output=True, text=True, check=True, timeout=60)
+    assert int(done.stdout) < 100  # given back, each time it would be 244
