@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import itertools
 import json
 import os
 import re
@@ -26,6 +27,14 @@ from speed_report import Report
 REPOSITORY = Path(__file__).resolve().parents[1]
 DEBOUNCE_S = 1.0  #: the default of docs.watch_debounce_ms
 CHILDREN_END_S = 75.0  #: children without work have ended after that
+
+
+_NUMBERS = itertools.count()
+
+
+def new(question: str) -> str:
+    """The question as it wasn't asked yet, with a number: no answer and no vector of it is kept."""
+    return f"{question} {next(_NUMBERS)}"
 
 
 class Server:
@@ -129,9 +138,8 @@ def served(config: Path, questions: Sequence[str], root: Path, report: Report) -
         server.settled()
         bound = 300 if server.get("/api/status")["documents"] <= 1_000 else 450  # of 50,000 passages
         idle = pss(server.process.pid)
-        number = iter(range(10**6))
         health = timed(lambda _: server.get("/health"), questions)
-        rest = timed(lambda question: server.search(f"{question} {next(number)}"), questions)
+        rest = timed(lambda question: server.search(new(question)), questions)
         report.add("hybrid through REST, p50 / p95 ms", f"{rest[0]:.1f} / {rest[1]:.1f}", f"/health {health[0]:.1f}")
         asyncio.run(_through_mcp(server, questions, report))
         _through_bare_mcp(server, questions, report)
@@ -163,8 +171,7 @@ async def _through_mcp(server: Server, questions: Sequence[str], report: Report)
         for question in questions[:5]:
             await taking("search_documentation", {"query": question, "mode": "hybrid"})
         asked = [
-            await taking("search_documentation", {"query": f"{question} again{n}", "mode": "hybrid"})
-            for n, question in enumerate(questions)
+            await taking("search_documentation", {"query": new(question), "mode": "hybrid"}) for question in questions
         ]
         for question in questions[:20]:
             await taking("search_documentation", {"query": question})
@@ -200,10 +207,7 @@ def _through_bare_mcp(server: Server, questions: Sequence[str], report: Report) 
     def taking(tool: str, given: dict[str, object]) -> float:
         return ask("tools/call", {"name": tool, "arguments": given})
 
-    asked = [
-        taking("search_documentation", {"query": f"{question} bare{n}", "mode": "hybrid"})
-        for n, question in enumerate(questions)
-    ]
+    asked = [taking("search_documentation", {"query": new(question), "mode": "hybrid"}) for question in questions]
     again = [taking("search_documentation", {"query": questions[n % 20]}) for n in range(80)][20:]
     empty = [taking("list_products", {}) for _ in range(60)]
     floor = f"list_products {percentile(empty, 0.5):.1f}"
@@ -265,7 +269,7 @@ def _clients(server: Server, questions: Sequence[str], report: Report, clients: 
 
     def client(number: int) -> None:
         for turn in range(each):
-            question = f"{questions[(number * each + turn) % len(questions)]} c{number} {turn}"
+            question = new(questions[(number * each + turn) % len(questions)])
             taking(times, lambda question=question: server.searched(question))  # type: ignore[misc]
 
     def watch() -> None:
