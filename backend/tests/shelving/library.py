@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +27,15 @@ from librarian.vocabulary.types import Filters, IndexReport, ReadResult, SourceF
 from tests.models.fakes import FakeEmbedder
 
 INLINE = IndexerOptions(processes=0, embedding_processes=0)
+PATIENCE_S = 240.0  #: matters only where something is wrong
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Until it is true; for what other threads do."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "it never came true"
+        threading.Event().wait(0.01)
 
 
 class Killed(BaseException):

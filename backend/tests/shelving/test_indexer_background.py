@@ -12,8 +12,7 @@ import functools
 import multiprocessing
 import shutil
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,9 +21,7 @@ from librarian.shelving.indexer import IndexerOptions
 from librarian.shelving.watcher import FileWatcher
 from librarian.vocabulary.errors import Unavailable
 from tests.models.fakes import FakeEmbedder
-from tests.shelving.library import Library, Trap
-
-PATIENCE_S = 240.0  #: matters only where something is wrong
+from tests.shelving.library import PATIENCE_S, Library, Trap, wait_for
 
 
 @pytest.fixture
@@ -175,10 +172,3 @@ def test_stopped_in_the_middle_it_goes_on_at_the_next_start(library: Library, pr
     indexer.start()
     assert indexer.wait_until_ready(PATIENCE_S)
     library.assert_whole()
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.01)

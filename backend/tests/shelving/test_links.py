@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import os
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from librarian.shelving.watcher import FileWatcher
-from tests.shelving.library import Library
-
-PATIENCE_S = 60.0  #: matters only where something is wrong
+from tests.shelving.library import PATIENCE_S, Library, wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
 
@@ -38,13 +35,6 @@ def followed(library: Library) -> Iterator[Library]:
         indexer.start()
         assert indexer.wait_until_ready(PATIENCE_S)
         yield library
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.01)
 
 
 def put(library: Library, link: str, target: str) -> Path:

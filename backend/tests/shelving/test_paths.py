@@ -11,9 +11,8 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-import time
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,9 +23,8 @@ from librarian.reading.scanner import FolderScanner
 from librarian.shelving.watcher import FileWatcher
 from librarian.vocabulary.paths import Paths, name_of
 from librarian.vocabulary.types import Failure, SourceFile
-from tests.shelving.library import Library
+from tests.shelving.library import PATIENCE_S, Library, wait_for
 
-PATIENCE_S = 60.0  #: matters only where something is wrong
 COMPOSED = "Résumé.md"
 DECOMPOSED = unicodedata.normalize("NFD", COMPOSED)
 LATIN = os.fsdecode(b"R\xe9sum\xe9.md")
@@ -57,13 +55,6 @@ def library(tmp_path: Path) -> Iterator[Library]:
 def failures(library: Library) -> dict[str, str]:
     with library.catalog.read() as reader:
         return {failure.file_path: failure.reason for failure in reader.failures()}
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.01)
 
 
 _PIECES = st.sampled_from(["e", "é", "e\u0301", "\udce9", "\udcc3", "\ufffd", "\u212a", "K", "가", "\u1100\u1161"])

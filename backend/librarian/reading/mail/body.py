@@ -19,10 +19,9 @@ _READERS: dict[str, Callable[[str], str]] = {
     "text/html": html_to_text,
     "text/richtext": richtext_to_text,
 }
+#: They hang on every mail of somebody, perhaps with a picture inside: listed, not read.
+_CARDS = frozenset({"text/directory", "text/vcard", "text/x-vcard"})
 #: Texts for programs: attachments, whether or not they say so.
-_CARDS = frozenset(
-    {"text/directory", "text/vcard", "text/x-vcard"}
-)  #: hang on every mail of somebody; pictures in them
 _FOR_PROGRAMS = _CARDS | {"text/calendar", "text/rfc822-headers", "text/rtf"}
 #: The extension that files of a content type have.
 _EXTENSIONS = {
