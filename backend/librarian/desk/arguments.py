@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import datetime as dt
 import difflib
 import re
@@ -28,13 +29,16 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"Did you mean {' or '.join(repr(name) for name in names)}?" if names else ""
 
 
-def query_text(query: object, longest: int, *, may_be_empty: bool = False) -> str:
-    """The question, stripped; 1 to `longest` characters."""
+_ASK = "Ask with at least one word, for example 'how to rotate a token'."
+
+
+def query_text(query: object, longest: int, *, may_be_empty: bool = False, hint: str = _ASK) -> str:
+    """The question, stripped; 1 to `longest` characters. `hint` is what helps where it is empty."""
     if not isinstance(query, str):
         raise CallerError(f"query must be a string, not {type(query).__name__}.", hint="Pass the question as text.")
     text = query.strip()
     if not text and not may_be_empty:
-        raise CallerError("query is empty.", hint="Ask with at least one word, for example 'how to rotate a token'.")
+        raise CallerError("query is empty.", hint=hint)
     if len(query) > longest:
         raise CallerError(
             f"query has {len(query)} characters; at most {longest} are allowed.",
@@ -81,9 +85,9 @@ def mode_name(value: object) -> str:
 
 
 def extensions(value: object) -> tuple[str, ...]:
-    """File types as `.md`, from `md`, `.MD`, a list of these or a comma-separated string."""
+    """File types as `.md`, from `md`, `.MD`, `*.md`, a list of these or a comma-separated string."""
     return tuple(
-        dict.fromkeys("." + item.strip().lower().lstrip(".") for item in strings("file_types", value) if item.strip())
+        dict.fromkeys("." + item.strip().lower().lstrip("*.") for item in strings("file_types", value) if item.strip())
     )
 
 
@@ -118,7 +122,7 @@ def truth(name: str, value: object) -> bool | None:
 
 
 def moment(name: str, value: object, *, end: bool) -> str | None:
-    """A date or time in ISO 8601 as UTC; a bare date means its first moment, or its last where `end`."""
+    """A date or time in ISO 8601 as UTC; a bare day, month or year means its first moment, or its last where `end`."""
     if value is None or value == "":
         return None
     wrong = CallerError(
@@ -128,6 +132,9 @@ def moment(name: str, value: object, *, end: bool) -> str | None:
         raise wrong
     text = value.strip()
     try:
+        if period := re.fullmatch(r"(\d{4})(?:-(\d{2}))?", text):
+            year, month = int(period[1]), int(period[2] or (12 if end else 1))
+            text = f"{year:04}-{month:02}-{calendar.monthrange(year, month)[1] if end else 1:02}"
         parsed = dt.datetime.fromisoformat(text)
     except ValueError:
         raise wrong from None

@@ -15,18 +15,23 @@ from .parts import DeskOptions
 #: Product → component → documents, asked for where a question names one of them.
 Products = Callable[[], Mapping[str, Mapping[str, int]]]
 
+_ASK_OR_FILTER = "Ask with at least one word, or give a filter, such as sender or date_after, for the newest mails."
+_ANY = "Leave it out to search everywhere."
+
 
 def _place(known: Products, product: object, component: object) -> tuple[str | None, str | None]:
     if product is None and component is None:
         return None, None
     products = known()
-    named = check.known_name("product", product, list(products), hint="Use list_products to see what is indexed.")
+    named = check.known_name(
+        "product", product, list(products), hint=f"Use list_products to see what is indexed. {_ANY}"
+    )
     if named is not None:
         components = list(products[named])
     else:
         components = sorted({name for inside in products.values() for name in inside})
     return named, check.known_name(
-        "component", component, components, hint="Use list_components to see what is indexed."
+        "component", component, components, hint=f"Use list_components to see what is indexed. {_ANY}"
     )
 
 
@@ -100,7 +105,9 @@ def emails(options: DeskOptions, products: Products, given: Mapping[str, Any]) -
         modified_before=before,
     )
     return Query(
-        text=check.query_text(text, options.max_query_length, may_be_empty=filters != Filters(kind="email")),
+        text=check.query_text(
+            text, options.max_query_length, may_be_empty=filters != Filters(kind="email"), hint=_ASK_OR_FILTER
+        ),
         filters=filters,
         **_common(options, given, "max_per_thread"),
     )

@@ -116,6 +116,12 @@ def read(
             )
         if line_start is not None and line_end is not None and line_end < line_start:
             raise CallerError(f"line_end {line_end} lies before line_start {line_start}.", hint="Swap them.")
+        if name is not None and ((line_start or first) > last or (line_end or last) < first):
+            asked = f"line_start {line_start}" if (line_start or first) > last else f"line_end {line_end}"
+            raise CallerError(
+                f"{asked} lies outside section {name!r}, which has lines {first} to {last}.",
+                hint="Pass the lines or the section alone.",
+            )
         first = max(first, line_start or 1)
         last = min(last, line_end or len(lines))
     last = max(first, last)

@@ -117,6 +117,8 @@ def _foot(answer: SearchAnswer | EmailSearchAnswer) -> str:
     for name, leg in answer.legs:
         if leg.status == "failed":
             lines.append(f"The {name} leg failed: {leg.reason}")
+        elif name == answer.requested_mode != answer.mode and leg.reason and leg.reason not in answer.degraded:
+            lines.append(f"No {name}: {leg.reason}")
     coverage = answer.coverage
     if coverage.embedded_chunks < coverage.chunks and answer.legs.semantic.status != "off":
         lines.append(f"Embedded so far: {coverage.embedded_chunks} of {coverage.chunks} passages.")
@@ -272,7 +274,10 @@ def _status(answer: StatusAnswer) -> str:
         lines += [f"- {item.path}: {item.reason}" for item in answer.failures.items]
     if answer.skipped.total:
         reasons = ", ".join(f"{reason} {count}" for reason, count in answer.skipped.by_reason.items())
-        lines.append(f"Skipped files: {answer.skipped.total} ({reasons})")
+        examples = ", ".join(item.path for item in answer.skipped.examples[:5])
+        lines.append(
+            f"Skipped files: {answer.skipped.total} ({reasons})" + (f", such as {examples}" if examples else "")
+        )
     return "\n".join([*lines, *(f"Note: {note}" for note in answer.notes)])
 
 

@@ -124,7 +124,7 @@ def status(page: Page, answer: Answer) -> None:
     page.line((state, _STATE_STYLES.get(state, "bold")), f"  generation {answer['generation']}")
     for reason in answer.get("reasons") or ():
         page.line(("- ", ""), reason, indent=3)
-    counts = f"{counted(answer['documents'], 'document')} ({counted(answer['emails'], 'email')})"
+    counts = f"{counted(answer['documents'], 'document')} and {counted(answer['emails'], 'email')}"
     embedded = f"{answer['embedded_chunks']} of {counted(answer['chunks'], 'passage')} embedded"
     page.line(f"{counts} in {counted(answer['products'], 'product')}, {embedded}")
     progress = answer.get("progress") or {}

@@ -1,7 +1,8 @@
 """What every verb is asked, once: names, kinds and descriptions of arguments, for every door that takes them by name.
 
 Here a door learns whether an argument exists and has a usable type; what values mean and may be is the desk's to say.
-Weak callers are met halfway: `"7"` is 7, `"true"` is true, `'["md"]'` and `"md,txt"` are lists, null is "not given".
+Weak callers are met halfway: `"7"` is 7, `"true"` and 1 are true, `'["md"]'` and `"md,txt"` are lists, `["md"]` is `"md"`
+where one is wanted, a word of an enumeration has any case, null is "not given", and so is `""` where nothing is needed.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def schema_of(arguments: Sequence[Argument]) -> dict[str, object]:
 
 
 def checked(verb: str, arguments: Sequence[Argument], given: Mapping[str, object]) -> dict[str, object]:
-    """`given` under real names with usable types; null is left out.
+    """`given` under real names with usable types; null is left out, and what is blank and not required.
 
     Raises `CallerError` for an argument that doesn't exist (with the nearest name), is missing, is given under two
     names or can't be of its kind.
@@ -74,7 +75,7 @@ def checked(verb: str, arguments: Sequence[Argument], given: Mapping[str, object
     taken = {
         name: _converted(known[name], value)
         for name, value in named(verb, arguments, given).items()
-        if value is not None
+        if value is not None and (known[name].required or not _blank(value))
     }
     for item in arguments:
         if item.required and item.name not in taken:
@@ -127,11 +128,18 @@ def _unknown(verb: str, name: str, value: object, names: list[str]) -> CallerErr
     return CallerError(message, hint=f"{hint} {takes}".strip())
 
 
+def _blank(value: object) -> bool:
+    """Whether a form's or a model's empty field: it asks for nothing."""
+    return isinstance(value, str) and not value.strip()
+
+
 def _converted(argument: Argument, value: object) -> object:
+    if argument.kind != "texts" and isinstance(value, list) and len(value) == 1:
+        value = value[0]
     match argument.kind:
         case "text":
             if isinstance(value, str):
-                return _encodable(value)
+                return _of_enumeration(argument.limits, _encodable(value))
             if isinstance(value, int | float) and not isinstance(value, bool):
                 return str(value)
         case "whole":
@@ -142,17 +150,26 @@ def _converted(argument: Argument, value: object) -> object:
             if (number := _number(value)) is not None:
                 return number
         case "flag":
-            if isinstance(value, bool):
-                return value
+            if isinstance(value, int | float) and value in (0, 1):
+                return bool(value)
             if isinstance(value, str) and value.strip().lower() in _FLAGS:
                 return _FLAGS[value.strip().lower()]
         case "texts":
             if (texts := _texts(value)) is not None:
-                return texts
+                items = argument.limits.get("items")
+                return [_of_enumeration(items, text) for text in texts] if isinstance(items, Mapping) else texts
     raise CallerError(
         f"{argument.name} must be {_WANTED[argument.kind]}, not {shortened(value)}.",
         hint=argument.description.rstrip(".") + "." if argument.description else "",
     )
+
+
+def _of_enumeration(limits: Mapping[str, object], text: str) -> str:
+    """The word of `enum` that `text` is in another case; `text` itself where there is none."""
+    words = limits.get("enum")
+    if not isinstance(words, Sequence) or text in words:
+        return text
+    return next((str(word) for word in words if str(word).lower() == text.strip().lower()), text)
 
 
 def _encodable(text: str) -> str:

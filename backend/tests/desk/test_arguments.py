@@ -56,6 +56,7 @@ def test_a_weight_lies_between_zero_and_one(value: object) -> None:
 def test_file_types_are_one_spelling() -> None:
     assert check.extensions(["md", ".MD", " .docx"]) == (".md", ".docx")
     assert check.extensions("md, txt") == (".md", ".txt")
+    assert check.extensions("*.md") == (".md",)
     assert check.extensions(None) == ()
 
 
@@ -64,11 +65,27 @@ def test_a_bare_date_means_its_first_or_its_last_moment() -> None:
     assert check.moment("modified_before", "2025-03-01", end=True) == "2025-03-01T23:59:59.999999Z"
 
 
+@pytest.mark.parametrize(
+    ("value", "first", "last"),
+    [
+        ("2024", "2024-01-01T00:00:00Z", "2024-12-31T23:59:59.999999Z"),
+        ("2024-02", "2024-02-01T00:00:00Z", "2024-02-29T23:59:59.999999Z"),
+        ("9999-12", "9999-12-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"),
+    ],
+)
+def test_a_bare_month_or_year_means_its_first_or_its_last_moment(value: str, first: str, last: str) -> None:
+    assert check.moment("modified_after", value, end=False) == first
+    assert check.moment("modified_before", value, end=True) == last
+
+
 def test_a_time_with_a_zone_becomes_utc() -> None:
     assert check.moment("date_after", "2025-03-01T01:00:00+02:00", end=False) == "2025-02-28T23:00:00Z"
 
 
-@pytest.mark.parametrize("value", ["yesterday", "2025-13-01", "01/02/2025", 20250301, "0001-01-01T00:00:00+14:00"])
+@pytest.mark.parametrize(
+    "value",
+    ["yesterday", "2025-13", "2025-00", "0000", "2025-13-01", "01/02/2025", 20250301, "0001-01-01T00:00:00+14:00"],
+)
 def test_what_is_not_a_date_is_refused_with_an_example(value: object) -> None:
     with pytest.raises(CallerError, match="ISO 8601"):
         check.moment("modified_after", value, end=False)

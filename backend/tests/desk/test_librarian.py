@@ -114,11 +114,18 @@ def test_a_file_directly_under_a_product_is_general_and_one_in_the_root_is_skipp
         ({"query": "x", "modified_after": "soon"}, "not a date"),
         ({"query": "x", "semantic_weight": 2}, "semantic_weight"),
         ({"query": "x", "doc_type": "poem"}, "doc_type 'poem'"),
+        ({"query": "x", "product": "*"}, "Leave it out to search everywhere"),
+        ({"query": "x", "component": "all"}, "Leave it out to search everywhere"),
     ],
 )
 def test_bad_questions_are_refused_with_the_remedy(library: Librarian, given: dict[str, object], sentence: str) -> None:
     with pytest.raises(CallerError, match=sentence):
         library.search(**given)  # type: ignore[arg-type]
+
+
+def test_mails_without_question_and_filter_are_refused_with_both_remedies(library: Librarian) -> None:
+    with pytest.raises(CallerError, match="at least one word, or give a filter"):
+        library.search_emails()
 
 
 @pytest.mark.parametrize(

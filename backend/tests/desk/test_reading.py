@@ -65,6 +65,13 @@ def test_lines_outside_the_document_are_refused() -> None:
         ask(line_start=5, line_end=3)
 
 
+@pytest.mark.parametrize(("given", "named"), [({"line_start": 7}, "line_start 7"), ({"line_end": 2}, "line_end 2")])
+def test_lines_outside_the_section_are_refused(given: dict[str, int], named: str) -> None:
+    with pytest.raises(CallerError, match=f"{named} lies outside section 'Install it', which has lines 3 to 6"):
+        ask(section="Install it", **given)
+    assert ask(section="Install it", line_start=5, line_end=9).content == "### On Linux\napt"
+
+
 def test_a_long_line_is_cut_and_said() -> None:
     answer = ask("x" * 100, max_chars=10)
     assert answer.content == "x" * 10

@@ -27,6 +27,8 @@ TAKES = [
     Argument("deep", "flag"),
     Argument("types", "texts"),
     Argument("mode"),
+    Argument("sort", limits={"enum": ["title", "date"]}),
+    Argument("kinds", "texts", limits={"items": {"type": "string", "enum": ["tool", "agent"]}}),
 ]
 
 
@@ -45,6 +47,12 @@ TAKES = [
         ({"query": "a", "types": '["md"]'}, {"query": "a", "types": ["md"]}),
         ({"query": "a", "types": ["md"]}, {"query": "a", "types": ["md"]}),
         ({"query": "a", "search_mode": "keyword"}, {"query": "a", "mode": "keyword"}),
+        ({"query": "a", "count": "", "weight": " ", "deep": "", "types": "", "mode": ""}, {"query": "a"}),
+        ({"query": "a", "deep": 1}, {"query": "a", "deep": True}),
+        ({"query": "a", "deep": 0.0}, {"query": "a", "deep": False}),
+        ({"query": ["a"], "count": ["7"], "deep": [True]}, {"query": "a", "count": 7, "deep": True}),
+        ({"query": "a", "sort": "Date "}, {"query": "a", "sort": "date"}),
+        ({"query": "a", "kinds": "Tool,other"}, {"query": "a", "kinds": ["tool", "other"]}),
     ],
 )
 def test_usable_arguments_pass(given_: dict[str, object], taken: dict[str, object]) -> None:
@@ -70,6 +78,8 @@ def test_usable_arguments_pass(given_: dict[str, object], taken: dict[str, objec
         ({"query": "a", "types": "[1"}, "types must be a list of strings, not '[1'"),
         ({"query": "a", "types": [1]}, "types must be a list of strings, not [1]"),
         ({"query": True}, "query must be a string, not True"),
+        ({"query": ["a", "b"]}, "query must be a string, not ['a', 'b']"),
+        ({"query": "a", "deep": 2}, "deep must be true or false, not 2"),
         ({"query": "a", "mode": "b", "search_mode": "c"}, "given mode twice"),
     ],
 )

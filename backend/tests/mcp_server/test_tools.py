@@ -143,6 +143,20 @@ def test_the_text_half_tells_what_to_cite_and_what_went_wrong() -> None:
         assert part in text
 
 
+def test_the_text_half_says_why_another_mode_ran() -> None:
+    legs = search_answer([]).legs.model_copy(update={"rerank": wire.Leg(status="off", reason="no cross-encoder here")})
+    hits = [result(1)]
+    assert "No rerank: no cross-encoder here" in render(search_answer(hits, requested_mode="rerank", legs=legs))
+    assert "cross-encoder" not in render(search_answer(hits, requested_mode="auto", legs=legs))
+
+
+def test_the_text_half_names_skipped_files() -> None:
+    status = FakeDesk().status()
+    examples = [wire.FailureItem(path="loose.md", reason="in_root")]
+    skipped = wire.SkippedStatus(total=1, by_reason={"in_root": 1}, examples=examples)
+    assert "(in_root 1), such as loose.md" in render(status.model_copy(update={"skipped": skipped}))
+
+
 def test_a_truncated_document_says_where_to_go_on() -> None:
     assert "line_start=2" in render(FakeDesk().get_document("ray/core/config.md", max_chars=10))
 
