@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -51,6 +52,15 @@ ATTRIBUTIONS = [
     "Вторник,  3 марта 2026, 10:00 +03:00 от Ann\n<ann@x.org>:",
     "2026/3/3 Ann Lee <ann at x.org>:",
     "2026/03/03 10:00、Ann ‹ann@x.org›のメール:",
+    '03.03.2026, 10:00, "Ann" <ann@x.org>:',
+    '11:00 AM, March 3, 2026, "Ann - ACME" <ann@x.org>:',
+    "Wiadomość napisana przez Ann <ann@x.org> w dniu 03.03.2026, o godz. 10:00:",
+]
+NAME_FIRST = [
+    "Ann Lee <ann.lee@example.org> ezt írta (időpont: 2026. márc. 3., K, 10:00):",
+    "Ann Lee <ann.lee@example.org> escreveu (terça, 3/03/2026 à(s) 10:00):",
+    "Ann Lee <ann.lee@example.org> schrieb am 10:00 Dienstag, 3.März 2026:",
+    "李安 <ann.lee@example.org> 于2026年3月3日周二 10:00写道：",
 ]
 BLOCKS = [
     ("From", "Sent", "To", "Subject"),
@@ -81,6 +91,42 @@ def test_copied_headers_are_told_in_every_language(names: tuple[str, ...]) -> No
     text = f"Yes.\n\n________________________________\n{block}\n\nShall we?\n"
     assert own(text) == "Yes."
     assert reasons(text) == ["quote header", "quote"]
+
+
+@pytest.mark.parametrize("width", range(40, 100, 4))
+@pytest.mark.parametrize("line", [*ATTRIBUTIONS, *NAME_FIRST])
+def test_an_attribution_may_be_wrapped_anywhere(line: str, width: int) -> None:
+    whole = "\n".join(textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False))
+    for wrapped in (whole, line.replace("<a", "<\na", 1)):
+        assert own(f"Yes.\n\n{wrapped}\n\n> Shall we?\n") == "Yes."
+        text = f"Dear Ann,\n\n{wrapped}\n> Shall we?\n\nYes.\n\n> When?\n\nSoon.\n"
+        assert own(text).split() == ["Dear", "Ann,", ">", "Shall", "we?", "Yes.", ">", "When?", "Soon."]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "----- Weitergeleitete Nachricht ----- Von: Ann <ann@x.org>An: bob@x.org Gesendet: 3.3.2026Betreff: Plan",
+        "-------- Original message --------From: Ann <ann@x.org> Date: 3/3/26  10:00  (GMT+01:00) To: bob@x.org",
+        "-------- Oprindelig besked --------\nFra: Ann <ann@x.org>\nDato: 03.03.2026 10.00\nEmne: Plan",
+        "----- Egy másik levél -----\n\nFeladó: Ann\nDátum: 2026. 03. 03.\nTárgy: Plan",
+        "====\n\nMessage du : 03/03/2026 10:00\nDe : Ann <ann@x.org>\nA : bob@x.org\nCopie à : \nSujet : Plan",
+    ],
+)
+def test_a_heading_above_copied_headers_belongs_to_them(block: str) -> None:
+    assert own(f"Yes.\n\n{block}\n\nShall we?\n") == "Yes."
+
+
+def test_the_unmarked_end_of_a_wrapped_quote_is_no_answer() -> None:
+    above = "> The pump that stands behind the second gate of the harbour has run for years"
+    wrapped = f"Yes.\n\nOn 3 Mar 2026, Ann wrote:\n{above}\nnow.\n> Shall we replace it?\n"
+    assert own(wrapped) == "Yes."
+    for answer in (
+        "No.",
+        "years? no.",
+        "twelve, in fact, if we count the whole time that it stood in the old yard too",
+    ):
+        assert answer in own(wrapped.replace("now.", f"\n{answer}\n"))
 
 
 def test_inline_answers_stay_and_so_does_what_they_answer() -> None:
@@ -132,10 +178,16 @@ def test_what_only_looks_like_history_stays(text: str) -> None:
         ("-- \nAnn\nACME", "signature"),
         ("Sent from my iPhone", "signature"),
         ("Von meinem Mobilgerät gesendet", "signature"),
+        ("Verzonden vanuit Outlook voor iOS", "signature"),
+        ("Az iPhone-omról küldve", "signature"),
+        ("Outlook für iOS beziehen <https://aka.ms/x>", "signature"),
         ("_______________________________________________\ndev mailing list\ndev@lists.x.org", "footer"),
         ("-- \nTo unsubscribe from this group, send mail to dev+unsubscribe@x.org", "footer"),
         ("-----BEGIN PGP SIGNATURE-----\n\niQEz\n=abcd\n-----END PGP SIGNATURE-----", "pgp"),
         ("Best regards,\nAnn", "closing"),
+        ("Freundliche Grüsse\nAnn", "closing"),
+        ("Com os melhores cumprimentos,\nAnn", "closing"),
+        ("Med venlig hilsen\nAnn", "closing"),
     ],
 )
 def test_what_hangs_below_has_its_reason(tail: str, reason: str) -> None:

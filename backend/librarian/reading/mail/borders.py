@@ -40,6 +40,11 @@ _LATE = re.compile(
     r"(?:-{2,}\s*)?(?<!\w)(?:On (?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,?|\d{1,2}|(?:Jan|Feb|Mar|Apr|May|Jun|"
     r"Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*)\s.{0,200}\bwrote:\s*$)"
 )
+#: A date in any form, with a year and a time, to begin with; a name and an address at the end.
+_DATE_TO_ADDRESS = re.compile(
+    r"(?=.{0,60}\b(?:19|20)\d\d\b)(?=.{0,60}\b\d{1,2}[:.]\d\d\b)(?:[^\W\d_]{2,12}[.,]*\s+){0,2}\d{1,4}\b.{0,160}"
+    rf"{_BRACKETED}\s*[:：]$"
+)
 _BETWEEN_DASHES = re.compile(r"^\s*[>\s*]*-{3,}\s*(?P<words>[^-].{0,120}?)\s*-{3,}[\s*]*$")
 _ORIGINAL = re.compile(rf"^[>\s*_=-]*(?:{_any(phrases.ORIGINAL_MESSAGE)})[\s*:：_=-]*$", re.I)
 _FORWARDED = re.compile(rf"^[>\s*_=-]*(?:{_any(phrases.FORWARDED_MESSAGE)})\b.{{0,80}}$", re.I)
@@ -49,6 +54,16 @@ _HEADER = re.compile(
     rf"^[>\s*_]*(?P<name>{_any([name for names in phrases.HEADER_NAMES.values() for name in names])})\s*\*?\s*[:：]",
     re.I,
 )
+#: A divider with the first header, or with all of them, behind it on the line, as Samsung's and Yahoo's programs write.
+_DIVIDER_AND_HEADER = re.compile(
+    rf"^[>\s*]*-{{3,}}\s*(?:(?P<original>{_any(phrases.ORIGINAL_MESSAGE)})|{_any(phrases.FORWARDED_MESSAGE)})\s*-{{3,}}\s*"
+    rf"(?:{_any([name for names in phrases.HEADER_NAMES.values() for name in names])})\s*[:：]",
+    re.I,
+)
+_TORN = re.compile(
+    rf"<?\s*(?:mailto:)?{_EMAIL}\s*>|<|(?:{_any(phrases.VERBS)})(?!\w)", re.I
+)  #: no attribution begins so
+_NAMED = re.compile(rf"(?:[^\s<>]+\s+){{1,6}}<\s*(?:mailto:)?{_EMAIL}\s*>.{{0,40}}$")
 _AROUND = "> \t\xa0\u3000\u202a*_=-"  #: what stands around the words of a border
 _DIVIDERS_BEGIN = frozenset(words[:4].lower() for words in (*phrases.ORIGINAL_MESSAGE, *phrases.FORWARDED_MESSAGE))
 _HEADERS_BEGIN = frozenset(name.lower()[:2] for names in phrases.HEADER_NAMES.values() for name in names)
@@ -99,7 +114,10 @@ def find(lines: Sequence[str]) -> list[Border]:
         line = lines[place]
         if len(line) > _LONGEST_LINE:
             continue
-        border = _attribution(lines, place) if _has_verb(line) else _dated(lines, place)
+        # "ha scritto" and "a écrit" may stand on two lines.
+        spoken = _has_verb(line) or (place > 0 and _has_verb(_joined(lines[place - 1 : place + 1])))
+        border = _attribution(lines, place) if spoken else None
+        border = border or _dated(lines, place)
         if border is not None:
             found.setdefault(border.start, border)
     kept: list[Border] = []
@@ -122,6 +140,43 @@ def _has_verb(line: str) -> bool:
 
 
 def _attribution(lines: Sequence[str], verb: int) -> Border | None:
+    border = _sentence(lines, verb)
+    return border and _completed(lines, border)
+
+
+def _completed(lines: Sequence[str], border: Border) -> Border:
+    """With what wrapping has torn off: the end of the sentence below, the name above."""
+    start, end = border.start, border.end
+    whole = _joined(lines[start:end])
+    if not whole.endswith((":", "：")) or whole.count("(") > whole.count(")"):
+        for last in range(end, min(len(lines), end + _LINES_AFTER)):
+            if not lines[last].strip() or margin_of(lines[last]) != margin_of(lines[start]):
+                break
+            rest = _joined(lines[end : last + 1])
+            if rest.endswith((":", "：")):
+                if len(rest) < 3 or _ADDRESS.search(rest) or _DATED.search(rest):
+                    end = last + 1
+                break
+    while (
+        start > 0 and border.start - start < 2 and not border.column and _tears(lines, start, _joined(lines[start:end]))
+    ):
+        start -= 1
+    return Border(border.kind, start, end, border.column)
+
+
+def _tears(lines: Sequence[str], start: int, below: str) -> bool:
+    """Whether the line above `start` holds the name that an attribution `below` begins with."""
+    above = lines[start - 1].strip(_TRIM)
+    if not above or len(above) > 80 or _OPENED.match(below) or margin_of(lines[start - 1]) != margin_of(lines[start]):
+        return False
+    if above.endswith("<"):
+        return True
+    first = start == 1 or not lines[start - 2].strip()
+    named = len(above.split()) <= 6 and above[-1] not in ".?!:," and _TORN.match(below)
+    return first and bool(named or _NAMED.match(above))
+
+
+def _sentence(lines: Sequence[str], verb: int) -> Border | None:
     """The run of lines around the one with the verb that reads as "On … wrote:"."""
     if border := _late(lines, verb) or _apart(lines, verb):
         return border
@@ -195,11 +250,11 @@ def _dated(lines: Sequence[str], place: int) -> Border | None:
 
     `2016-10-24 15:36 GMT+02:00 Name <address>:` or `Пн, 24 окт. 2016 г. в 15:36, Name <address>:`
     """
-    for last in (place, place + 1):
+    for last in range(place, place + 1 + _LINES_AFTER):
         if last >= len(lines) or not lines[last].strip():
             return None
         joined = _joined(lines[place : last + 1])
-        if _DAY_FIRST.match(joined):
+        if _DAY_FIRST.match(joined) or _DATE_TO_ADDRESS.match(joined):
             return Border("attribution", place, last + 1)
         match = _DATE_FIRST.match(joined)
         if match is None:
@@ -215,6 +270,9 @@ def _dated(lines: Sequence[str], place: int) -> Border | None:
 
 def _divider(lines: Sequence[str], place: int) -> Border | None:
     line = lines[place]
+    if glued := _DIVIDER_AND_HEADER.match(line):
+        end, _ = _header_block(lines, place + 1)
+        return Border("divider" if glued["original"] else "forwarded", place, end)
     if _ORIGINAL.match(line) and (line.strip(_TRIM) != line.strip() or _has_headers_below(lines, place)):
         return Border("divider", place, _end_of_headers(lines, place + 1))
     dashed = _BETWEEN_DASHES.match(line)
@@ -252,6 +310,11 @@ def _headers(lines: Sequence[str], place: int) -> Border | None:
         return None
     if "from" not in meanings and meanings[0] != "date":
         return None
+    above = place - 1
+    while above > 0 and place - above < 3 and not lines[above].strip():
+        above -= 1
+    if above >= 0 and _BETWEEN_DASHES.match(lines[above]):
+        start = above  # whatever is said between the dashes, in whichever language
     return Border("headers", start, end)
 
 

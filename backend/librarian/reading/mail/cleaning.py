@@ -28,6 +28,7 @@ QUOTED = frozenset({QUOTE, INLINE_QUOTE})
 
 _SIGNATURE_LINES = 15
 _FOOTER_LINES = 10
+_WRAPPED_WIDTH = 70  #: characters to which programs wrap lines, at least
 _SENT_FROM = re.compile(rf"^[\s*_<(]*(?:{'|'.join(phrases.SENT_FROM)})$", re.I)
 _PROSE = re.compile(r"\b(?:is|are|was|were|will|would|have|had|because)\b", re.I)
 _SENT_FROM_LONGEST = 120
@@ -207,7 +208,7 @@ def _end_of_run(lines: Sequence[str], start: int, borders: dict[int, Border]) ->
             end = place + 1
         elif line.strip() and not _LEFT_OUT.match(line):
             border = borders.get(place)
-            if border is not None or not _is_wrapped_link(lines, place):
+            if border is not None or not (_is_wrapped_link(lines, place) or _is_wrapped_end(lines, place)):
                 break
         place += 1
     return end
@@ -224,6 +225,18 @@ def _is_wrapped_link(lines: Sequence[str], place: int) -> bool:
     if re.match(r"[(<]?https?://\S+[)>]?\s*>?$", line):
         return True
     return " " not in line and line.endswith((")", ">")) and "(" not in line and "<" not in line
+
+
+def _is_wrapped_end(lines: Sequence[str], place: int) -> bool:
+    """Whether an unmarked line right between quoted ones is what didn't fit on the line above, wrapped without a mark.
+
+    It goes on in the middle of a sentence, with a word for which the line above had no room.
+    """
+    if place == 0 or place + 1 >= len(lines) or not margin_of(lines[place - 1]) or not margin_of(lines[place + 1]):
+        return False
+    above, line = lines[place - 1].rstrip(), lines[place].strip()
+    full = len(above) + 1 + len(line.split()[0]) > _WRAPPED_WIDTH
+    return full and line[0].islower() and len(line) < len(above) and not above.endswith((".", "!", "?", ":", ";"))
 
 
 def _is_banner(line: str) -> bool:

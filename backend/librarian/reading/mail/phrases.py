@@ -10,7 +10,7 @@ from __future__ import annotations
 #: Words that an attribution line ("On … wrote:") begins with.
 OPENINGS = (
     "On", "At", "Am", "Le", "El", "Il", "Op", "Em", "Dnia", "W dniu", "Den", "På", "Pada", "Vào", "Dne", "V",
-    "Tarihinde",
+    "Tarihinde", "Wiadomość napisana", "No dia", "Pe", "Στις",
     "在", "於", "于",
 )  # fmt: skip
 
@@ -19,8 +19,9 @@ VERBS = (
     "wrote", "writes", "sent", "said", "schrieb", "schrieben", "schreibt", "a écrit", "écrivait", "escribió",
     "escribio",
     "ha scritto", "scrisse", "scriveva", "schreef", "geschreven", "escreveu", "napisał(a)", "napisała", "napisał",
-    "pisze", "написал(а)", "написала", "написал", "пишет", "писал", "пише", "написав", "napsal(a)", "napsala",
-    "napsal",
+    "pisze", "napisana przez", "написал(а)", "написала", "написал", "пишет", "писал", "пише", "написав",
+    "napsal(a)", "napsala",
+    "napsal", "napísal(a)", "napísala", "napísal", "a scris", "έγραψε",
     "ezt írta", "írta", "skrev", "skrifaði", "kirjoitti", "yazdı", "đã viết", "menulis",
 )  # fmt: skip
 
@@ -45,7 +46,8 @@ ORIGINAL_MESSAGE = (
     "antwort nachricht", "message d'origine", "message original", "message initial", "mensaje original",
     "mensagem original", "messaggio originale", "oorspronkelijk bericht", "origineel bericht",
     "oprindelig meddelelse",
-    "ursprungligt meddelande", "originalmeddelande", "opprinnelig melding", "alkuperäinen viesti",
+    "oprindelig besked", "original-nachricht", "ursprungligt meddelande", "originalmeddelande",
+    "opprinnelig melding", "alkuperäinen viesti",
     "oryginalna wiadomość", "wiadomość oryginalna", "исходное сообщение", "оригинальное сообщение", "původní zpráva",
     "eredeti üzenet", "orijinal mesaj", "原始邮件", "原始郵件", "邮件原件", "元のメッセージ", "原本メッセージ",
     "원본 메시지",
@@ -59,7 +61,10 @@ FORWARDED_MESSAGE = (
     "mensagem reencaminhada", "messaggio inoltrato", "inizio messaggio inoltrato", "doorgestuurd bericht",
     "begin doorgestuurd bericht", "videresendt meddelelse", "vidarebefordrat meddelande", "videresendt melding",
     "wiadomość przekazana", "przekazana wiadomość", "пересылаемое сообщение", "пересланное сообщение",
-    "начало переадресованного сообщения", "přeposlaná zpráva", "továbbított üzenet", "iletilen mesaj", "转发邮件",
+    "начало переадресованного сообщения", "перенаправленное сообщение", "přeposlaná zpráva", "preposlaná správa",
+    "továbbított üzenet", "iletilen mesaj", "mesaj redirecționat",
+    "перенаправлене повідомлення", "переслане повідомлення", "proslijeđena poruka", "edelleenlähetetty viesti",
+    "välitetty viesti", "wiadomość przesłana dalej", "treść przekazanej wiadomości", "转发邮件", "メッセージを転送",
     "转发的邮件", "轉寄郵件", "轉寄的郵件", "転送メッセージ", "転送されたメッセージ", "전달된 메시지",
 )  # fmt: skip
 
@@ -67,7 +72,7 @@ FORWARDED_MESSAGE = (
 HEADER_NAMES: dict[str, tuple[str, ...]] = {
     "from": (
         "From", "Von", "De", "Da", "Van", "Från", "Fra", "Od", "От", "От кого", "Від", "Feladó", "Lähettäjä",
-        "Kimden",
+        "Kimden", "Nadawca", "De la", "Šalje", "送信元",
         "Gönderen", "Odesílatel", "发件人", "發件人", "寄件者", "寄件人", "差出人", "送信者", "보낸 사람",
     ),
     "date": (
@@ -75,18 +80,22 @@ HEADER_NAMES: dict[str, tuple[str, ...]] = {
         "Enviada em", "Enviado em", "Enviada", "Data", "Inviato", "Verzonden", "Skickat", "Sendt", "Dato", "Wysłano",
         "Дата", "Отправлено", "Надіслано", "Dátum", "Elküldve", "Küldve", "Lähetetty", "Päiväys", "Tarih",
         "Gönderilen",
-        "Datum odeslání", "Odesláno", "发送时间", "發送時間", "日期", "寄件日期", "日時", "送信日時", "날짜",
+        "Datum odeslání", "Odesláno", "Odoslané", "Message du", "Dată", "Trimis", "Päivämäärä", "日付", "发送时间",
+        "發送時間", "日期", "寄件日期", "日時", "送信日時", "날짜",
         "보낸 날짜",
     ),
     "to": (
-        "To", "An", "À", "A", "Para", "Aan", "Till", "Til", "Do", "Кому", "Címzett", "Vastaanottaja", "Kime", "Komu",
+        "To", "An", "À", "A", "Para", "Aan", "Till", "Til", "Do", "Кому", "Címzett", "Vastaanottaja", "Kime",
+        "Komu", "Adresat", "Către", "Pre", "送信先",
         "收件人", "收件者", "宛先", "받는 사람",
     ),
     "cc": (
-        "Cc", "CC", "Kopie", "Copie", "Copia", "Kopi", "Kopia", "DW", "Копия", "Másolatot kap", "抄送", "副本",
+        "Cc", "CC", "Kopie", "Copie", "Copia", "Kopi", "Kopia", "Kopio", "Kópia", "DW", "UDW", "Копия", "Копія",
+        "Copie à", "Másolat", "Másolatot kap", "抄送", "副本",
     ),
     "subject": (
-        "Subject", "Betreff", "Objet", "Asunto", "Oggetto", "Onderwerp", "Ämne", "Emne", "Temat", "Тема", "Tárgy",
+        "Subject", "Betreff", "Objet", "Sujet", "Subiect", "Predmet", "Naslov", "Asunto", "Oggetto", "Onderwerp",
+        "Ämne", "Emne", "Temat", "Тема", "Tárgy",
         "Assunto", "Aihe", "Konu", "Předmět", "主题", "主題", "主旨", "件名", "제목",
     ),
     "reply": ("Reply-To", "Risposta", "Antwort an", "Reply to", "Répondre à", "Responder a"),
@@ -98,20 +107,25 @@ SENT_FROM = (
     r"\w+ from (?:my )?(?:mobile|phone|iphone)\b.*",
     r"from my (?:iphone|ipad|mobile|phone|android|blackberry)\b.*",
     r"get \[?outlook\b.*",
+    r"\[?outlook\b.{0,40} (?:beziehen|herunterladen|downloaden|ophalen)\b.*",
+    r"(?:obter o|obtener|obtenir|télécharger|ottieni|scarica|hämta|skaffa|hent|pobierz(?: aplikację)?|stáhnout"
+    r"|загрузить|скачать|获取|下載|取得) \[?outlook\b.*",
+    r".*outlook.*を入手",
     r"envoyé (?:de|depuis|à partir de|avec|sans fil)\b.*",
     r"von mein\w+ .*gesendet\.?",
     r"gesendet (?:von|mit|über|aus)\b.*",
     r"diese nachricht wurde von .* gesendet\.?",
     r"enviado (?:desde|do|de|a partir|con|pelo)\b.*",
     r"inviato (?:da|dal|con)\b.*",
-    r"verzonden (?:met|vanaf|van|via)\b.*",
+    r"verzonden (?:met|vanaf|vanuit|van|via)\b.*",
     r"verstuurd vanaf\b.*",
     r"sendt fra\b.*",
     r"skickat från\b.*",
     r"wysłan[eo] (?:z|przy)\b.*",
     r"отправлено (?:с|из)\b.*",
     r"odesláno z\b.*",
-    r"(?:iphone-ról|androidról|mobilomról) küldve\.?|elküldve .*-r[óő]l\.?",
+    r"(?:az )?\w+(?:-omról|-emről|-mról|-ról|-ről|ról|ről) küldve\.?|elküldve .*-r[óő]l\.?",
+    r"trimis (?:de pe|din|cu)\b.*",
     r"lähetetty .*",
     r"从我的.*(?:发送|傳送|送出)|從我的.*(?:傳送|送出)|发自我的.*|發自我的.*",
     r".*から送信.*",
@@ -121,16 +135,24 @@ SENT_FROM = (
 #: How letters end. A name follows.
 CLOSINGS = (
     "thanks", "thank you", "many thanks", "thx", "regards", "best regards", "kind regards", "warm regards", "best",
-    "best wishes", "cheers", "sincerely", "yours", "yours sincerely", "yours truly", "br", "kr", "rgds", "take care",
-    "mit freundlichen grüßen", "freundliche grüße", "viele grüße", "beste grüße", "liebe grüße", "gruß", "grüße",
+    "best wishes", "all the best", "cheers", "sincerely", "yours", "yours sincerely", "yours truly", "br", "kr",
+    "rgds", "take care",
+    "mit freundlichen grüßen", "mit freundlichem gruß", "mit besten grüßen", "freundliche grüße", "viele grüße",
+    "beste grüße", "liebe grüße", "herzliche grüße", "schöne grüße", "gruß", "grüße", "mit freundlichen grüssen",
+    "freundliche grüsse", "viele grüsse", "beste grüsse", "liebe grüsse", "herzliche grüsse", "gruss", "grüsse",
     "mfg",
-    "lg", "vg", "danke", "cordialement", "bien cordialement", "salutations", "amicalement", "merci", "bien à vous",
-    "saludos", "un saludo", "atentamente", "gracias", "cordiali saluti", "distinti saluti", "saluti", "grazie",
-    "met vriendelijke groet", "groeten", "groet", "mvg", "bedankt", "atenciosamente", "abraços", "obrigado",
+    "lg", "vg", "danke", "cordialement", "bien cordialement", "cdt", "salutations", "amicalement", "merci",
+    "bien à vous", "bien à toi", "bonne journée", "saludos", "un saludo", "un cordial saludo", "saludos cordiales",
+    "un abrazo", "atentamente", "gracias", "cordiali saluti", "distinti saluti", "saluti", "un saluto", "grazie",
+    "met vriendelijke groet", "met vriendelijke groeten", "vriendelijke groet", "vriendelijke groeten",
+    "hartelijke groet", "hartelijke groeten", "groeten", "groet", "groetjes", "mvg", "bedankt", "atenciosamente",
+    "cumprimentos", "melhores cumprimentos", "com os melhores cumprimentos", "abraço", "abraços", "obrigado",
     "obrigada",
-    "pozdrawiam", "z poważaniem", "dziękuję", "с уважением", "спасибо", "üdvözlettel", "üdv", "köszönettel",
-    "köszönöm",
-    "med vänliga hälsningar", "med vennlig hilsen", "venlig hilsen", "mvh", "hälsningar", "hilsen",
+    "pozdrawiam", "pozdrawiam serdecznie", "serdecznie pozdrawiam", "z poważaniem", "dziękuję", "с уважением",
+    "с наилучшими пожеланиями", "спасибо", "üdvözlettel", "tisztelettel", "üdv", "köszönettel", "köszönöm",
+    "med vänliga hälsningar", "med vänlig hälsning", "vänliga hälsningar", "med vennlig hilsen", "vennlig hilsen",
+    "med venlig hilsen", "venlig hilsen", "de bedste hilsner", "mvh", "hälsningar", "hilsen",
+    "祝好", "此致", "谢谢", "よろしくお願いします", "よろしくお願いいたします", "よろしくお願い致します",
 )  # fmt: skip
 
 #: What introduces an afterthought below the name.
