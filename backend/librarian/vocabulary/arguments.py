@@ -1,8 +1,9 @@
 """What every verb is asked, once: names, kinds and descriptions of arguments, for every door that takes them by name.
 
 Here a door learns whether an argument exists and has a usable type; what values mean and may be is the desk's to say.
-Weak callers are met halfway: `"7"` is 7, `"true"` and 1 are true, `'["md"]'` and `"md,txt"` are lists, `["md"]` is `"md"`
-where one is wanted, a word of an enumeration has any case, null is "not given", and so is `""` where nothing is needed.
+Weak callers are met halfway: `"7"` is 7, `"true"` and 1 are true, `'["md"]'` and `"md,txt"` are lists, `["md"]` is
+`"md"` where one is wanted, a word of an enumeration has any case, null is "not given", and so is `""` where nothing is
+needed.
 """
 
 from __future__ import annotations
