@@ -33,6 +33,7 @@ from ..vocabulary.visible import visible
 from .changes import Connection
 from .coming import MESSAGES
 from .handlers import Handlers
+from .posting import Posted, mended
 from .tools import build_tools
 
 logger = logging.getLogger(__name__)
@@ -160,7 +161,7 @@ class McpDoor:
         return [
             Route(endpoint, endpoint=_PostOnly(self._http, endpoint)),
             Route("/sse", endpoint=_SseEndpoint(self), methods=["GET"]),
-            Mount(MESSAGES, app=self._sse.handle_post_message),
+            Mount(MESSAGES, app=Posted(self._sse.handle_post_message)),
         ]
 
     async def serve_stream(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -200,7 +201,7 @@ class McpDoor:
             async with in_send:
                 async for line in lines(reader):
                     try:
-                        message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+                        message = types.jsonrpc_message_adapter.validate_json(mended(line), by_name=False)
                     except ValueError:
                         writer.write(json.dumps(refusal(line)).encode() + b"\n")
                         continue
@@ -288,13 +289,13 @@ class _PostOnly:
     """Streamable HTTP without sessions: all there is to do is POST; a GET is told where older clients go."""
 
     def __init__(self, http: StreamableHTTPSessionManager, endpoint: str) -> None:
-        self._http = http
+        self._http = Posted(http.handle_request)
         self._endpoint = endpoint
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         method = scope["method"]
         if method == "POST":
-            await self._http.handle_request(scope, receive, send)
+            await self._http(scope, receive, send)
             return
         error = {
             "code": "method_not_allowed",

@@ -62,7 +62,8 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     code = _CODES.get(error.status_code, "bad_request")
     headers = error.headers
     if error.status_code == 405:
-        headers = {"allow": ", ".join(sorted(_methods_at(request)))}
+        known = _methods_at(request)
+        headers = {"allow": ", ".join(sorted(known))} if known else headers
     return error_response(error.status_code, code, message, _HINTS.get(error.status_code, ""), headers)
 
 

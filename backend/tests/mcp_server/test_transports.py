@@ -95,7 +95,7 @@ def test_hits_are_linked_and_mistakes_are_explained(place: tuple[str, str]) -> N
             assert CONFIG.removeprefix("librarian://docs/") in text_of(found)
             for arguments, words in (
                 ({"query": "a", "querry": "b"}, ["'querry'", "'b'", "Did you mean 'query'?"]),
-                ({"query": ["a"]}, ["query must be a string", "['a']"]),
+                ({"query": ["a", "b"]}, ["query must be a string", "['a', 'b']"]),
                 ({}, ["query"]),
                 ({"query": " "}, ["query is empty", "at least one word"]),
                 ({"query": "a", "product": "rey"}, ["'rey'", "Did you mean 'ray'?"]),
@@ -281,6 +281,57 @@ def test_a_get_of_the_endpoint_is_pointed_to_the_older_transport(url: str) -> No
         assert answer.status_code == 405
         assert answer.headers["allow"] == "POST"
         assert "/sse" in answer.json()["error"]["hint"]
+
+
+HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+ASKED = {"name": "search_documentation", "arguments": {"query": "tokens \ud83d"}}
+HALF = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": ASKED}).encode()
+
+
+def test_half_an_emoji_does_not_keep_a_call_from_its_answer(url: str) -> None:
+    assert b"\\ud83d" in HALF
+    answer = httpx.post(f"{url}/mcp", headers=HEADERS, content=HALF)
+    assert answer.status_code == 200
+    assert '"id":7,"result"' in answer.text
+
+    async def body() -> None:
+        door = McpDoor(FakeDesk())
+        async with door.run(), line_pair(door) as (reader, writer):
+            writer.write(b'{"jsonrpc":"2.0","id":"\\ud83d \\ud83d\\ude00","method":"ping"}\n')
+            assert json.loads(await reader.readline()) == {"jsonrpc": "2.0", "id": "\ufffd 😀", "result": {}}
+
+    run(body())
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "content", "status", "words"),
+    [
+        ("/mcp", {**HEADERS, "content-type": "text/plain"}, HALF, 400, "Send `Content-Type: application/json`."),
+        ("/mcp", {"accept": "*/*"}, HALF, 400, "Send `Content-Type: application/json`."),
+        ("/messages/", HEADERS, HALF, 400, "session_id is required."),
+        (f"/messages/?session_id={'0' * 32}", HEADERS, HALF, 404, "Connect to /sse anew"),
+    ],
+)
+def test_what_cannot_be_a_message_is_refused_in_the_one_shape(
+    url: str, path: str, headers: dict[str, str], content: bytes, status: int, words: str
+) -> None:
+    answer = httpx.post(f"{url}{path}", headers=headers, content=content)
+    assert answer.status_code == status
+    assert set(answer.json()["error"]) == {"code", "message", "hint"}
+    assert words in answer.text
+
+
+def test_a_batch_is_refused_in_words(url: str) -> None:
+    answer = httpx.post(f"{url}/mcp", headers=HEADERS, content=b' [{"jsonrpc":"2.0","id":1,"method":"ping"}]')
+    assert answer.status_code == 400
+    assert answer.json()["error"]["code"] == -32600
+    assert "Send each message in a request of its own" in answer.json()["error"]["message"]
+
+
+def test_a_post_to_the_stream_is_told_what_it_takes(url: str) -> None:
+    answer = httpx.post(f"{url}/sse", headers=HEADERS, content=HALF)
+    assert answer.status_code == 405
+    assert "GET" in answer.headers["allow"]
 
 
 def test_one_stream_too_many_is_refused(url: str) -> None:

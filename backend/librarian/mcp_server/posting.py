@@ -1,0 +1,104 @@
+"""What clients post or write, before the SDK reads it: mended where that is plain, refused in words where it isn't.
+
+The SDK answers batches with its validator's notes, other mistakes with bare text, and half an emoji with a parse error.
+"""
+
+from __future__ import annotations
+
+import json
+
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_HINTS = {404: "Connect to /sse anew: a session ends with its stream.", 400: "See the MCP specification's transports."}
+
+
+def mended(text: bytes) -> bytes:
+    r"""JSON without halves of surrogate pairs, as scripts write them that cut an emoji in two; others stay as they are.
+
+    >>> mended(rb'["\ud83d", "\ud83d\ude00", "\\ud83d"]').decode()
+    '["�", "😀", "\\\\ud83d"]'
+    """
+    if b"\\ud" not in text and b"\\uD" not in text:
+        return text
+    try:
+        whole = json.dumps(json.loads(text), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return text
+    return whole.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
+class Posted:
+    """An ASGI application of the SDK that takes JSON-RPC messages by POST."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST":
+            await self._app(scope, receive, send)
+            return
+        kind = Headers(scope=scope).get("content-type", "")
+        if kind.partition(";")[0].strip().lower() != "application/json":
+            message = f"Content-Type is {kind!r}; messages are JSON."
+            await _refused(400, message, "Send `Content-Type: application/json`.")(scope, receive, send)
+            return
+        body = await _body(receive)
+        if body is None:
+            return  # whoever sent it has gone
+        if body.lstrip()[:1] == b"[":
+            text = "Invalid request: batches aren't taken. Send each message in a request of its own."
+            error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": text}}
+            await JSONResponse(error, 400)(scope, receive, send)
+            return
+        await self._app(scope, _once(mended(body), receive), _shaped(send))
+
+
+async def _body(receive: Receive) -> bytes | None:
+    """The whole body of a request; None where its sender leaves before its end. Its length is the guard's to limit."""
+    parts: list[bytes] = []
+    while (message := await receive())["type"] == "http.request":
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(parts)
+    return None
+
+
+def _once(body: bytes, receive: Receive) -> Receive:
+    """A channel that holds `body`, then whatever comes: that the client leaves."""
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def received() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return received
+
+
+def _shaped(send: Send) -> Send:
+    """Errors in bare text take the shape that all others have."""
+    refused: list[Message] = []
+
+    async def shaping(message: Message) -> None:
+        if message["type"] == "http.response.start" and message["status"] >= 400:
+            if Headers(raw=message["headers"]).get("content-type", "").startswith("application/json"):
+                await send(message)
+            else:
+                refused.append(message)
+        elif refused:
+            status = refused.pop()["status"]
+            text = message.get("body", b"").decode(errors="replace")
+            await _refused(status, f"{text.rstrip('.')}.", _HINTS.get(status, ""))({"type": "http"}, _nothing, send)
+        else:
+            await send(message)
+
+    return shaping
+
+
+def _refused(status: int, message: str, hint: str) -> JSONResponse:
+    code = "not_found" if status == 404 else "bad_request"
+    return JSONResponse({"error": {"code": code, "message": message, "hint": hint}}, status)
+
+
+async def _nothing() -> Message:
+    return {"type": "http.disconnect"}
