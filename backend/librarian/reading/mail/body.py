@@ -124,10 +124,10 @@ class Body:
 
 def _best(children: list[Message]) -> tuple[list[Message], list[Message]]:
     """(the alternative to read, what else is to be looked at for attachments)."""
-    plain = [child for child in children if child.get_content_type() == "text/plain"]
+    plain = [child for child in children if child.get_content_type() == "text/plain" and _is_read(child)]
     mixed = ("text/html", "multipart/related", "multipart/mixed")
-    rich = [child for child in children if child.get_content_type() != "text/plain"]
-    marked = [child for child in rich if child.get_content_type() in mixed]
+    rich = [child for child in children if child not in plain]
+    marked = [child for child in rich if child.get_content_type() in mixed and any(map(_is_read, child.walk()))]
     told = [child for child in rich if child not in marked and _is_read(child)]
     others = [child for child in rich if child not in marked and child not in told]
     if plain and not (marked and _is_token(plain[0], marked[-1])):

@@ -24,6 +24,7 @@ _VEILED = re.compile(
     r"^([^\s<>@()]+) (?:at|en|chez) ([\w-]+(?:\.[\w-]+)+)(?= \(|$)"
 )  # as Mailman's archives write them
 _SPACES = re.compile(r"\s+")
+_FOLD = re.compile(r"\r?\n(?=[ \t])")
 _ADDRESS = re.compile(r"[^\s<>]+@[^\s<>]+")
 _ADDRESSES_READ = 100_000  #: characters of one address header that are parsed
 _ANSWERS = "re|aw|sv|vs|antw|antwort|rif|res|odp|ynt|vá|回复|回覆|答复|返信"
@@ -37,6 +38,17 @@ _WAS = re.compile(r"[\[(]\s*was:.*[\])]\s*$", re.I)
 _BETWEEN_WORDS = re.compile(r"\W+")
 #: ISO parts that are read as the code pages that hold them (WHATWG's Encoding Standard): many programs write those.
 _WINDOWS = {"iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874"}
+#: Encodings that hold all of another, and are meant where that one is said; Python's names.
+_SUPERSETS = {"gb2312": "gb18030", "gbk": "gb18030", "big5": "cp950", "euc_kr": "cp949", "shift_jis": "cp932"}
+#: Names that programs use and Python doesn't know.
+_LABELS = {
+    "cn-gb": "gb18030", "iso-8859-8-e": "iso8859-8", "iso-8859-8-i": "iso8859-8", "koi8-ru": "koi8-u",
+    "unicode-1-1-utf-7": "utf-7", "unicode-1-1-utf-8": "utf-8", "utf8mb4": "utf-8", "windows-874": "cp874",
+    "x-cp1250": "cp1250", "x-cp1251": "cp1251", "x-euc-jp": "euc_jp", "x-gbk": "gb18030",
+    "x-mac-cyrillic": "mac_cyrillic", "x-mac-roman": "mac_roman", "x-sjis": "cp932", "x-windows-949": "cp949",
+}  # fmt: skip
+_JAPANESE = re.compile(rb"\x1b\$[@B]([^\x1b]*)")
+_ESCAPES = re.compile(rb"\x1b(?:\$[@B]|\([BJ])")
 _CONTROLS = re.compile("[\x80-\x9f]")
 _THREAD_INDEX_ROOT = 22  #: bytes of Thread-Index that all mails of a conversation share (MS-OXOMSG 2.2.1.3)
 
@@ -45,8 +57,8 @@ class RawHeaders(email.policy.Compat32):
     """The standard library's policy for mails as they are; raw 8-bit bytes are decoded by what they look like."""
 
     def header_fetch_parse(self, name: str, value: str) -> str:
-        """A header's value, of parts too."""
-        return repaired(value)
+        """A header's value, of parts too, on one line: a parameter such as a boundary may be folded."""
+        return repaired(_FOLD.sub("", value))
 
 
 class Headers:
@@ -121,18 +133,39 @@ def readable(value: str) -> str:
 
 def decoded_by(data: bytes, charset: str) -> tuple[str, str, float]:
     """(text, encoding, confidence): by the declared character set, or by the bytes where it is missing or wrong."""
+    charset = _LABELS.get(charset.lower(), charset)
     if charset and charset not in ("ascii", "us-ascii", "unknown-8bit", "x-unknown", "default"):
         try:
             text = data.decode(charset)
             windows = _WINDOWS.get(codecs.lookup(charset).name)
             return _windows(data, windows) if windows and _CONTROLS.search(text) else (text, charset, 1.0)
-        except (UnicodeDecodeError, LookupError, ValueError):
-            pass  # a wrong declaration is common: look at the bytes instead
+        except UnicodeDecodeError:
+            if read := _nearly(data, codecs.lookup(charset).name):
+                return read
+        except (LookupError, ValueError):
+            pass
+    # A wrong declaration is common: look at the bytes instead.
     try:
         found = decode(data, "part")
     except SourceError:
         return data.decode("utf-8", "replace"), "utf-8", 0.0
     return found.text, found.encoding, found.confidence
+
+
+def _nearly(data: bytes, encoding: str) -> tuple[str, str, float] | None:
+    """Bytes that the declared encoding can't read all of, by one that holds more, or but for a few damaged letters."""
+    if encoding in _WINDOWS.values():
+        return _windows(data, encoding)
+    wider = _SUPERSETS.get(encoding, encoding)
+    if encoding == "iso2022_jp":  # letters of Microsoft's tables, such as numbers in circles, which EUC has a place for
+        data = _ESCAPES.sub(b"", _JAPANESE.sub(lambda found: bytes(byte | 0x80 for byte in found[1]), data))
+        wider = "euc_jis_2004"
+    try:
+        return data.decode("utf-8"), "utf-8", 1.0
+    except UnicodeDecodeError:
+        text = data.decode(wider, "replace")
+    letters = sum(char > "\x7f" for char in text)
+    return (text, wider, 0.9) if text.count("\ufffd") * 10 <= letters else None
 
 
 def _windows(data: bytes, encoding: str) -> tuple[str, str, float]:

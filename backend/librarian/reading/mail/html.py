@@ -12,7 +12,8 @@ _SILENT = frozenset({"script", "style", "head", "title", "template", "noscript",
 _BLOCKS = frozenset(
     {
         "address", "article", "aside", "body", "center", "dd", "div", "dl", "dt", "fieldset", "figcaption", "figure",
-        "footer", "form", "header", "html", "main", "nav", "section", "tbody", "tfoot", "thead",
+        "caption", "footer", "form", "header", "html", "main", "nav", "section", "tbody", "td", "tfoot", "th", "thead",
+        "tr",
     }
 )  # fmt: skip
 _PARAGRAPHS = frozenset({"p", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "ul", "ol", "table", "blockquote", "hr"})
@@ -20,7 +21,6 @@ _SPACES = re.compile(r"[ \t\r\n\f\xa0]+")
 _BLANK_LINES = re.compile(r"\n[ \t>]*(?:\n[ \t]*)+(?=\n)")
 _DEEPEST = 300  #: nesting below this depth is read without its markup
 _DEEPEST_QUOTE = 10
-_QUOTING = re.compile(r"\b(?:gmail_quote|yahoo_quoted|moz-cite|protonmail_quote|tutanota_quote|zmail_extra)\b")
 _CONTROLS = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f]")
 
 
@@ -134,13 +134,11 @@ class _Writer:
             for cell in row
         )
         self._apart()
-        if not is_data:
-            for row in cells:
-                for cell in row:
-                    self._end_line()
-                    self._inside(cell, depth + 2)
-                    self._end_line()
+        if not is_data or any(map(_has_strays, rows)):
+            self._inside(node, depth)
         else:
+            for caption in node.iterchildren("caption"):
+                self.element(caption, depth + 1)
             for row in cells:
                 words = [_SPACES.sub(" ", _plain(cell)).strip().replace("|", "\\|") for cell in row]
                 if any(words):
@@ -189,6 +187,13 @@ def _plain(cell: Any) -> str:
         if one is not cell:
             pieces.append(one.tail or "")
     return "".join(pieces)
+
+
+def _has_strays(row: Any) -> bool:
+    """Whether a row holds words or elements beside its cells, which no browser hides."""
+    if (row.text or "").strip():
+        return True
+    return any((child.tail or "").strip() or child.tag not in ("td", "th") for child in row)
 
 
 def _is_hidden(node: Any) -> bool:

@@ -27,6 +27,7 @@ _SPACED_NAME = re.compile(rb"^([!-9;-~]{2,60})[ \t]+:", re.M)
 _FROM_LINE = re.compile(rb"^>?From [^\n]*\n")
 _ATTACHMENT_CHARACTERS = 1_000_000  #: of text that a mail's attachments may add
 _DEPTH = 3  #: how deep mails inside mails are read
+_TELLING = ("from", "mime-version", "content-type")  #: no chance has bytes of something else begin with those
 _LIST_ITEM = re.compile(r"(?:[-*•]|\d{1,3}[.)])\s+\S")
 
 
@@ -46,7 +47,7 @@ class EmailParser:
         """One mail."""
         message = email.message_from_bytes(_tidied(data), policy=RawHeaders())
         headers = Headers(message)
-        if not message.keys() or (b"\0" in data[:2000] and not headers.text("from")):
+        if not message.keys() or (b"\0" in data[:2000] and not any(map(headers.raw, _TELLING))):
             raise SourceError(
                 f"'{source.file_path}' has no mail headers.", hint="Export it again as .eml.", reason="not_a_mail"
             )

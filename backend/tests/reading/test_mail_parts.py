@@ -1,0 +1,104 @@
+"""What mails are made of, as programs really write it: no part's words are lost, nothing is read in wrong letters.
+
+* Of alternatives one that has words is read; what hangs on the mail is listed.
+* Parameters and encoded words may be folded.
+* Letters are read by the declared character set, by what is meant with its name, or else by what they look like.
+* Words stay that stand in a table of HTML and in no cell.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from librarian.reading.mail.headers import decoded_by
+from librarian.reading.mail.html import html_to_text
+
+from .conftest import Parse
+
+NAME = "acme/mail/note.eml"
+HTML = b"Content-Type: text/html\n\n<p>The pump.</p>"
+PICTURE = b"Content-Type: image/png; name=a.png\n\nxx"
+
+
+def multipart(kind: str, *parts: bytes, boundary: str = "b") -> bytes:
+    edge = boundary.encode()
+    head = b"Subject: x\n" if boundary == "b" else b""
+    lines = b"".join(b"--" + edge + b"\n" + part + b"\n" for part in parts)
+    return head + f'Content-Type: multipart/{kind}; boundary="{boundary}"\n\n'.encode() + lines + b"--" + edge + b"--\n"
+
+
+@pytest.mark.parametrize(
+    ("parts", "names"),
+    [
+        ((HTML, multipart("related", PICTURE, boundary="c")), ["a.png"]),
+        ((multipart("related", PICTURE, boundary="c"), HTML), ["a.png"]),
+        ((b"Content-Type: text/plain; name=notes.txt\n\nnotes", HTML), ["notes.txt"]),
+        ((HTML, b"Content-Type: text/html; name=card.html\n\n<p>card</p>"), ["card.html"]),
+        ((b"Content-Type: text/plain\n\nThe pump.", b"Content-Type: text/html; name=card.html\n\ncard"), ["card.html"]),
+    ],
+)
+def test_the_alternative_that_has_words_is_read_and_the_others_hang_on_it(
+    parse: Parse, parts: tuple[bytes, ...], names: list[str]
+) -> None:
+    doc = parse(multipart("alternative", *parts), NAME)
+    assert doc.text.startswith("The pump.")
+    assert doc.email is not None
+    assert [one.filename for one in doc.email.attachments] == names
+
+
+def test_a_boundary_may_be_folded(parse: Parse) -> None:
+    data = (
+        b'Subject: x\nContent-Type: multipart/mixed; boundary="the\n edge"\n\n--the edge\n\nThe pump.\n--the edge--\n'
+    )
+    assert parse(data, NAME).text == "The pump."
+
+
+@pytest.mark.parametrize(
+    ("header", "subject"),
+    [
+        (b"Sent to you =?utf-8?Q?=E2=9C=94?=\n (number 7)", "Sent to you ✔ (number 7)"),
+        (b"Re: TEST\n\t=?utf-8?Q?=E2=9C=94?=\n =?utf-8?Q?ed?=", "Re: TEST ✔ed"),
+        (b"one\n two\n\tthree", "one two three"),
+    ],
+)
+def test_spaces_of_folded_subjects_stay(parse: Parse, header: bytes, subject: str) -> None:
+    assert parse(b"From: a@x.org\nSubject: " + header + b"\n\nbody\n", NAME).title == subject
+
+
+def test_a_mail_of_wide_letters_is_a_mail(parse: Parse) -> None:
+    head = b"MIME-Version: 1.0\nContent-Type: text/plain; charset=utf-16le\n\n"
+    assert parse(head + "The pump.".encode("utf-16-le"), NAME).text.strip() == "The pump."
+
+
+@pytest.mark.parametrize(
+    ("charset", "encoding", "text"),
+    [
+        ("gb2312", "gbk", "朱镕基 测试"),
+        ("big5", "cp950", "碁銹裏墻恒粧嫺 測試"),
+        ("ks_c_5601-1987", "cp949", "똠방각하 펲시콜라"),
+        ("shift_jis", "cp932", "①の件、髙橋"),
+        ("windows-874", "cp874", "สวัสดี"),
+        ("x-sjis", "cp932", "日本"),
+        ("iso-8859-8-i", "iso8859-8", "שלום"),
+        ("gb2312", "utf-8", "Größe in Straßen"),
+        ("utf-8", "cp1252", "Größe"),
+    ],
+)
+def test_letters_are_read_by_what_is_meant_with_a_character_sets_name(charset: str, encoding: str, text: str) -> None:
+    assert decoded_by(text.encode(encoding), charset)[0] == text
+
+
+def test_seven_bit_japanese_has_numbers_in_circles() -> None:
+    assert decoded_by(b"Hi \x1b$B-!$N7o\x1b(B, \x1b$BF|K\\\x1b(B.", "iso-2022-jp")[0] == "Hi ①の件, 日本."
+
+
+def test_a_damaged_letter_doesnt_cost_the_others() -> None:
+    text = "你好，公司可以提供各类服务，详情请联系电话"
+    assert decoded_by(text.encode("gb18030") + b"\xa1", "gb2312")[0].startswith(text)
+
+
+def test_words_in_a_table_and_in_no_cell_stay() -> None:
+    row = "<tr><td>one</td><td>two</td></tr>"
+    assert html_to_text(f"<table><caption>Prices</caption>{row}{row}</table>").split("\n")[0] == "Prices"
+    nested = html_to_text(f"<table>{row}<tr><table><tr><td>three</td></tr></table></tr></table>")
+    assert {"one", "two", "three"} <= set(nested.replace("|", " ").split())
