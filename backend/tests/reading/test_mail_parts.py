@@ -102,3 +102,7 @@ def test_words_in_a_table_and_in_no_cell_stay() -> None:
     assert html_to_text(f"<table><caption>Prices</caption>{row}{row}</table>").split("\n")[0] == "Prices"
     nested = html_to_text(f"<table>{row}<tr><table><tr><td>three</td></tr></table></tr></table>")
     assert {"one", "two", "three"} <= set(nested.replace("|", " ").split())
+
+
+def test_words_behind_an_address_in_angle_brackets_stay() -> None:
+    assert html_to_text("<p>See <http://x.org/a>the pump</p><p>there.</p>").split() == ["See", "the", "pump", "there."]

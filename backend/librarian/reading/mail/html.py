@@ -63,9 +63,10 @@ class _Writer:
 
     def element(self, node: Any, depth: int) -> None:
         """An element with all that is in it."""
-        tag = node.tag if isinstance(node.tag, str) else ""
-        tag = tag.rsplit("}", 1)[-1].rsplit(":", 1)[-1].lower()
-        if not tag or tag in _SILENT or _is_hidden(node):
+        if not isinstance(node.tag, str):
+            return
+        tag = node.tag.rsplit("}", 1)[-1].rsplit(":", 1)[-1].lower()  # empty where an address stands in angle brackets
+        if tag in _SILENT or _is_hidden(node):
             return
         if depth > _DEEPEST:
             self._words("".join(node.itertext()))
