@@ -187,7 +187,7 @@ class EmbeddingsSettings(Section):
         32, "What neighbouring passages share, at most a quarter of their size.", unit="tokens", ge=0
     )
     batch_size: int = knob(8, "Texts embedded at once while indexing.", unit="texts", ge=1, le=256)
-    threads: int = knob(2, "Threads that embedding may use.", unit="threads", ge=1, le=64)
+    threads: int = knob(2, "Threads that embedding may use; a question gets half of them.", unit="threads", ge=1, le=64)
     max_text_length: int | None = knob(
         None, "Accepted for older files; passages replace cutting texts off.", unit="tokens"
     )

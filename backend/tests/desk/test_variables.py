@@ -3,6 +3,7 @@
 * Counts, weights, thresholds and candidates of the pipeline show in what is found and how it is scored.
 * The older flags choose the mode; where what they ask for isn't there, the next below runs and it is said.
 * The breadth of a graph search reaches every store that has one; the reranker reads as many as it is told.
+* A question is embedded on half of the threads that embedding may use.
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from librarian.assembly import Librarian
-from librarian.assembly_parts import model_key, reranker_of, rewriting_of, search_options
+from librarian.assembly_parts import embedder_for_questions, model_key, reranker_of, rewriting_of, search_options
 from librarian.assembly_storage import chroma_child, qdrant, storage
 from librarian.config.settings import Settings
+from librarian.models.embedder import OnnxEmbedder
+from librarian.models.query_cache import CachedEmbedder
 from librarian.shelving.postgres.vectors import PgVectorStore
 from librarian.vocabulary.errors import LibrarianError
 from tests import postgres
@@ -50,6 +54,19 @@ def opened(config: Path, **variables: str) -> Iterator[Librarian]:
 
 def loaded(**variables: str) -> Settings:
     return Settings.load(None, environ={"DOCS_ROOT_PATH": "/nowhere", **variables})
+
+
+@pytest.mark.parametrize(("threads", "of_a_question"), [(1, 1), (2, 1), (6, 3)])
+def test_a_question_is_embedded_on_half_of_the_threads_and_at_least_one(
+    threads: int, of_a_question: int, model: str
+) -> None:
+    settings = Settings.load(None, environ={}, overrides={"embeddings.threads": threads, "docs.root_path": "/nowhere"})
+    embedder = cast(CachedEmbedder, embedder_for_questions(settings).get())
+    try:
+        session = cast(OnnxEmbedder, embedder._embedder)._session
+        assert session.get_session_options().intra_op_num_threads == of_a_question
+    finally:
+        embedder.close()
 
 
 def test_counts_and_weights_show_in_the_answers(config: Path) -> None:
