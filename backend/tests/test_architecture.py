@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "desk": {"vocabulary"},
     "mcp_server": {"vocabulary", "desk"},
     "web": {"vocabulary", "desk", "mcp_server.app", "mcp_server.coming"},  # one port: MCP's routes are grafted in
-    "keeper": {"vocabulary.errors"},
+    "keeper": {"vocabulary.errors", "vocabulary.index_folder"},
     "assembly": {
         "vocabulary",
         "config",

@@ -239,4 +239,4 @@ def _notices(variables: Mapping[str, Given], names: set[str]) -> list[str]:
 
 
 def _absolute(path: Path, folder: Path) -> Path:
-    return Path(os.path.abspath(folder / path.expanduser()))
+    return Path(os.path.abspath(folder / os.path.expanduser(path)))

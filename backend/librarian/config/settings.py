@@ -24,6 +24,7 @@ from pydantic import BeforeValidator, PrivateAttr, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
 from librarian.vocabulary.errors import SetupError
+from librarian.vocabulary.index_folder import require_apart
 
 from . import layers, sections
 from .layers import Given, Layer
@@ -119,6 +120,7 @@ class Settings(sections.Section):
                 raise SetupError(f"{key} is {str(path)!a}, which isn't UTF-8.", hint="Rename that folder.")
             values[key] = path
         settings = cls._validated(values, given)
+        require_apart(settings.docs.root_path, settings.index.path)
         adapted, more = _adapt(settings)
         if adapted:
             settings = cls._validated(values | adapted, given)
@@ -251,7 +253,7 @@ def _resolve(value: object, folder: Path) -> object:
     if value == "":
         return None
     if isinstance(value, str | Path):
-        return Path(os.path.abspath(folder / Path(value).expanduser()))
+        return Path(os.path.abspath(folder / os.path.expanduser(value)))
     return value
 
 

@@ -29,6 +29,8 @@ from .presence import Checked, checked
 from .reading import passage, read
 from .state import StateReport, layout_notes, skipped
 
+#: Reasons of a degraded state without which an index run hasn't done its work, by how they begin.
+_NEEDED = ("root: ", "index: ", "catalog: ", "embeddings")
 _MEASURING: ContextVar[bool] = ContextVar("measuring", default=False)  #: judged questions aren't anybody's
 FIRST_TEXT_S = 10.0  #: how long the first question of all waits for the first files
 
@@ -319,6 +321,7 @@ class Librarian(Gathered, Knowledge, Hosting):
                 "generation": generation,
                 "took_ms": round(took_s * 1000, 1),
                 "notes": [*report.notes, *layout_notes(count, failures)],
+                "reasons": [item for item in self._state.reasons() if item.startswith(_NEEDED)],
             }
         )
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from librarian.vocabulary.errors import SetupError
+from librarian.vocabulary.index_folder import require_apart
 
 REPOSITORY: Final = Path(__file__).resolve().parents[3]
 
@@ -59,7 +60,7 @@ def find(
 ) -> Where:
     """The places of the library that these (the command line's) arguments and the surroundings name.
 
-    Raises `SetupError` where a named configuration file is missing or can't be read, or a path isn't text.
+    Raises `SetupError` where a named configuration file is missing or unreadable, a path isn't text, or both are one.
     """
     environ = os.environ if environ is None else environ
     cwd = Path(os.path.abspath(cwd or Path.cwd()))
@@ -77,7 +78,9 @@ def find(
             raise SetupError(f"{file}: {key} is {value!r}.", hint='Right would be: a path, such as "docs".')
         return _absolute(value, folder)
 
-    return Where(file, place(root, *_ROOT), place(index, *_INDEX))
+    found = Where(file, place(root, *_ROOT), place(index, *_INDEX))
+    require_apart(found.root, found.index)
+    return found
 
 
 def _config_file(argument: Path | str | None, variables: Mapping[str, str], cwd: Path, repository: Path) -> Path | None:
@@ -92,7 +95,7 @@ def _config_file(argument: Path | str | None, variables: Mapping[str, str], cwd:
 
 
 def _absolute(path: Path | str, folder: Path) -> Path:
-    return Path(os.path.abspath(folder / Path(path).expanduser()))
+    return Path(os.path.abspath(folder / os.path.expanduser(path)))
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -70,7 +71,7 @@ class OnnxCrossEncoder:
 
 def full_name(name: str) -> str:
     """The hub name of a cross-encoder: a bare one is one of `cross-encoder/`; a folder stays as it is."""
-    return name if "/" in name or Path(name).expanduser().is_dir() else f"cross-encoder/{name}"
+    return name if "/" in name or Path(os.path.expanduser(name)).is_dir() else f"cross-encoder/{name}"
 
 
 def load_reranker(

@@ -40,7 +40,7 @@ class FolderSource:
     """A folder that already holds the files."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder.expanduser().resolve()
+        self.folder = Path(os.path.expanduser(folder)).resolve()
         self.label = str(self.folder)
 
     def files(self) -> frozenset[str]:

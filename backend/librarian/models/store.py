@@ -108,7 +108,7 @@ class ModelStore:
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _place(self, name: str) -> Path:
-        folder = Path(name).expanduser()
+        folder = Path(os.path.expanduser(name))
         if folder.is_dir() and ("/" in name or name.startswith("~")):
             path = str(folder.resolve())
             return self.folder / f"{folder.resolve().name}@{hashlib.sha256(path.encode()).hexdigest()[:8]}"
@@ -128,7 +128,7 @@ class ModelStore:
         _log.info("Model %s is ready in %s (%.1f s)", name, target, time.monotonic() - started)
 
     def _source(self, name: str, scratch: Path) -> Source:
-        folder = Path(name).expanduser()
+        folder = Path(os.path.expanduser(name))
         if folder.is_dir():
             return FolderSource(folder)
         if spec_of(name).name == DEFAULT:

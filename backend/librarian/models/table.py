@@ -7,6 +7,7 @@ more than about 400.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -78,7 +79,7 @@ def spec_of(name: str) -> ModelSpec:
     row = _BY_NAME.get(name.lower())
     if row is not None:
         return row.spec
-    if "/" in name or Path(name).expanduser().is_dir():
+    if "/" in name or Path(os.path.expanduser(name)).is_dir():
         return ModelSpec(name, 0, LONGEST)
     near = get_close_matches(name.lower(), _BY_NAME, n=1, cutoff=0.4)
     nearest = f"Nearest: '{_BY_NAME[near[0]].spec.name}'. " if near else ""

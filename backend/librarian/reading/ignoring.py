@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from pathspec import GitIgnoreSpec
 
+from librarian.vocabulary.index_folder import is_index
 from librarian.vocabulary.paths import name_of
 
 IGNORE_FILES = (".gitignore", ".librarianignore")  #: the second has the last word
@@ -55,6 +56,8 @@ def left_out_folder(path: str, name: str) -> str:
         return f"{name} folder"
     if os.path.lexists(os.path.join(path, "pyvenv.cfg")):
         return "virtual environment"
+    if is_index(path):
+        return "a library's index"
     return ""
 
 

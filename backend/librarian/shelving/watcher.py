@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+from librarian.vocabulary.index_folder import is_index
+
 from .folder_events import Ignored, Source, is_remote, kernel_events, polled_events
 
 logger = logging.getLogger(__name__)
@@ -23,9 +25,9 @@ _RETRY_S = 5.0
 
 
 def usually_ignored(folder: str) -> bool:
-    """Hidden folders and those of package managers, by name alone."""
+    """Hidden folders and those of package managers, by name alone; and indexes, which indexing would change again."""
     name = os.path.basename(folder)
-    return name.startswith(".") or name in _IGNORED_NAMES
+    return name.startswith(".") or name in _IGNORED_NAMES or is_index(folder)
 
 
 class FileWatcher:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -146,7 +147,7 @@ def _model(settings: Settings, named: str | None, *, new: bool) -> ProjectModel:
         return ProjectModel()
     own = named or (settings.crawl.model if new else None)
     name = canonical(own or embeddings.model)
-    if "/" in name and (folder := Path(name).expanduser()).is_dir():
+    if "/" in name and (folder := Path(os.path.expanduser(name))).is_dir():
         name = str(folder.resolve())  # whoever embeds may have been started elsewhere
     here = ModelStore().locate(name)
     dimension = (read_spec(name, here) if here else spec_of(name)).dimension

@@ -124,7 +124,7 @@ def relay_command(config: Path | None, root: Path | None, index: Path | None) ->
     command.append("stdio")
     for option, path in (("--config", config), ("--root", root), ("--index", index)):
         if path is not None:
-            command += [option, os.path.abspath(path.expanduser())]
+            command += [option, os.path.abspath(os.path.expanduser(path))]
     return command
 
 

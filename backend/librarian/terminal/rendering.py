@@ -178,8 +178,12 @@ def refresh(page: Page, answer: Answer) -> None:
     _left_out(page, "skipped", answer["skipped"]["total"], answer["skipped"]["examples"])
     for item in answer.get("failed") or ():
         page.line(("unreadable: ", "red"), f"{item['path']}  {item['reason']}")
+    reasons = answer.get("reasons") or ()
+    for reason in reasons:
+        page.line(("not done: ", "red"), reason)
     for note in answer.get("notes") or ():
-        page.line(("note: ", "dim"), note)
+        if not any(reason.endswith(note) for reason in reasons):
+            page.line(("note: ", "dim"), note)
 
 
 def migrated(page: Page, answer: Answer) -> None:

@@ -98,7 +98,10 @@ def index(
     index: Index = None,
     config: Config = None,
 ) -> None:
-    """Bring the index up to date, vectors included. Exit code 3 where files can't be read."""
+    """Bring the index up to date, vectors included.
+
+    Exit code 3 where files can't be read, 78 where the folder or the model can't.
+    """
     if worker:
         from .sharing import work
 
@@ -107,7 +110,7 @@ def index(
     with ProgressLine(quiet=as_json) as progress:
         answer = Place(root, index, config).ask("refresh", rebuild=rebuild, prune=prune, on_progress=progress.indexing)
     show(answer, as_json, rendering.refresh)
-    raise typer.Exit(UNREADABLE if answer["failed"] else 0)
+    raise typer.Exit(SETUP if answer.get("reasons") else UNREADABLE if answer["failed"] else 0)
 
 
 def migrate(

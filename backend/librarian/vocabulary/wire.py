@@ -407,6 +407,7 @@ class RefreshAnswer(Wire):
     generation: int = 0
     took_ms: float = 0.0
     notes: list[str] = []
+    reasons: list[str] = []  #: what kept it from being whole, as in the status
 
 
 class CheckAnswer(Wire):

@@ -412,6 +412,13 @@ def test_unreadable_files_end_with_3(keeper: Keeper, capsys: pytest.CaptureFixtu
     assert "unreadable: books/guide/b.md" in capsys.readouterr().out
 
 
+def test_an_index_run_that_could_not_be_done_ends_with_78(keeper: Keeper, capsys: pytest.CaptureFixture[str]) -> None:
+    keeper.changes["refresh"] = {"reasons": ["root: no such folder"], "notes": ["no such folder"], "failed": [FAILURE]}
+    assert run("index") == 78
+    assert "not done: root: no such folder" in (printed := capsys.readouterr().out)
+    assert "note: " not in printed
+
+
 def test_an_index_that_is_not_in_order_ends_with_78(keeper: Keeper, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("check") == 78
     assert "problem: 2 orphans" in capsys.readouterr().out

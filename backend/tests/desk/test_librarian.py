@@ -123,6 +123,12 @@ def test_bad_questions_are_refused_with_the_remedy(library: Librarian, given: di
         library.search(**given)  # type: ignore[arg-type]
 
 
+def test_an_index_run_says_what_kept_it_from_being_whole(tmp_path: Path) -> None:
+    given = {"embeddings.enabled": False, "docs.watch_for_changes": False}
+    with Librarian.open(root=tmp_path / "none", index=tmp_path / "index", **given) as missing:
+        assert [reason[:6] for reason in missing.refresh().reasons] == ["root: "]
+
+
 def test_mails_without_question_and_filter_are_refused_with_both_remedies(library: Librarian) -> None:
     with pytest.raises(CallerError, match="at least one word, or give a filter"):
         library.search_emails()

@@ -122,6 +122,23 @@ def test_a_named_file_that_is_missing_is_refused_by_both(surroundings: Surroundi
         assert isinstance(found, SetupError)
 
 
+def test_a_home_that_is_nobodys_is_a_name_like_others_for_both(surroundings: Surroundings) -> None:
+    write(surroundings.cwd / "config.json", '{"docs": {"root_path": "~nobody-at-all/docs"}}')
+    around = {"environ": {}, "cwd": surroundings.cwd, "repository": surroundings.repository}
+    expected = surroundings.cwd / "~nobody-at-all" / "docs"
+    assert find(**around).root == Settings.load(**around).docs.root_path == expected  # type: ignore[arg-type]
+
+
+def test_an_index_in_the_documents_own_folder_is_refused_by_both(surroundings: Surroundings) -> None:
+    root, index = surroundings.cwd / "docs", surroundings.cwd / "docs" / "x" / ".."
+    around = {"environ": {}, "cwd": surroundings.cwd, "repository": surroundings.repository}
+    with pytest.raises(SetupError, match="same folder") as ours:
+        find(root=root, index=index, **around)  # type: ignore[arg-type]
+    with pytest.raises(SetupError, match="same folder") as theirs:
+        Settings.load(overrides={"docs.root_path": str(root), "index.path": str(index)}, **around)  # type: ignore[arg-type]
+    assert str(ours.value) == str(theirs.value)
+
+
 def test_a_configuration_file_may_be_named_in_the_working_directorys_dotenv(surroundings: Surroundings) -> None:
     write(surroundings.elsewhere / "config.json", '{"index": {"path": "here"}}')
     write(surroundings.cwd / ".env", 'CONFIG_FILE="../elsewhere/config.json"')

@@ -84,6 +84,13 @@ def test_hidden_and_tool_folders_count_once_each(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_an_index_that_lies_below_the_root_is_left_out(tmp_path: Path) -> None:
+    put(tmp_path, "p/c/ok.md", "index/keeper.lock", "index/introduction.txt", "index/keyword/meta.json")
+    put(tmp_path, "p/other/catalog.sqlite", "p/other/vectors.sqlite", "p/other/notes.txt")
+    assert found(tmp_path) == ["p/c/ok.md"]
+    assert left_out(tmp_path) == {"index": "ignored", "p/other": "ignored"}
+
+
 def test_ignore_files_hold_at_every_depth_and_the_inner_one_decides(tmp_path: Path) -> None:
     put(tmp_path, "p/c/keep.md", "p/c/drop.md", "p/c/old/a.md", "p/d/drop.md", "p/d/build/b.md", "p/c/x.tmp.md")
     put(tmp_path, ".gitignore", text="drop.md\nbuild/\n*.tmp.md\n")

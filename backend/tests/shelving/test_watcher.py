@@ -244,6 +244,13 @@ def test_hidden_folders_and_those_of_package_managers_are_usually_ignored(name: 
     assert not usually_ignored("/x/guide")
 
 
+def test_an_index_below_the_root_is_not_watched(tmp_path: Path) -> None:
+    (tmp_path / "index").mkdir()
+    assert not usually_ignored(str(tmp_path / "index"))
+    (tmp_path / "index" / "keeper.lock").touch()
+    assert usually_ignored(str(tmp_path / "index"))
+
+
 def wait_for(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
