@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ..vocabulary.paths import Paths
+from ..vocabulary.paths import Paths, mtime_of
 from ..vocabulary.types import Hit, Query, SearchOutcome
 
 AGAIN = 4  #: times that a question is asked anew while its answer holds what is gone
@@ -37,7 +37,7 @@ def checked(
             path, seen = root.stat(document.source)
             if seen is None:
                 missing.append(hit)
-            elif (seen.st_size, seen.st_mtime_ns) == (document.size, document.mtime_ns):
+            elif (seen.st_size, mtime_of(seen)) == (document.size, document.mtime_ns):
                 continue
             else:
                 changed.add(hit.document.doc_id)

@@ -11,7 +11,7 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 
 from librarian.vocabulary.errors import SetupError, SourceError
-from librarian.vocabulary.paths import Paths, chosen, name_of, spelling_of
+from librarian.vocabulary.paths import Paths, chosen, mtime_of, name_of, spelling_of
 from librarian.vocabulary.types import Failure, SourceFile
 
 from .ignoring import IGNORE_FILES, IgnoreRules, left_out_folder
@@ -183,7 +183,7 @@ class FolderScanner:
             size = f"{status.st_size / _BYTES_PER_MB:.1f} MB, {setting} is {limit / _BYTES_PER_MB:g}"
             return Failure(relative, "skipped", "too_large", size)
         product, component = self._place(folder)
-        return SourceFile(path, relative, product, component, status.st_size, status.st_mtime_ns)
+        return SourceFile(path, relative, product, component, status.st_size, mtime_of(status))
 
     def _place(self, folder: str) -> tuple[str, str]:
         parts = folder.split("/") if folder else []

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from librarian.vocabulary.errors import SourceError
+from librarian.vocabulary.paths import mtime_of
 from librarian.vocabulary.protocols import Scanner
 from librarian.vocabulary.types import Failure, SourceFile
 
@@ -116,4 +117,4 @@ def is_as_it_was(source: SourceFile) -> bool:
         now = os.stat(source.path)
     except OSError:
         return False
-    return (now.st_size, now.st_mtime_ns) == (source.size, source.mtime_ns)
+    return (now.st_size, mtime_of(now)) == (source.size, source.mtime_ns)

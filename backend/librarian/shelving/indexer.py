@@ -182,6 +182,7 @@ class FileIndexer(IndexWork):
                     return
                 everything = self._look_at <= time.monotonic()
                 paths, self._inbox = self._inbox, frozenset()
+                missed = "root" in self._problems
                 if everything or paths:
                     self._look_at = self._look_at or time.monotonic()
                     self._busy += 1
@@ -207,6 +208,8 @@ class FileIndexer(IndexWork):
                     self._busy -= 1
                     if everything or "index" in self._problems:
                         self._look_at = time.monotonic() + self._pause()
+                    elif "root" in self._problems:  # whether those files are gone or elsewhere is seen by looking there
+                        self._look_at = min(self._look_at, time.monotonic() + (self._pause() if missed else 0))
                     self._state.notify_all()
 
     def _pause(self) -> float:

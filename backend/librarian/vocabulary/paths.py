@@ -36,6 +36,11 @@ def spelling_of(on_disk: str) -> str:
         return on_disk.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+def mtime_of(status: os.stat_result) -> int:
+    """A file's time of change in nanoseconds since 1970 as far as 64 bits reach: some file systems hold the year 9999."""
+    return max(-(2**63), min(status.st_mtime_ns, 2**63 - 1))
+
+
 def chosen(on_disk: Iterable[str]) -> dict[str, str]:
     """Name → the entry of one folder that it stands for: the one that is spelled so, else the first of them."""
     found: dict[str, str] = {}

@@ -168,6 +168,19 @@ def test_a_touched_file_is_not_read_again_and_its_time_is_remembered(library: Li
     assert library.catalog.known()["ray/core/tasks.md"][1] == 1
 
 
+@pytest.mark.parametrize("far_s", [253_402_300_799, -62_135_596_800])
+def test_a_time_beyond_all_years_stops_nothing(library: Library, far_s: int) -> None:
+    library.complete()
+    path = library.write("ray/core/far.md", "# Far\n\nAbout narwhals.\n")
+    os.utime(path, (far_s, far_s))
+    library.complete()
+    assert library.find("narwhals") == {"ray/core/far.md"}
+    assert library.indexer.refresh([str(path)]).unchanged == 1
+    os.utime(library.root / "ray" / "core" / "tasks.md", (far_s, far_s))
+    assert library.indexer.refresh().changed == 0
+    library.assert_whole()
+
+
 def test_a_deleted_file_and_a_deleted_folder_are_gone(library: Library) -> None:
     library.complete()
     (library.root / "ray" / "core" / "tasks.md").unlink()

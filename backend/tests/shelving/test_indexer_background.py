@@ -57,6 +57,19 @@ def test_it_indexes_embeds_and_follows_the_watcher(library: Library) -> None:
     assert indexer.progress().phase == "idle"
 
 
+def test_files_that_moved_are_not_missing_for_long(library: Library) -> None:
+    for number in range(4, 30):
+        library.write(f"ray/core/{number}.md", f"# Number {number}\n\nA passage about animal{number}.\n")
+    with library.indexer as indexer:
+        indexer.start()
+        assert indexer.wait_until_ready(PATIENCE_S)
+        (library.root / "ray").rename(library.root / "sun")
+        indexer.changed(frozenset(str(library.root / path) for path in library.documents()))  # as a search notices it
+        wait_for(lambda: {path[:4] for path in library.documents()} == {"sun/"})
+        wait_for(lambda: indexer.problem() == "")
+    library.assert_whole()
+
+
 def test_children_read_and_embed(library: Library) -> None:
     library.options = IndexerOptions(processes=2, embedding_processes=1, file_timeout_s=2)
     library.make = FakeEmbedder
