@@ -37,7 +37,7 @@ def spelling_of(on_disk: str) -> str:
 
 
 def mtime_of(status: os.stat_result) -> int:
-    """A file's time of change in nanoseconds since 1970 as far as 64 bits reach: some file systems hold the year 9999."""
+    """A file's time of change in nanoseconds since 1970 within 64 bits: some file systems hold the year 9999."""
     return max(-(2**63), min(status.st_mtime_ns, 2**63 - 1))
 
 
