@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from librarian.vocabulary.errors import SourceError
 from librarian.vocabulary.types import Document, SourceFile
 
 from ..manuscript import Manuscript, Target
 from ..metadata import parse_date
-from ..zip_package import opened
+from ..zip_package import ZipPackage, opened
 from .word_styles import attribute, child, children, local
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
 _SILENT = frozenset({"tracked-changes", "forms", "sequence-decls", "variable-decls", "user-field-decls", "desc"})
-_SECTIONS = frozenset({"section", "index-body", "text-box", "numbered-paragraph"})
+#: Tables of contents and indexes repeat what the text says; a bibliography doesn't.
+_SECTIONS = frozenset({"section", "index-body", "bibliography", "text-box", "numbered-paragraph"})
+_MANIFEST = "META-INF/manifest.xml"
 _ASIDE = frozenset({"note-body", "annotation"})
 _MAX_DEPTH = 40
 _MAX_REPEATED = 1_000
@@ -30,6 +33,12 @@ class OpenDocumentParser:
     def parse(self, source: SourceFile, data: bytes) -> Document:
         title = modified = ""
         with opened(data, source.file_path) as package:
+            if _is_locked(package):
+                raise SourceError(
+                    f"'{source.file_path}' is locked with a password.",
+                    hint="Save it without a password.",
+                    reason="encrypted",
+                )
             writer = _Text(package.tree("content.xml"))
             if "meta.xml" in package:
                 meta = package.tree("meta.xml")
@@ -178,6 +187,10 @@ class _Text:
                 begin = len(pieces)
                 self._inline(inner, pieces, links, depth + 1)
                 links.append(("".join(pieces[begin:]), attribute(inner, "href")))
+            elif name in ("p", "h", "title", "desc"):  # of a shape that is drawn among the words
+                pieces.append(" ")
+                self._inline(inner, pieces, links, depth + 1)
+                pieces.append(" ")
             elif name and name not in ("frame", "change", "change-start", "change-end", "bookmark", "ruby-text"):
                 self._inline(inner, pieces, links, depth + 1)
             elif name == "frame" and child(inner, "text-box") is None:
@@ -187,6 +200,11 @@ class _Text:
     def _words_of_all(self, element: _Element | None) -> tuple[str, list[Target]]:
         parts = [] if element is None else [self._words(part) for part in element.iter("{*}p")]
         return " ".join(words for words, _ in parts), [link for _, links in parts for link in links]
+
+
+def _is_locked(package: ZipPackage) -> bool:
+    parts = package.tree(_MANIFEST).iter("{*}encryption-data") if _MANIFEST in package else iter(())
+    return next(parts, None) is not None
 
 
 def _rows(table: _Element) -> Iterator[_Element]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from librarian.vocabulary.types import Document, SourceFile
 
-from ..manuscript import Manuscript, Target
+from ..manuscript import Manuscript, Target, one_line
 from ..zip_package import ZipPackage, opened
+from .drawing import description, drawn_words, paragraphs, relation
 from .word_styles import attribute, child, children, local
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _MAX_DEPTH = 20
 
 
 class SlidesParser:
-    """A heading per slide, its texts as lists, tables as rows, the speaker's notes; slides count as pages."""
+    """A heading per slide, its texts as lists, tables as rows, the speaker's notes, comments; slides count as pages."""
 
     extensions: tuple[str, ...] = (".pptx", ".pptm", ".ppsx")
 
@@ -31,11 +32,17 @@ class SlidesParser:
             roots = package.relations("").values()
             main = next((target for kind, target, _ in roots if kind == "officeDocument"), _MAIN)
             relations = package.relations(main)
+            authors = {
+                author.get("id"): author.get("name") or ""
+                for kind, target, _ in relations.values()
+                if kind in ("commentAuthors", "authors") and target in package
+                for author in package.tree(target)
+            }
             for entry in package.tree(main).iter("{*}sldId"):
-                slide = relations.get(_relation(entry, "id"), ("", "", True))[1]
+                slide = relations.get(relation(entry, "id"), ("", "", True))[1]
                 manuscript.page()
                 if slide in package and not manuscript.full:
-                    _Slide(package, slide, manuscript).write()
+                    _Slide(package, slide, manuscript).write(authors)
             core = next((target for kind, target, _ in roots if kind == "core-properties"), "")
             title = next((t.text or "" for t in package.tree(core).iter("{*}title")), "") if core in package else ""
         title = "" if title.lower().startswith("powerpoint pr") else title  # PowerPoint's own, in many languages
@@ -49,7 +56,8 @@ class _Slide:
         self._root = package.tree(part)
         self._out = manuscript
 
-    def write(self) -> None:
+    def write(self, authors: Mapping[str | None, str]) -> None:
+        """Its heading, shapes, speaker's notes and comments; `authors` are names by id."""
         shapes = list(self._shapes(child(self._root, "cSld", "spTree"), 0))
         titles = [shape for shape in shapes if _placeholder(shape) in _TITLES]
         for shape in titles:
@@ -59,6 +67,13 @@ class _Slide:
             if shape not in titles and _placeholder(shape) not in _LEFT_OUT:
                 self._shape(shape)
         self._notes()
+        for kind, part, _ in self._relations.values():
+            if kind == "comments" and part in self._package:
+                for comment in self._package.tree(part).iter("{*}cm", "{*}reply"):
+                    words = one_line(" ".join([*paragraphs(child(comment, "txBody")), _text(child(comment, "text"))]))
+                    author = authors.get(comment.get("authorId"), "")
+                    if words:
+                        self._out.paragraph(f"Comment{f' by {author}' if author else ''}: {words}")
 
     def _shapes(self, tree: _Element | None, depth: int) -> Iterator[_Element]:
         if tree is None or depth > _MAX_DEPTH:
@@ -77,8 +92,8 @@ class _Slide:
         if name == "graphicFrame":
             self._frame(shape)
         elif name == "pic":
-            words = attribute(child(shape, "nvPicPr", "cNvPr"), "descr")
-            if words and not words.lower().startswith(("picture", "image")):
+            words = description(child(shape, "nvPicPr", "cNvPr"))
+            if not words.lower().startswith(("picture", "image")):
                 self._out.paragraph(words)
         else:
             paragraphs = list(self._paragraphs(child(shape, "txBody")))
@@ -96,20 +111,11 @@ class _Slide:
                     [" ".join(t for _, t, _ in self._paragraphs(child(cell, "txBody"))) for cell in children(row, "tc")]
                 )
             self._out.table(rows)
-        for reference in frame.iter("{*}relIds"):  # a diagram (SmartArt): its texts lie in a part of their own
-            part = self._relations.get(_relation(reference, "dm"), ("", "", True))[1]
-            if part in self._package:
-                for point in self._package.tree(part).iter("{*}t"):
-                    if local(point) == "t" and len(point):
-                        for _, words, _ in self._paragraphs(point):
-                            self._out.item(words)
-        for reference in frame.iter("{*}chart"):
-            part = self._relations.get(_relation(reference, "id"), ("", "", True))[1]
-            if part in self._package:
-                tree = self._package.tree(part)
-                names = ["".join(title.itertext("{*}t")) for title in tree.iter("{*}title")]
-                names += [value.text or "" for value in tree.iter("{*}v") if not _is_number(value.text or "")]
-                self._out.paragraph("; ".join(dict.fromkeys(filter(None, names))))
+        for kind, words in drawn_words(self._package, self._relations, frame):
+            if kind == "diagram":
+                self._out.item(words)
+            else:
+                self._out.paragraph(words)
 
     def _notes(self) -> None:
         part = next((target for kind, target, _ in self._relations.values() if kind == "notesSlide"), "")
@@ -133,7 +139,7 @@ class _Slide:
                 elif name == "br":
                     pieces.append("\n")
                 elif name == "hlinkClick":
-                    target = self._relations.get(_relation(run, "id"), ("", "", False))
+                    target = self._relations.get(relation(run, "id"), ("", "", False))
                     words = "".join(run.getparent().getparent().itertext())
                     if target[2]:
                         links.append((words, target[1]))
@@ -141,10 +147,8 @@ class _Slide:
                 yield int(level) if level.isdecimal() and len(level) < 3 else 0, words, links
 
 
-def _relation(element: _Element, name: str) -> str:
-    """An attribute that refers to a part: `r:id`, not a plain `id`."""
-    found = (value for key, value in element.attrib.items() if str(key).endswith("}" + name))
-    return str(next(found, ""))
+def _text(element: _Element | None) -> str:
+    return "" if element is None else element.text or ""
 
 
 def _placeholder(shape: _Element) -> str:
@@ -153,7 +157,3 @@ def _placeholder(shape: _Element) -> str:
         if local(properties).startswith("nv") and (place := child(properties, "nvPr", "ph")) is not None:
             return attribute(place, "type") or "obj"
     return ""
-
-
-def _is_number(text: str) -> bool:
-    return text.replace(".", "", 1).replace("-", "", 1).replace("E", "", 1).isdecimal()

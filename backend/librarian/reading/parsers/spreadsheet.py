@@ -13,6 +13,7 @@ from librarian.vocabulary.types import Document, SourceFile
 from ..manuscript import Manuscript, one_line
 from ..rows import write_rows
 from ..zip_package import ZipPackage, opened
+from .drawing import drawn_words, shape_words
 from .word_styles import attribute, child, children, local
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class SpreadsheetParser:
                     continue
                 manuscript.heading(1, f"{name} (hidden)" if hidden else name)
                 write_rows(manuscript, book.rows(part), _MAX_ROWS, name)
+                for words in book.drawn(part):
+                    manuscript.paragraph(words)
                 for where, words in book.comments(part):
                     manuscript.paragraph(f"{where}: {words}")
         return manuscript.document(source, "." + source.file_path.lower().rsplit(".", 1)[-1], title=book.title)
@@ -102,6 +105,16 @@ class _Book:
                 for comment in self._package.tree(target).iter("{*}comment"):
                     if words := one_line("".join(comment.itertext("{*}t"))):
                         yield comment.get("ref") or "", words
+
+    def drawn(self, part: str) -> Iterator[str]:
+        """The words of a sheet's shapes, diagrams and charts."""
+        for kind, target, _ in self._package.relations(part).values():
+            if kind == "drawing" and target in self._package:
+                root, relations = self._package.tree(target), self._package.relations(target)
+                for shape in root.iter("{*}sp", "{*}pic"):
+                    if not any(local(above) == "Fallback" for above in shape.iterancestors()):
+                        yield from shape_words(shape)
+                yield from (words for _, words in drawn_words(self._package, relations, root))
 
     def _value(self, cell: _Element) -> str:
         kind = cell.get("t") or "n"

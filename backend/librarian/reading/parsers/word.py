@@ -64,7 +64,7 @@ class _Package:
     """The parts of a file by their role."""
 
     def __init__(self, package: ZipPackage) -> None:
-        self._package = package
+        self.archive = package
         roots = package.relations("")
         self.main = next((target for kind, target, _ in roots.values() if kind == "officeDocument"), _MAIN)
         self.relations = package.relations(self.main)
@@ -75,9 +75,9 @@ class _Package:
 
     def open_main(self) -> io.RawIOBase:
         """The document part. Raises KeyError where there is none."""
-        return self._package.open(self.main)
+        return self.archive.open(self.main)
 
     def tree(self, role: str) -> _Element | None:
         """The part with a role such as styles, parsed; None where there is none."""
         target = self._roles.get(role, "")
-        return self._package.tree(target) if target and target in self._package else None
+        return self.archive.tree(target) if target and target in self.archive else None

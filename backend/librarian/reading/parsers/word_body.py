@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from librarian.vocabulary.types import Block, Heading, Link
 
+from .drawing import description, drawn_words
 from .word_looks import Looks, look_of
 from .word_math import math_text
 from .word_styles import Numbering, Styles, attribute, child, children, is_on, level_of, local
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
+
+    from ..zip_package import ZipPackage
 
 _SPACES = re.compile(r"[ \t\xa0]*\n\s*|[ \t\xa0]+$")
 #: Elements whose content stands in the text as if they weren't there.
@@ -23,7 +26,6 @@ _TRANSPARENT = frozenset(
 )
 _DELETED = frozenset({"del", "moveFrom", "instrText", "delText", "rPr", "pPr", "sdtPr", "rt"})
 _MAX_TABLE_DEPTH = 20
-_FILE_NAME = re.compile(r"\.(?:png|jpe?g|gif|bmp|tiff?|emf|wmf|svg)$|automatically generated|^https?:", re.I)
 
 Kind = Literal["heading", "paragraph", "list", "table", "fence"]
 
@@ -31,6 +33,7 @@ Kind = Literal["heading", "paragraph", "list", "table", "fence"]
 class Package(Protocol):
     """What the body needs of the file around it."""
 
+    archive: ZipPackage
     relations: dict[str, tuple[str, str, bool]]
 
     def open_main(self) -> io.RawIOBase: ...
@@ -48,6 +51,7 @@ class _Line:
     explicit: list[int] = field(default_factory=list)
     links: list[tuple[int, int, str]] = field(default_factory=list)
     boxes: list[_Element] = field(default_factory=list)
+    drawn: list[str] = field(default_factory=list)
 
     def add(self, text: str) -> None:
         self.pieces.append(text)
@@ -169,6 +173,8 @@ class WordBody:
         for box in line.boxes:
             for inner in box:
                 self._block(inner, depth + 1)
+        for words in line.drawn:
+            self._write("paragraph", "", " ".join(words.split()), None)
 
     def _label(self, properties: _Element | None, style_id: str, style_level: int) -> tuple[str | None, int]:
         own = child(properties, "numPr")
@@ -250,8 +256,9 @@ class WordBody:
                 boxes = [box for box in inner.iter() if local(box) == "txbxContent"]
                 line.boxes += boxes
                 shown = next((box for box in inner.iter("{*}docPr")), None) if name == "drawing" and not boxes else None
-                if (words := attribute(shown, "descr")) and not _FILE_NAME.search(words):
+                if words := description(shown):
                     line.add(f" {words} ")
+                line.drawn += [words for _, words in drawn_words(self._package.archive, self._package.relations, inner)]
             elif len(inner):
                 self._inline(inner, line, depth + 1)
 
@@ -308,7 +315,10 @@ class WordBody:
             name = local(inner)
             if name == "p":
                 self._inline(inner, line, depth)
-                line.add(" ")
+                line.add(" ".join(["", *line.drawn, ""]))
+                boxes, line.boxes, line.drawn = line.boxes, [], []
+                for box in boxes:
+                    self._cell(box, line, depth + 1)
             elif name == "tbl":
                 for row in _rows(inner):
                     for nested in _cells(row):
@@ -331,9 +341,7 @@ class WordBody:
             if note is None:
                 continue
             line = _Line()
-            for paragraph in children(note, "p"):
-                self._inline(paragraph, line, 0)
-                line.add(" ")
+            self._cell(note, line, 0)
             words = " ".join("".join(line.pieces).split())
             if words:
                 self._write("paragraph", "", f"[{number}] {words}", None)
@@ -344,9 +352,7 @@ class WordBody:
         for key in self._comments:
             if key in found:
                 line = _Line()
-                for paragraph in children(found[key], "p"):
-                    self._inline(paragraph, line, 0)
-                    line.add(" ")
+                self._cell(found[key], line, 0)
                 author, words = attribute(found[key], "author"), " ".join("".join(line.pieces).split())
                 if words:
                     self._write("paragraph", "", f"Comment{f' by {author}' if author else ''}: {words}", None)

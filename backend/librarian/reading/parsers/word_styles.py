@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -142,6 +142,7 @@ class _Level:
     format: str
     text: str
     start: int
+    legal: bool = False  #: whether Roman numbers and letters of the levels above are shown as decimals
 
 
 class Numbering:
@@ -184,7 +185,9 @@ class Numbering:
             if not 0 <= place <= level:
                 return ""
             count = counts[place]
-            return _written(levels[place].start if count is None else count, levels[place].format)
+            form = levels[place].format
+            form = "decimal" if definition.legal and form != "decimalZero" else form
+            return _written(levels[place].start if count is None else count, form)
 
         return re.sub(r"%(\d)", shown, definition.text).strip() or None
 
@@ -194,7 +197,7 @@ def _read_levels(source: _Element, levels: list[_Level]) -> None:
     if overriding:
         place, start = _digit(attribute(source, "ilvl")), attribute(child(source, "startOverride"))
         if start.isdecimal() and place < _LEVELS:
-            levels[place] = _Level(levels[place].format, levels[place].text, int(start))
+            levels[place] = replace(levels[place], start=int(start))
     for item in children(source, "lvl"):
         place = _digit(attribute(item, "ilvl"))
         if place < _LEVELS:
@@ -203,6 +206,7 @@ def _read_levels(source: _Element, levels: list[_Level]) -> None:
                 attribute(child(item, "numFmt")) or "decimal",
                 attribute(child(item, "lvlText")),
                 int(start) if start.isdecimal() else 1,
+                is_on(child(item, "isLgl")),
             )
 
 
