@@ -31,6 +31,8 @@ _AROUND_NAMES = frozenset(
         "skip-to-content", "sphinxsidebar", "pagination", "pagination-nav", "prev-next-area", "edit-page",
         "table-of-contents", "theme-doc-toc-mobile", "toc", "md-sidebar", "md-header", "md-footer", "linenos",
         "linenodiv", "rst-footer-buttons", "wy-nav-side", "anchor-link", "hash-link", "sr-only", "visually-hidden",
+        "topnav", "subnav", "bottomnav", "lineno", "ttc", "ingroups", "projectlogo", "projectalign", "navpath", "navrow1", "navrow2",
+        "navrow3", "navrow4", "msearchselectwindow", "msearchresultswindow", "sphinxsidebarwrapper",
     }
 )  # fmt: skip
 #: Names of links around a text in some generators, and in others of its boxes (DocBook's tips, Sphinx's asides).
@@ -71,8 +73,12 @@ class HtmlPage:
         self._heading = 0
         self._quotes = 0
         self._pre: str | None = None  # language of the open <pre>
+        self._pre_element: _Element | None = None
+        self._title: _Element | None = None  # a heading that isn't marked up as one
         self._rows: list[list[str]] | None = None
-        self._cell_span = 0
+        self._cell_span = self._cell_rows = 0
+        self._hanging: dict[int, int] = {}  # rows to come, by column, that a cell above reaches into
+        self._taken: set[int] = set()  # columns of the open row that belong to a cell above
         self._table: _Element | None = None
 
     def write(self, root: _Element) -> None:
@@ -128,7 +134,7 @@ class HtmlPage:
         if self._pre is not None:
             if name == "code" and not self._pre:
                 self._pre = _language(element)
-            elif name == "br":
+            elif name == "br" or (name == "div" and self._pieces and not self._pieces[-1].endswith("\n")):
                 self._add("\n")
         elif name == "a":
             self._anchors.append(len(self._pieces))
@@ -141,9 +147,9 @@ class HtmlPage:
         elif name in _HEADINGS:
             self._flush()
             self._heading = _HEADINGS[name]
-        elif name == "pre":
+        elif name == "pre" or (name == "div" and _is_listing(element)):
             self._flush()
-            self._pre = _language(element)
+            self._pre, self._pre_element = _language(element), element
         elif name in _BLOCKS:
             self._flush()
             self._open(element, name)
@@ -163,32 +169,37 @@ class HtmlPage:
             self._quotes += 1
         elif name == "table" and not any(_name(inner) in _LAYOUT for inner in element.iterdescendants()):
             self._rows, self._table = [], element
+            self._hanging = {}
+        elif name == "div" and _is_title(element):
+            self._title, self._heading = element, 1
 
     def _start_in_table(self, element: _Element, name: str) -> None:
         if name == "tr" and self._rows is not None:
             self._rows.append([])
             self._pieces.clear()
+            self._taken = {column for column, left in self._hanging.items() if left}
+            self._hanging = {column: self._hanging[column] - 1 for column in self._taken}
         elif name in ("td", "th"):
             self._pieces.clear()
-            span = element.get("colspan") or "1"
-            self._cell_span = min(int(span), _MAX_SPAN) if span.isdecimal() and len(span) < 9 else 1
+            self._cell_span = min(_span(element, "colspan"), _MAX_SPAN)
+            self._cell_rows = _span(element, "rowspan")
         elif name in _BLOCKS:
             self._add(" ")
 
     def _end(self, element: _Element, name: str) -> None:
         if self._pre is not None:
-            if name == "pre":
+            if element is self._pre_element:
                 self._out.fence("".join(self._pieces), self._pre)
                 self._pieces.clear()
                 self._anchors.clear()
-                self._pre = None
+                self._pre = self._pre_element = None
         elif name == "a":
             self._end_link(element)
         elif self._rows is not None:
             self._end_in_table(element, name)
-        elif name in _HEADINGS:
+        elif name in _HEADINGS or element is self._title:
             self._flush()
-            self._heading = 0
+            self._heading, self._title = 0, None
         elif name in _BLOCKS:
             self._flush()
             if name in ("ul", "ol", "menu"):
@@ -211,20 +222,39 @@ class HtmlPage:
         rows = self._rows or []
         if name in ("td", "th"):
             if rows:
-                rows[-1] += [_SPACES.sub(" ", "".join(self._pieces)), *[""] * (self._cell_span - 1)]
+                self._end_cell(rows[-1], _SPACES.sub(" ", "".join(self._pieces)))
             self._pieces.clear()
         elif name == "caption":
             words = "".join(self._pieces)
             self._pieces.clear()
             self._out.paragraph(_SPACES.sub(" ", words))
         elif element is self._table:
-            self._out.table(rows, self._links)
+            if _names_its_rows(element):
+                self._write_fields(rows)
+            else:
+                self._out.table(rows, self._links)
             self._rows = self._table = None
             self._links = []
             self._anchors.clear()
             self._pieces.clear()
         elif name in _BLOCKS:
             self._add(" ")
+
+    def _end_cell(self, row: list[str], words: str) -> None:
+        while len(row) in self._taken:
+            row.append("")
+        if self._cell_rows > 1:
+            self._hanging.update((len(row) + place, self._cell_rows - 1) for place in range(self._cell_span))
+        row += [words, *[""] * (self._cell_span - 1)]
+
+    def _write_fields(self, rows: list[list[str]]) -> None:
+        """Rows that name themselves by their first cell, as items."""
+        links = self._links
+        for name, *cells in filter(None, rows):
+            words = "; ".join(cell.strip() for cell in cells if cell.strip())
+            name = name.strip()
+            self._out.item(f"{name.rstrip(':')}: {words}" if name and words else name or words, links=links)
+            links = []
 
     def _flush(self) -> None:
         """Write what has been collected as the kind of block that it stands in."""
@@ -248,6 +278,29 @@ class HtmlPage:
             self._out.quote(words, links)
         else:
             self._out.paragraph(words, links)
+
+
+def _is_listing(element: _Element) -> bool:
+    """Code whose lines are boxes, as Doxygen writes it."""
+    return "fragment" in (element.get("class") or "").split() and element.find("div[@class='line']") is not None
+
+
+def _is_title(element: _Element) -> bool:
+    """The title of a page by Doxygen."""
+    around = element.getparent()
+    return element.get("class") == "title" and around is not None and around.get("class") == "headertitle"
+
+
+def _names_its_rows(table: _Element) -> bool:
+    """Whether the first row begins with a header and goes on with values, as Sphinx's lists of fields do."""
+    row = next((inner for inner in table.iter() if _name(inner) == "tr"), None)
+    cells = [] if row is None else [name for name in map(_name, row) if name in ("td", "th")]
+    return cells[:1] == ["th"] and "td" in cells
+
+
+def _span(cell: _Element, name: str) -> int:
+    given = cell.get(name) or "1"
+    return int(given) if given.isdecimal() and len(given) < 9 else 1
 
 
 def main_of(root: _Element) -> _Element:

@@ -91,3 +91,52 @@ def test_a_page_made_by_asciidoc_keeps_its_title_and_purpose(parse: Parse) -> No
 def test_the_head_of_any_other_page_stays_outside(parse: Parse) -> None:
     doc = parse(MANUAL.replace("manpage", "site"), "a/b/wombat.html")
     assert heads(doc) == [(2, "SYNOPSIS")]
+
+
+DOXYGEN = """<html><head><title>Acme: node.c File Reference</title></head><body>
+<div id="top"><div id="titlearea"><table><tr><td id="projectalign">Acme 1.2</td></tr></table></div>
+<div id="navrow1" class="tabs"><ul class="tablist"><li><a href="i.html">Main Page</a></li></ul></div></div>
+<div class="header"><div class="headertitle"><div class="title">node.c File Reference<div class="ingroups">
+<a href="g.html">Nodes</a></div></div></div></div>
+<div class="contents"><p>Numbers of nodes.</p><div class="fragment">
+<div class="line"><a id="l1"></a><span class="lineno">    1</span><span>#include</span> &lt;node.h&gt;</div>
+<div class="line"><span class="lineno">    2</span>int f() {</div><div class="line">  return 1;</div>
+<div class="line">}</div></div><!-- fragment -->
+<p>After.</p></div><div class="ttc" id="x"><div class="ttdef">Definition node.h:8</div></div>
+<div id="nav-path" class="navpath"><ul><li>src</li></ul></div></body></html>"""
+
+
+def test_a_page_made_by_doxygen_has_its_title_and_its_code_in_lines(parse: Parse) -> None:
+    doc = parse(DOXYGEN, "acme/auth/node_8c.html")
+    assert doc.text == (
+        "# node.c File Reference\n\nNumbers of nodes.\n\n"
+        "```\n#include <node.h>\nint f() {\n  return 1;\n}\n```\n\nAfter."
+    )
+    assert doc.title == "node.c File Reference"
+
+
+def test_the_bars_above_and_below_a_page_made_by_javadoc_are_left_out(parse: Parse) -> None:
+    bar = '<div class="{}Nav"><ul><li>Overview</li></ul></div><div class="subNav"><ul><li>Nested</li></ul></div>'
+    page = f"{bar.format('top')}<h2>Class Node</h2><p>A node.</p>{bar.format('bottom')}"
+    assert parse(page, "acme/auth/Node.html").text == "## Class Node\n\nA node."
+
+
+def test_rows_that_begin_with_their_name_are_no_columns(parse: Parse) -> None:
+    long = "where it stands, " * 20
+    page = (
+        f"<table><tr><th>Parameters:</th><td>a : int, {long}</td></tr><tr><th>Returns:</th><td>int</td></tr>"
+        "<tr><th>Raises</th><td></td></tr></table>"
+    )
+    assert parse(page, "acme/auth/f.html").text == f"- Parameters: a : int, {long.strip()}\n- Returns: int\n- Raises"
+
+
+def test_a_cell_that_reaches_over_rows_keeps_the_others_under_their_columns(parse: Parse) -> None:
+    page = (
+        "<table><tr><th>system</th><th>port</th><th>use</th></tr>"
+        '<tr><td rowspan="2">linux</td><td>22</td><td rowspan="3">remote</td></tr><tr><td>23</td></tr>'
+        "<tr><td>mac</td><td>24</td></tr><tr><td>other</td><td>25</td><td>none</td></tr></table>"
+    )
+    assert parse(page, "acme/auth/ports.html").text == (
+        "| system | port | use |\n| --- | --- | --- |\n| linux | 22 | remote |\n|  | 23 |  |\n| mac | 24 |  |\n"
+        "| other | 25 | none |"
+    )
