@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -42,6 +42,7 @@ from .finding.semantic_cache import COSTLY, SemanticCache
 from .gathering.registry import Registry
 from .gathering.registry_files import RegistryFiles
 from .gathering.sites import Sites
+from .keeper.lock import KEEPER, FolderLock
 from .language.analyzer import StandardAnalyzer
 from .models.loading import Retrying
 from .models.query_cache import QueryEmbeddings
@@ -71,16 +72,45 @@ class Librarian(desk.Librarian):
         """Open the library that `config` describes in this process and bring it up to date.
 
         `overrides` are settings by dotted key. With `wait` the call returns once everything is read and embedded.
-        Raises `SetupError` where the configuration is wrong or another process owns the index.
+        Without `start` it answers from what is there and changes nothing. Raises `SetupError` where the configuration
+        is wrong or, with `start`, another process owns the index.
         """
         given: dict[str, object] = dict(overrides)
         given |= {key: str(value) for key, value in {"docs.root_path": root, "index.path": index}.items() if value}
-        library = cls(build(Settings.load(Path(config) if config else None, overrides=given)))
-        if start:
-            library.start()
-            if wait:
-                library.wait_until_ready()
+        settings = Settings.load(Path(config) if config else None, overrides=given)
+        with ExitStack() as undone:
+            lock = _owned(settings.index.path) if start else None
+            if lock is not None:
+                undone.callback(lock.release)
+            library = cls(build(settings))
+            undone.callback(library.close)
+            if start:
+                library.start()
+                if wait:
+                    library.wait_until_ready()
+            undone.pop_all()
+        library._lock = lock
         return library
+
+    _lock: FolderLock | None = None  #: held where this object owns the index folder
+
+    def close(self) -> None:
+        """Stop all background work, close every store and let the index folder go. Safe to call twice."""
+        super().close()
+        if self._lock is not None:
+            self._lock.release()
+
+
+def _owned(index: Path) -> FolderLock:
+    """The lock of an index folder. Raises `SetupError` where another process has it: two would write at once."""
+    lock = FolderLock(index, KEEPER)
+    if not lock.acquire(version=__version__):
+        holder = lock.holder()
+        raise SetupError(
+            f"Process {holder.pid if holder else '?'} owns the index {index}.",
+            hint="Ask it instead (`librarian search`, REST), end it (`librarian serve`, hosts), or use another index.",
+        )
+    return lock
 
 
 def build(settings: Settings) -> desk.Parts:

@@ -42,6 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "assembly_sharing",
         "assembly_spaces",
         "assembly_parts",
+        "keeper.lock",  # who opens a library in a program of their own owns its index folder as a keeper does
         *INNER,
     },
     "assembly_calibration": {"vocabulary", "evaluation", "finding"},

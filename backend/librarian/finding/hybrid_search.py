@@ -294,8 +294,10 @@ class HybridSearchEngine:
     def _by_meaning(self, run: Run, asked: AnalyzedQuery) -> Meant:
         """`asked` is the question as it was typed: the words' thread may take it otherwise meanwhile."""
         started = time.perf_counter()
+        # A vector knows no "not": the word after the minus would draw in what is to be left out.
+        text = asked.text if run.mode == "semantic" else asked.wanted
         try:
-            meaning = self._semantic.of(run.query.text, run.selection)
+            meaning = self._semantic.of(text, run.selection)
             hypothetical, hypothesis = self._by_hypothesis(run, asked, meaning)
             found = meaning.rank("semantic", run.selection, self._options.depth)
         except LibrarianError as error:
@@ -318,7 +320,7 @@ class HybridSearchEngine:
                 if reason := hyde.applies(asked):
                     return Ranking("hyde", (), (), (), "skipped", reason), None
                 query_type = self._router.judge(asked).query_type
-                hypothesis = Variant("", hyde.from_template(run.query.text, query_type), "template")
+                hypothesis = Variant("", hyde.from_template(asked.wanted, query_type), "template")
             answer = hypothesis.hypothetical_answer
         mixed = meaning.toward(self._semantic.of(answer, run.selection), self._options.hyde_query_share)
         found = mixed.rank("hyde", run.selection, self._options.depth)
@@ -355,7 +357,7 @@ class HybridSearchEngine:
         count = max(self._options.rerank_candidates, self._options.rerank_multiplier * run.query.max_results)
         with self._turns.aside():
             second = self._second_look.at(
-                run.query.text,
+                run.analyzed.wanted,
                 first.pool,
                 first.candidates,
                 count,

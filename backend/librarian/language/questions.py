@@ -38,13 +38,14 @@ def analyze(words: Words, text: str, languages: Sequence[str]) -> AnalyzedQuery:
     own = detection.detect(body, needed=1.0) or asked[0]
     operators = list(_OPERATOR.finditer(body))
     plain = _OPERATOR.sub(lambda found: f" {_quoted(found)} ", body)
+    wanted = _OPERATOR.sub(lambda found: "" if found.group(3) else found.group(), text).strip()
     excluded: list[str] = []
     if COMPOUND.search(plain):
         for found in operators:
             if found.group(3):
                 excluded.extend(_excluded(words, found.group(3), asked))
     else:
-        plain = body
+        plain, wanted = body, text
     phrase_language = own if own in asked else asked[0]
     phrases = (tuple(_terms(words, _quoted(found), (phrase_language,), own)) for found in operators)
     terms = _terms(words, plain, asked, own) or _terms(words, plain, asked, own, keep_stop_words=True)
@@ -57,6 +58,7 @@ def analyze(words: Words, text: str, languages: Sequence[str]) -> AnalyzedQuery:
         excluded=tuple(dict.fromkeys(excluded)),
         words=tuple(filter(None, (normal(found.group()).strip("_") for found in COMPOUND.finditer(plain)))),
         repeated=tuple((term, count) for term, count in said.items() if count > 1),
+        wanted=wanted,
     )
 
 

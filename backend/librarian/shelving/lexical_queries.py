@@ -10,7 +10,7 @@ import tantivy
 
 from librarian.vocabulary.types import AnalyzedQuery, FieldWeights, Ids, Selection
 
-from .lexical_schema import PHRASED
+from .lexical_schema import PHRASED, WORDED
 
 Query = Any  #: tantivy has no types of its own for mypy
 MUST, SHOULD, MUST_NOT = tantivy.Occur.Must, tantivy.Occur.Should, tantivy.Occur.MustNot
@@ -65,10 +65,13 @@ class QueryBuilder:
         )
 
     def demanded(self, query: AnalyzedQuery) -> list[tuple[Any, Query]]:
-        """Clauses of quoted phrases, which must occur, and of excluded words, which must not; neither scores."""
+        """Clauses of quoted phrases, which must occur, and of excluded words, which must not; neither scores.
+
+        A path finds pages, so it excludes them too: `retry -celery` wants nothing of the product celery.
+        """
         clauses = [(MUST, self._unscored(self._phrase(phrase))) for phrase in query.phrases if phrase]
         for term in query.excluded:
-            clauses += [(MUST_NOT, self._term(field, term, "basic")) for field in PHRASED]
+            clauses += [(MUST_NOT, self._term(field, term, "basic")) for field in WORDED]
         return clauses
 
     def selected(self, selection: Selection) -> list[tuple[Any, Query]]:

@@ -419,6 +419,7 @@ class AnalyzedQuery:
     excluded: tuple[str, ...] = ()  #: stems that must not occur
     words: tuple[str, ...] = ()  #: all words, lower case, stop words included
     repeated: tuple[tuple[str, int], ...] = ()  #: terms that the question says more than once, and how often
+    wanted: str = ""  #: the text without what it excludes
 
 
 @dataclass(frozen=True, slots=True)

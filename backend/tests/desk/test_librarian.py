@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from librarian.assembly import Librarian
-from librarian.vocabulary.errors import CallerError, NotFound
+from librarian.vocabulary.errors import CallerError, NotFound, SetupError
 
 from .conftest import write_library
+
+KEYWORDS: dict[str, Any] = {"embeddings.enabled": False, "docs.watch_for_changes": False}
 
 
 def paths(answer: object) -> list[str]:
@@ -190,6 +194,26 @@ def test_a_repeated_question_comes_from_the_cache_until_it_is_cleared(library: L
     assert library.search("what is  billing ", mode="keyword").cache == "exact"
     assert library.clear_cache().cleared == 1
     assert library.search("what is billing", mode="keyword").cache is None
+
+
+def test_a_library_that_another_process_owns_is_not_opened_beside_it(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"root": write_library(tmp_path / "docs"), "index": tmp_path / "index"} | KEYWORDS
+    with Librarian.open(**given):  # settled: it holds no writer of any store
+        with pytest.raises(SetupError, match=f"Process {os.getpid()} owns the index") as caught:
+            Librarian.open(**given)
+        assert "another index" in caught.value.hint
+        with Librarian.open(**given, start=False) as reading:
+            assert reading.search("checkout").results
+    with Librarian.open(**given) as next_one:
+        assert next_one.search("checkout").results
+
+
+def test_a_library_that_cannot_be_opened_lets_its_index_folder_go(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    Librarian.open(root=write_library(tmp_path / "docs"), index=index, **KEYWORDS).close()
+    with pytest.raises(SetupError, match="belongs to"):
+        Librarian.open(root=write_library(tmp_path / "other"), index=index, **KEYWORDS)
+    Librarian.open(root=tmp_path / "docs", index=index, **KEYWORDS).close()
 
 
 def test_a_start_says_that_vectors_are_still_to_be_read_not_that_there_are_none(tmp_path: Path, model: str) -> None:

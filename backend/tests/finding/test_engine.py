@@ -222,6 +222,19 @@ def test_an_excluded_word_is_known_by_each_page_s_own_language_and_by_its_headin
     assert set(paths(shelve(english).engine().search(Query("ship -redis", mode=mode)))) == {"a/b/other.md"}
 
 
+def test_an_excluded_word_is_no_part_of_the_meaning_nor_of_the_path(shelve: Callable[..., Library]) -> None:
+    pages = {
+        "queues/user/backup.md": "# Calling\n\nSnapshots are taken whenever a lane is idle.\n",
+        "files/user/backup.md": "# Copies\n\nSnapshots are taken every night and kept for a week.\n",
+    }
+    engine = shelve(pages).engine()
+    plain, without = (engine.search(Query(text, mode="hybrid")) for text in ("backup", "backup -queue"))
+    assert set(paths(plain)) == set(pages), "the word `queue` stands in no text"
+    assert paths(without) == ["files/user/backup.md"]
+    kept = next(hit for hit in plain.hits if hit.document.document.product == "files")
+    assert without.hits[0].candidate.semantic_score == kept.candidate.semantic_score
+
+
 def test_demands_that_a_failed_keyword_leg_cannot_judge_are_told(
     manual: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:

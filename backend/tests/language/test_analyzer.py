@@ -351,6 +351,8 @@ def test_a_minus_before_a_word_excludes() -> None:
     assert query.excluded == ("docker", "kube-proxy")
     assert "docker" not in query.terms
     assert "--flag" in query.identifiers
+    assert query.wanted.split() == "containers --flag -f well-known -or- a - b 3 -4".split()
+    assert ANALYZER.query("-docker").wanted == "-docker"
 
 
 def test_a_minus_in_quotes_is_text() -> None:

@@ -318,13 +318,13 @@ def _terms(query: AnalyzedQuery) -> tuple[str, ...]:
 
 
 def _demands(query: AnalyzedQuery) -> str:
-    """Phrases, each in one field, and words that must not occur, in the notation of `to_tsquery`."""
+    """Phrases, each in one field, and words that must occur in none, in the notation of `to_tsquery`."""
     demands = []
     for phrase in query.phrases:
         if phrase:
             ways = (" <-> ".join(f"{_quoted(word)}:{label}" for word in phrase) for label in _PHRASED)
             demands.append("(" + " | ".join(f"({way})" for way in ways) + ")")
-    demands += [f"!{_quoted(word)}:{''.join(_PHRASED)}" for word in query.excluded]
+    demands += [f"!{_quoted(word)}:{''.join(_LABELS.values())}" for word in query.excluded]
     return " & ".join(demands)
 
 
