@@ -31,8 +31,9 @@ _AROUND_NAMES = frozenset(
         "skip-to-content", "sphinxsidebar", "pagination", "pagination-nav", "prev-next-area", "edit-page",
         "table-of-contents", "theme-doc-toc-mobile", "toc", "md-sidebar", "md-header", "md-footer", "linenos",
         "linenodiv", "rst-footer-buttons", "wy-nav-side", "anchor-link", "hash-link", "sr-only", "visually-hidden",
-        "topnav", "subnav", "bottomnav", "lineno", "ttc", "ingroups", "projectlogo", "projectalign", "navpath", "navrow1", "navrow2",
-        "navrow3", "navrow4", "msearchselectwindow", "msearchresultswindow", "sphinxsidebarwrapper",
+        "topnav", "subnav", "bottomnav", "lineno", "ttc", "ingroups", "projectlogo", "projectalign", "navpath",
+        "navrow1", "navrow2", "navrow3", "navrow4", "msearchselectwindow", "msearchresultswindow",
+        "sphinxsidebarwrapper",
     }
 )  # fmt: skip
 #: Names of links around a text in some generators, and in others of its boxes (DocBook's tips, Sphinx's asides).

@@ -49,22 +49,22 @@ def _without_markup(text: str) -> str:
         text = _ANCHOR.sub("", text)
     kept: list[str] = []
 
-    def keep(match: re.Match[str]) -> str:
-        # Code is set aside, so that what looks like markup inside it stays.
-        kept.append(match.group(2).strip())
+    def set_aside(match: re.Match[str]) -> str:
+        # Code, and characters behind a backslash, so that what looks like markup in them stays.
+        kept.append(match.group(match.lastindex or 0).strip())
         return f"\x00{len(kept) - 1}\x00"
 
     if "`" in text:
         text = _NAMED_TARGET.sub(lambda match: match.group(1) or match.group(2), text)
-        text = _CODE.sub(keep, _ROLE.sub("", text))
+        text = _CODE.sub(set_aside, _ROLE.sub("", text))
+    if "\\" in text:
+        text = _ESCAPE.sub(set_aside, text)
     if "[" in text:
         text = _LINK.sub(r"\1", _IMAGE.sub(r"\1", text))
     if "<" in text:
         text = _TAG.sub("", _AUTOLINK.sub(r"\1", text))
     if "*" in text or "_" in text or "~" in text:
         text = _EMPHASIS.sub(r"\2", _STRONG.sub(r"\2", text))
-    if "\\" in text:
-        text = _ESCAPE.sub(r"\1", text)
     if "&" in text:
         text = html.unescape(text)
     for place, code in enumerate(kept):

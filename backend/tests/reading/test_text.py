@@ -140,6 +140,18 @@ def test_the_body_of_a_note_is_set_apart_and_that_of_an_unknown_directive_is_cod
     assert doc.summary == "The page begins with words."
 
 
+def test_a_directive_may_have_a_space_before_its_colons(parse: Parse) -> None:
+    text = "Title\n=====\n\n.. note ::\n\n   Beware.\n\n.. testcode ::\n\n   x = 1\n\n.. see here ::\n\n   Hidden.\n"
+    doc = parse(text, "a/b/c.rst")
+    assert [doc.text[block.start : block.end] for block in doc.blocks if block.kind == "fence"] == [
+        ".. testcode ::\n\n   x = 1"
+    ]
+    assert [doc.text[block.start : block.end].strip() for block in doc.blocks if block.kind == "quote"] == ["Beware."]
+    shown = seen(doc)
+    assert "note" not in shown
+    assert "Hidden" not in shown
+
+
 def test_an_empty_comment_hides_nothing(parse: Parse) -> None:
     text = "- item\n\n..\n\n   Quoted marmalade.\n\n..\n   Hidden words.\n\n   Hidden too.\n\nEnd\n\n.."
     shown = seen(parse(text, "a/b/c.rst"))

@@ -21,17 +21,17 @@ _GRID = re.compile(r"[ \t]*\+(?:[-=]+\+)+[ \t]*$")
 _RULED = re.compile(r"[ \t]*=+(?:[ \t]+=+)+[ \t]*$")
 _PIPED = re.compile(r"[ \t]*\|.*\|[ \t]*$")
 _CODE_DIRECTIVE = re.compile(
-    r"[ \t]*\.\. (?:code-block|code|sourcecode|parsed-literal|testcode|testoutput|doctest|math)::"
+    r"[ \t]*\.\. (?:code-block|code|sourcecode|parsed-literal|testcode|testoutput|doctest|math) ?::"
 )
 #: Directives of docutils and Sphinx whose bodies are text, though their lines end like those above literal blocks.
 _PROSE_DIRECTIVE = re.compile(
     r"[ \t]*\.\. (?:note|tip|hint|important|warning|caution|danger|error|attention|admonition|seealso|todo|topic|"
-    r"sidebar|glossary|only|container|compound|epigraph|highlights|pull-quote|list-table|hlist)::$"
+    r"sidebar|glossary|only|container|compound|epigraph|highlights|pull-quote|list-table|hlist) ?::$"
 )
 _TARGET = re.compile(
-    r"[ \t]*\.\. _[^\n]*:[ \t]*$|[ \t]*\.\. (?:include|literalinclude|image|raw|currentmodule)::[^\n]*$"
+    r"[ \t]*\.\. _[^\n]*:[ \t]*$|[ \t]*\.\. (?:include|literalinclude|image|raw|currentmodule) ?::[^\n]*$"
 )
-_COMMENT = re.compile(r"\.\.(?:[ \t]+(?![\w:+.-]+::|_|\[|\||\S*::)\S.*)?$")
+_COMMENT = re.compile(r"\.\.(?:[ \t]+(?![\w:+.-]+ ?::|_|\[|\||\S*::)\S.*)?$")
 _MAX_TITLE = 120
 
 Kind = Literal["paragraph", "list", "table", "fence", "quote", "other"]
