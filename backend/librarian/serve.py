@@ -30,13 +30,14 @@ from .keeper.host import Host
 from .keeper.lock import KEEPER, FolderLock
 from .keeper.starting import take_over
 from .keeper.visitors import Visitors
+from .listening import bind
 from .log import configure
 from .opening import Opening
 from .reloading import reload
 from .shelving.heap import keep_small
 from .vocabulary.calls import Calls
 from .vocabulary.desk_protocol import Desk
-from .vocabulary.errors import LibrarianError, SetupError, Unavailable
+from .vocabulary.errors import LibrarianError, Unavailable
 from .welcome import welcome
 
 if TYPE_CHECKING:
@@ -125,42 +126,6 @@ def _lock(index: Path, *, take: bool) -> FolderLock | None:
         return take_over(index, version=__version__)
     lock = FolderLock(index, KEEPER)
     return lock if lock.acquire(version=__version__) else None
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """A bound socket. Raises `SetupError` naming who holds the port.
-
-    The protocol is named: asyncio sends small packets at once (TCP_NODELAY) only where it reads TCP there, and else an
-    answer's body would wait 40 ms for the acknowledgement of its head.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host.strip("[]"), port))
-        listening.listen(256)
-        listening.set_inheritable(False)
-    except OSError as error:
-        listening.close()
-        raise SetupError(
-            f"Port {port} on {host} can't be used: {error.strerror}{_holder(port)}.",
-            hint="End that program, or choose another port with --port, mcp.port or MCP_PORT.",
-        ) from error
-    return listening
-
-
-def _holder(port: int) -> str:
-    import psutil
-
-    try:
-        for connection in psutil.net_connections("tcp"):
-            if connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port == port:
-                if connection.pid is None:
-                    return "; another user's program holds it"
-                return f"; {psutil.Process(connection.pid).name()} (process {connection.pid}) holds it"
-    except psutil.Error:
-        return ""
-    return ""
 
 
 def _say(out: TextIO | None, text: str) -> None:

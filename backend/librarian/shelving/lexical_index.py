@@ -47,6 +47,8 @@ K1 = 1.2  #: tantivy's; it can't be set
 
 _SPARE = 1.25  # how many more than expected are ranked, so that enough of them pass a filter
 
+_UNWRITTEN = (OSError, ValueError, RuntimeError)  # what tantivy raises
+
 _HEAP = 50_000_000  # bytes of postings that the writer collects before it writes a segment; grows as needed
 
 
@@ -107,24 +109,25 @@ class TantivyIndex:
     def put(self, items: Iterable[tuple[int, int, Document, LexicalEntry]]) -> None:
         """(chunk id, document id, its document, its entry); visible after `commit`.
 
-        Adds: what an id held before must be deleted first (in the same commit is fine).
+        Adds: what an id held before must be deleted first (in the same commit is fine). Raises `Unavailable`, as
+        `delete` and `delete_chunks` do, where it can't be written; all that isn't committed is lost then.
         """
         with self._lock:
             writer = self._writing()
             for chunk_id, doc_id, document, entry in items:
-                writer.add_document(_entry(chunk_id, doc_id, document, entry))
+                made = _entry(chunk_id, doc_id, document, entry)
+                try:
+                    writer.add_document(made)
+                except _UNWRITTEN as error:
+                    raise self._given_up(error) from error
 
     def delete(self, doc_ids: Iterable[int]) -> None:
         """Drop all entries of these documents; visible after `commit`."""
-        with self._lock:
-            for doc_id in doc_ids:
-                self._writing().delete_documents_by_term("doc", int(doc_id))
+        self._delete("doc", doc_ids)
 
     def delete_chunks(self, chunk_ids: Iterable[int]) -> None:
         """Drop single entries; visible after `commit`."""
-        with self._lock:
-            for chunk_id in chunk_ids:
-                self._writing().delete_documents_by_term("chunk", int(chunk_id))
+        self._delete("chunk", chunk_ids)
 
     def commit(self, generation: int) -> None:
         """Make what was put and deleted visible, and remember the catalog's generation.
@@ -138,13 +141,8 @@ class TantivyIndex:
                     self._searcher = self._newest()
                 state = replace(self._state, generation=generation)
                 save_state(self._path, state)
-            except (OSError, ValueError, RuntimeError) as error:
-                self._writer = None  # what it still holds is lost; the next one starts from the last commit
-                remove_leftover(self._path, error)
-                raise Unavailable(
-                    f"The keyword index {self._path} can't be written: {error}.",
-                    hint="Check free space and permissions.",
-                ) from error
+            except _UNWRITTEN as error:
+                raise self._given_up(error) from error
             self._state = state
 
     def clear(self) -> None:
@@ -334,6 +332,23 @@ class TantivyIndex:
         if self._writer is None:
             self._writer = self._guarded(self._new_writer)
         return self._writer
+
+    def _delete(self, field: str, ids: Iterable[int]) -> None:
+        with self._lock:
+            for number in ids:
+                try:
+                    self._writing().delete_documents_by_term(field, int(number))
+                except _UNWRITTEN as error:
+                    raise self._given_up(error) from error
+
+    def _given_up(self, error: Exception) -> Unavailable:
+        """The error to raise. A writer that failed once, on a full disk say, never writes again."""
+        self._writer = None  # what it still holds is lost; the next one starts from the last commit
+        remove_leftover(self._path, error)
+        return Unavailable(
+            f"The keyword index {self._path} can't be written: {str(error).rstrip('.')}.",
+            hint="Check free space and permissions.",
+        )
 
     def _new_writer(self) -> Any:
         """A writer over what was committed; files that a killed one left behind would be in its way, and go."""

@@ -24,8 +24,9 @@ from librarian import __version__
 from librarian.command_door import VERBS
 from librarian.config.settings import Settings
 from librarian.keeper import address, client
+from librarian.listening import bind
 from librarian.opening import KEPT, Opening
-from librarian.serve import bind, serve, served_at
+from librarian.serve import serve, served_at
 from librarian.vocabulary.desk_protocol import Desk
 from librarian.vocabulary.errors import CallerError, LibrarianError, SetupError
 from librarian.vocabulary.protocols import Budget
@@ -201,3 +202,14 @@ def test_every_verb_of_the_desk_can_be_waited_for(tmp_path: Path) -> None:
     opening = Opening(tmp_path)
     verbs = {name for name in dir(Desk) if not name.startswith("_")} | VERBS
     assert [name for name in sorted(verbs) if not callable(getattr(opening, name, None))] == []
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "nowhere.invalid"])
+def test_a_host_that_is_not_this_machine_is_not_blamed_on_another_program(host: str) -> None:
+    with pytest.raises(SetupError, match=r"can't be used.*Give an address of this machine with --host"):
+        bind(host, 0)
+
+
+def test_a_taken_port_is_blamed_on_its_holder() -> None:
+    with bind("127.0.0.1", 0) as first, pytest.raises(SetupError, match=r"holds it\. End that program, or choose"):
+        bind("127.0.0.1", first.getsockname()[1])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import repeat
 from pathlib import Path
 
 import pytest
@@ -234,6 +235,21 @@ def test_many_small_commits_are_merged_into_few_segments(tmp_path: Path) -> None
     index = TantivyIndex(tmp_path)
     assert index.count() == 25
     assert index._searcher.num_segments < 10
+    index.close()
+
+
+def test_a_writer_that_was_killed_is_followed_by_another(tmp_path: Path) -> None:
+    path = tmp_path / "lexical"
+    index = TantivyIndex(path)
+    index.put([(1, 1, SOME, entry("apple"))])
+    index.commit(1)
+    kept = path.rename(tmp_path / "away")  # as a full disk: nothing can be written any more
+    with pytest.raises(Unavailable, match=r"can't be written.*free space"):
+        index.put(repeat((2, 2, SOME, entry("apple"))))
+    kept.rename(path)
+    index.put([(3, 3, SOME, entry("pear"))])
+    index.commit(2)
+    assert index.count() == 2
     index.close()
 
 
