@@ -38,10 +38,16 @@ _SOFT = "\ufffe"
 
 @dataclass(slots=True)
 class Page:
-    """The lines of a page by column in reading order, and the words that aren't upright."""
+    """The lines of a page by column in reading order, words that aren't upright, and what was filled in or noted."""
 
     regions: list[list[Line]]
     turned: list[str]
+    remarks: list[str] = field(default_factory=list)
+    is_garbled: bool = False  #: whether most characters have no meaning, as their fonts don't say which they are
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.regions or self.turned or self.remarks)
 
 
 @dataclass(slots=True)
@@ -64,7 +70,7 @@ def write_pages(manuscript: Manuscript, pages: Sequence[Page], outline: Outline)
         lines = [
             [line for line in region if not (id(line) in edges and _shape(line) in repeated)] for region in page.regions
         ]
-        writer.page(number, [region for region in lines if region], page.turned)
+        writer.page(number, [region for region in lines if region], page)
     writer.close()
 
 
@@ -135,7 +141,7 @@ class _Writer:
         self._pages_due = 0
         self._shift = 0  # of the outline's levels, where a title stands above them
 
-    def page(self, number: int, regions: list[list[Line]], turned: list[str]) -> None:
+    def page(self, number: int, regions: list[list[Line]], page: Page) -> None:
         titles = {_key(title): level for title, level in self._outline.get(number, ())}
         if self._open:
             self._pages_due += 1
@@ -143,9 +149,12 @@ class _Writer:
             self._out.page()
         for region in regions:
             self._region(region, titles)
-        if turned:
+        if page.turned:
             self._end()
-            self._out.paragraph(" ".join(turned))
+            self._out.paragraph(" ".join(page.turned))
+        for words in page.remarks:
+            self._end()
+            self._out.paragraph(words)
 
     def close(self) -> None:
         self._end()

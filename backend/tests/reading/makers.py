@@ -17,17 +17,35 @@ def zipped(parts: Mapping[str, str | bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def pdf(pages: Sequence[Sequence[Run]], outline: Sequence[tuple[str, int]] = (), trailer: bytes = b"") -> bytes:
-    """Pages of 612 × 792 points in Helvetica; `outline` names pages from 0."""
+def pdf(
+    pages: Sequence[Sequence[Run]],
+    outline: Sequence[tuple[str, int]] = (),
+    trailer: bytes = b"",
+    *,
+    annotations: bytes = b"",
+    characters: bytes = b"",
+) -> bytes:
+    """Pages of 612 × 792 points in Helvetica; `outline` names pages from 0.
+
+    `annotations` stand on every page; `characters` maps those of Courier to Unicode, as in `<41> <0042>`.
+    """
     objects: list[bytes] = []
 
     def add(content: bytes) -> int:
         objects.append(content)
         return len(objects)
 
+    mapping = (
+        b"begincmap 1 begincodespacerange <00> <FF> endcodespacerange 1 beginbfchar %s endbfchar endcmap" % characters
+    )
+    mapped = b"/ToUnicode %d 0 R" % add(b"<</Length %d>>stream\n%s\nendstream" % (len(mapping), mapping))
     fonts = [
-        add(b"<</Type/Font/Subtype/Type1/BaseFont/%s/Encoding/WinAnsiEncoding>>" % name)
-        for name in (b"Helvetica", b"Helvetica-Bold", b"Courier")
+        add(b"<</Type/Font/Subtype/Type1/BaseFont/%s/Encoding/WinAnsiEncoding%s>>" % (name, to_unicode))
+        for name, to_unicode in (
+            (b"Helvetica", b""),
+            (b"Helvetica-Bold", b""),
+            (b"Courier", mapped if characters else b""),
+        )
     ]
     used = b" ".join(b"/F%d %d 0 R" % (place, number) for place, number in enumerate(fonts, 1))
     tree = add(b"")
@@ -40,8 +58,8 @@ def pdf(pages: Sequence[Sequence[Run]], outline: Sequence[tuple[str, int]] = (),
         content = add(b"<</Length %d>>stream\n%s\nendstream" % (len(stream), stream))
         kids.append(
             add(
-                b"<</Type/Page/Parent %d 0 R/MediaBox[0 0 612 792]/Resources<</Font<<%s>>>>/Contents %d 0 R>>"
-                % (tree, used, content)
+                b"<</Type/Page/Parent %d 0 R/MediaBox[0 0 612 792]/Resources<</Font<<%s>>>>/Contents %d 0 R%s>>"
+                % (tree, used, content, b"/Annots[%s]" % annotations)
             )
         )
     objects[tree - 1] = b"<</Type/Pages/Count %d/Kids[%s]>>" % (len(kids), b" ".join(b"%d 0 R" % kid for kid in kids))

@@ -148,6 +148,32 @@ def test_a_scan_says_that_it_has_no_text_layer(parse: Parse) -> None:
     assert "no text layer" in str(caught.value)
 
 
+def test_values_of_fields_boxes_of_text_and_comments_are_read(parse: Parse) -> None:
+    found = (
+        b"/Widget/FT/Tx/T(f1)/TU(First name)/V(Alice)", b"/Widget/FT/Tx/T(f2)", b"/Widget/FT/Btn/T(agree)/V(Off)",
+        b"/FreeText/T(Eve)/Contents(Typed in)", b"/Text/T(Eve)/Contents(Which\\none?)", b"/Text/F 2/Contents(hidden)",
+        b"/Link/Contents(a link)", b"/Highlight",
+    )  # fmt: skip
+    marks = b"".join(b"<</Type/Annot/Rect[0 0 9 9]/Subtype%s>>" % entries for entries in found)
+    noted = "First name: Alice\n\nTyped in\n\nComment by Eve: Which one?"
+    assert parse(pdf([[(72, 700, 10, 1, "A form.")]], annotations=marks), NAME).text == f"A form.\n\n{noted}"
+    assert parse(pdf([[]], annotations=marks), NAME).text == noted
+
+
+def test_characters_of_two_halves_are_whole(parse: Parse) -> None:
+    data = pdf([[(72, 700, 10, 3, "xA"), (72, 680, 10, 3, "A")]], characters=b"<41> <D835DC65>")
+    assert parse(data, NAME).text == "```\nx\U0001d465\n\U0001d465\n```"
+
+
+def test_pages_whose_fonts_do_not_say_which_characters_they_hold_are_noted(parse: Parse) -> None:
+    pages = [[(72, 700, 10, 3, "A A A")], [(72, 700, 10, 3, "A and more words")]]
+    notes = parse(pdf(pages, characters=b"<41> <0001>"), NAME).notes
+    assert notes == ("the fonts don't say which characters stand on page 1",)
+    with pytest.raises(SourceError, match="fonts don't say") as caught:
+        parse(pdf(pages[:1], characters=b"<41> <0001>"), NAME)
+    assert caught.value.reason == "no_text"
+
+
 def test_damage_is_refused_or_survived(parse: Parse) -> None:
     data = pdf([column(72, 700, PROSE)])
     for broken in (

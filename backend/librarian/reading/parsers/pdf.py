@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 _MAX_PAGES = 3_000
 _WORD = re.compile(r"[^\s\ufffe]+\ufffe?")
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
+_HALVES = re.compile("[\ud800-\udfff]")
+_CONTROL = re.compile("[\x01-\x08\x0e-\x1f\x7f\ufffd]")
 _BOLD = re.compile(rb"bold|black|heavy|semibold|demi|-b$|cmbx", re.I)
 _MONO = re.compile(rb"mono|courier|consol|menlo|typewriter|fixed|cmtt|code", re.I)
 _BOLD_WEIGHT = 600
+_HIDDEN = 2  #: flag of an annotation that is never shown
 _UPRIGHT = 0.2  #: radians; text that is turned further stands in a margin or on a picture's axis
 #: Titles that programs put in by themselves.
 _NO_TITLE = re.compile(
@@ -64,9 +67,9 @@ class PdfParser:
             pages.append(page)
             if holds_more is None:
                 broken.append(number + 1)
-            elif holds_more and not page.regions and not page.turned:
+            elif holds_more and page.is_empty:
                 pictures.append(number + 1)
-        if not any(page.regions or page.turned for page in pages):
+        if all(page.is_empty for page in pages):
             raise SourceError(
                 f"'{source.file_path}' has no text layer: its {count} pages are pictures or empty.",
                 hint="Run text recognition over it, for example with ocrmypdf.",
@@ -74,11 +77,19 @@ class PdfParser:
             )
         if pictures:
             manuscript.notes.append(f"no text layer on {_pages(pictures)}")
+        if garbled := [number for number, page in enumerate(pages, 1) if page.is_garbled]:
+            manuscript.notes.append(f"the fonts don't say which characters stand on {_pages(garbled)}")
         if broken:
             manuscript.notes.append(f"{_pages(broken)} can't be read")
         if count > _MAX_PAGES:
             manuscript.notes.append(f"only the first {_MAX_PAGES:,} of {count:,} pages are kept")
         write_pages(manuscript, pages, _outline(pdf))
+        if manuscript.is_empty:
+            raise SourceError(
+                f"'{source.file_path}' holds no readable text: its fonts don't say which characters they show.",
+                hint="Run text recognition over it, for example with ocrmypdf --force-ocr.",
+                reason="no_text",
+            )
         title = one_line(pdf.get_metadata_value("Title") or "")
         return manuscript.document(source, ".pdf", title="" if _NO_TITLE.search(title) else title)
 
@@ -102,13 +113,51 @@ def _page(pdf: pypdfium2.PdfDocument, number: int) -> tuple[Page, bool | None]:
                     upright.append(word)
                 else:
                     turned.append(word.text)
-            return Page(in_reading_order(upright), turned), raw.FPDFPage_CountObjects(page) > 0
+            characters = "".join([*(word.text for word in upright), *turned])
+            garbled = 2 * len(_CONTROL.findall(characters)) > len(characters)
+            return Page(in_reading_order(upright), turned, list(_remarks(page)), garbled), raw.FPDFPage_CountObjects(
+                page
+            ) > 0
         finally:
             text_page.close()
     except pypdfium2.PdfiumError:
         return Page([], []), None
     finally:
         page.close()
+
+
+def _remarks(page: pypdfium2.PdfPage) -> Iterator[str]:
+    """What stands in a page's annotations: values of a form's fields under their names, boxes of text, comments."""
+    import pypdfium2.raw as raw
+
+    for place in range(raw.FPDFPage_GetAnnotCount(page)):
+        annotation = raw.FPDFPage_GetAnnot(page, place)
+        try:
+            kind = raw.FPDFAnnot_GetSubtype(annotation)
+            if kind in (raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP) or raw.FPDFAnnot_GetFlags(annotation) & _HIDDEN:
+                continue
+            author = _entry(annotation, b"T")
+            if kind == raw.FPDF_ANNOT_WIDGET:
+                words = _entry(annotation, b"V") if _entry(annotation, b"FT") in ("Tx", "Ch") else ""
+                name = _entry(annotation, b"TU") or author
+                lead = f"{name}: " if name else ""
+            else:
+                words = _entry(annotation, b"Contents")
+                lead = "" if kind == raw.FPDF_ANNOT_FREETEXT else f"Comment by {author}: " if author else "Comment: "
+            if words:
+                yield lead + words
+        finally:
+            raw.FPDFPage_CloseAnnot(annotation)
+
+
+def _entry(annotation: Any, key: bytes) -> str:
+    """A string of an annotation on one line; empty where there is none."""
+    import pypdfium2.raw as raw
+
+    length = raw.FPDFAnnot_GetStringValue(annotation, key, None, 0)
+    buffer = ctypes.create_string_buffer(length)
+    raw.FPDFAnnot_GetStringValue(annotation, key, ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR)), length)
+    return one_line(buffer.raw[: max(0, length - 2)].decode("utf-16-le", "replace"))
 
 
 def _words(text_page: Any, height: float) -> Iterator[tuple[Word, bool]]:
@@ -140,7 +189,7 @@ def _words(text_page: Any, height: float) -> Iterator[tuple[Word, bool]]:
             looks = fonts[font] = _BOLD.search(font) is not None, _MONO.search(font) is not None
         yield (
             Word(
-                text=match.group().translate(_LIGATURES),
+                text=_joined(match.group().translate(_LIGATURES)),
                 left=first.left,
                 top=height - max(first.top, last.top),
                 right=max(last.right, first.right),
@@ -151,6 +200,13 @@ def _words(text_page: Any, height: float) -> Iterator[tuple[Word, bool]]:
             ),
             abs(raw.FPDFText_GetCharAngle(text_page, begin)) % 6.28 < _UPRIGHT,
         )
+
+
+def _joined(text: str) -> str:
+    """Characters beyond U+FFFF come as two halves."""
+    if text.isascii() or not _HALVES.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _outline(pdf: pypdfium2.PdfDocument) -> Outline:
