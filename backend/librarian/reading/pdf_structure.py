@@ -43,7 +43,8 @@ class Page:
     regions: list[list[Line]]
     turned: list[str]
     remarks: list[str] = field(default_factory=list)
-    is_garbled: bool = False  #: whether most characters have no meaning, as their fonts don't say which they are
+    readable: int = 0  #: characters
+    unreadable: int = 0  #: characters of which their fonts don't say which they are
 
     @property
     def is_empty(self) -> bool:

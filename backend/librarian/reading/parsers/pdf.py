@@ -75,21 +75,21 @@ class PdfParser:
                 hint="Run text recognition over it, for example with ocrmypdf.",
                 reason="no_text" if not broken else "corrupt",
             )
+        if not any(page.readable or page.remarks for page in pages):
+            raise SourceError(
+                f"'{source.file_path}' holds no readable text: its fonts don't say which characters they show.",
+                hint="Run text recognition over it, for example with ocrmypdf --force-ocr.",
+                reason="no_text",
+            )
         if pictures:
             manuscript.notes.append(f"no text layer on {_pages(pictures)}")
-        if garbled := [number for number, page in enumerate(pages, 1) if page.is_garbled]:
+        if garbled := [number for number, page in enumerate(pages, 1) if page.unreadable > page.readable]:
             manuscript.notes.append(f"the fonts don't say which characters stand on {_pages(garbled)}")
         if broken:
             manuscript.notes.append(f"{_pages(broken)} can't be read")
         if count > _MAX_PAGES:
             manuscript.notes.append(f"only the first {_MAX_PAGES:,} of {count:,} pages are kept")
         write_pages(manuscript, pages, _outline(pdf))
-        if manuscript.is_empty:
-            raise SourceError(
-                f"'{source.file_path}' holds no readable text: its fonts don't say which characters they show.",
-                hint="Run text recognition over it, for example with ocrmypdf --force-ocr.",
-                reason="no_text",
-            )
         title = one_line(pdf.get_metadata_value("Title") or "")
         return manuscript.document(source, ".pdf", title="" if _NO_TITLE.search(title) else title)
 
@@ -114,10 +114,11 @@ def _page(pdf: pypdfium2.PdfDocument, number: int) -> tuple[Page, bool | None]:
                 else:
                     turned.append(word.text)
             characters = "".join([*(word.text for word in upright), *turned])
-            garbled = 2 * len(_CONTROL.findall(characters)) > len(characters)
-            return Page(in_reading_order(upright), turned, list(_remarks(page)), garbled), raw.FPDFPage_CountObjects(
-                page
-            ) > 0
+            unreadable = len(_CONTROL.findall(characters))
+            found = Page(
+                in_reading_order(upright), turned, list(_remarks(page)), len(characters) - unreadable, unreadable
+            )
+            return found, raw.FPDFPage_CountObjects(page) > 0
         finally:
             text_page.close()
     except pypdfium2.PdfiumError:
