@@ -30,6 +30,7 @@ DRAIN_S: Final = 10.0  #: how long answers are awaited after stdin has ended
 HANDSHAKE_S: Final = 30.0  #: how long a new keeper may take to repeat its side of the handshake
 AGAIN_S: Final = 1.0  #: a failed start isn't tried again sooner
 BRIEF_S: Final = 5.0  #: a keeper that ends sooner, with nothing to answer, isn't followed by another until it is needed
+LONGEST_LINE: Final = 4 * 1024 * 1024  #: bytes that a keeper takes; it hangs up on longer ones
 SETUP_EXIT: Final = 78
 
 _ANSWER: Final = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?\d+|"[^"\\]*"),"(?:result|error)":')
@@ -84,6 +85,10 @@ class Relay:
             return
         if not isinstance(message.get("id"), Id | None):
             self._reply(None, -32600, "An id must be a string or a whole number.")
+            return
+        if len(line) > LONGEST_LINE:
+            text = f"The message has {len(line):,} bytes; at most {LONGEST_LINE:,} are taken. Send less at once."
+            self._reply(message.get("id"), -32600, text)
             return
         line = line if line.endswith(b"\n") else line + b"\n"
         with self._lock:
@@ -256,7 +261,7 @@ class Relay:
 def _parsed(line: bytes) -> dict[str, Any] | None:
     try:
         message = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return message if isinstance(message, dict) else None
 

@@ -21,8 +21,9 @@ import psutil
 import pytest
 
 from librarian.keeper import address, client
-from librarian.keeper.relay import Relay, main, run
+from librarian.keeper.relay import LONGEST_LINE, Relay, main, run
 from librarian.keeper.starting import Library, connect
+from librarian.mcp_server.app import LONGEST_LINE as LONGEST_TAKEN
 from librarian.vocabulary.errors import Unavailable
 from tests.keeper.conftest import StartRelay
 from tests.keeper.processes import ECHO, RelayProcess, keeper_of, until
@@ -318,6 +319,23 @@ def test_a_line_that_is_no_message_is_answered_and_the_next_one_works(relay: Sta
     one.send_line(b'\n[1, 2]\n{nonsense\n{"jsonrpc":"2.0","id":[1],"method":"ping"}\n')
     assert [one.receive()["error"]["code"] for _ in range(3)] == [-32700, -32700, -32600]
     assert shake_hands(one)["id"] == 0
+
+
+def test_a_line_without_bottom_ends_nothing(relay: StartRelay) -> None:
+    one = relay()
+    one.send_line(b"[" * 200_000 + b"\n")
+    assert one.receive()["error"]["code"] == -32700
+    assert shake_hands(one)["id"] == 0
+
+
+def test_a_message_that_is_too_long_is_refused_by_its_id_and_the_keeper_lives_on(relay: StartRelay) -> None:
+    assert LONGEST_LINE == LONGEST_TAKEN
+    one = relay()
+    pid = shake_hands(one)["result"]["pid"]
+    error = one.ask(1, "tools/call", params={"text": "x" * LONGEST_LINE})["error"]
+    assert error["code"] == -32600
+    assert "at most 4,194,304 are taken. Send less at once." in error["message"]
+    assert one.ask(2, "tools/list")["result"]["pid"] == pid
 
 
 def test_an_unknown_option_is_an_error_with_the_usage(capsys: pytest.CaptureFixture[str]) -> None:
