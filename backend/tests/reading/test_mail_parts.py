@@ -4,12 +4,14 @@
 * Parameters and encoded words may be folded.
 * Letters are read by the declared character set, by what is meant with its name, or else by what they look like.
 * Words stay that stand in a table of HTML and in no cell.
+* What telephones and lawyers add is no more a mail's own than what others do.
 """
 
 from __future__ import annotations
 
 import pytest
 
+from librarian.reading.mail.cleaning import excluded_of, own_words
 from librarian.reading.mail.headers import decoded_by
 from librarian.reading.mail.html import html_to_text
 
@@ -106,3 +108,49 @@ def test_words_in_a_table_and_in_no_cell_stay() -> None:
 
 def test_words_behind_an_address_in_angle_brackets_stay() -> None:
     assert html_to_text("<p>See <http://x.org/a>the pump</p><p>there.</p>").split() == ["See", "the", "pump", "there."]
+
+
+def own(text: str) -> list[str]:
+    """The words that are left."""
+    excluded = excluded_of(text)
+    return own_words(text, excluded, {span.reason for span in excluded}).split()
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        "  On Wed, 4 Mar 2026 at 19:07, Ann Lee<ann@x.org> wrote:   Bob,\nshall we?",
+        "  Am Mi., 4. März 2026 um 19:07 schrieb Ann Lee<ann@x.org>:   Bob,\nsollen wir?",
+        "From: Ann Lee <ann@x.org> \n\n \n\nShall we?",
+        "*Von:* Ann Lee <ann@x.org> Im Auftrag von Bob\n\nSollen wir?",
+    ],
+)
+def test_history_is_told_where_little_introduces_it(history: str) -> None:
+    assert own(f"Yes.\n\n{history}\n") == ["Yes."]
+
+
+@pytest.mark.parametrize(
+    "disclaimer",
+    [
+        "This message is confidential and intended solely for the addressee.\nTell us where you are none.",
+        "Diese Nachricht ist vertraulich.\n\nSind Sie nicht der Empfänger, löschen Sie sie.",
+    ],
+)
+def test_disclaimers_under_a_rule_are_no_words_of_the_mail(disclaimer: str) -> None:
+    assert own(f"The pump is old.\n\n________________________________\n\n{disclaimer}\n") == [
+        "The",
+        "pump",
+        "is",
+        "old.",
+    ]
+    assert own(f"The pump is old.\n\n{disclaimer}\n") != ["The", "pump", "is", "old."]
+
+
+def test_an_address_of_a_page_answers_where_blank_lines_part_it_from_the_quote() -> None:
+    quoted = "On 3 Mar 2026, Ann wrote:\n> Which?\n{}\n\n> And when?\n>\n"
+    assert "https://x.org/pump" in own(quoted.format("https://x.org/pump"))
+
+
+def test_the_footer_of_a_list_is_no_word_of_a_mail_that_only_quotes() -> None:
+    footer = "_______________________________________________\ndev mailing list\ndev@lists.x.org"
+    assert own(f"On 3 Mar 2026, Ann wrote:\n\n> Shall we?\n\n{footer}\n")[-2:] == ["Shall", "we?"]

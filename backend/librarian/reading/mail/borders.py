@@ -60,6 +60,11 @@ _DIVIDER_AND_HEADER = re.compile(
     rf"(?:{_any([name for names in phrases.HEADER_NAMES.values() for name in names])})\s*[:：]",
     re.I,
 )
+_CONTINUED = re.compile(
+    rf"\s*(?:{_any(phrases.OPENINGS)})\s(?=.{{0,80}}\d)[^<>]{{0,160}}{_BRACKETED}\)?,?\s*(?:{_any(phrases.VERBS)})?\s*[:：]\s+\S"
+)  #: An attribution with the quote's first words behind it, as Yahoo's programs for telephones write.
+#: All of the headers that some programs leave of those above a quote.
+_FROM_ALONE = re.compile(rf"(?:{_any(phrases.HEADER_NAMES['from'])})\s*[:：]\s*[^<>]{{0,80}}{_BRACKETED}[^<>]{{0,80}}$")
 _TORN = re.compile(
     rf"<?\s*(?:mailto:)?{_EMAIL}\s*>|<|(?:{_any(phrases.VERBS)})(?!\w)", re.I
 )  #: no attribution begins so
@@ -106,7 +111,9 @@ def find(lines: Sequence[str]) -> list[Border]:
             border = _headers(lines, place)
         if border is not None:
             found.setdefault(border.start, border)
-        if bare.endswith(_ATTRIBUTION_ENDS) or "wrote" in bare:
+        if "@" in bare and _CONTINUED.match(line) and _has_verb(line):
+            found.setdefault(place, Border("attribution", place, place))
+        elif bare.endswith(_ATTRIBUTION_ENDS) or "wrote" in bare:
             suspects.update(range(max(0, place - _LINES_AFTER), place + 1))
         elif bare[:4].isdigit():
             suspects.add(place)
@@ -306,6 +313,8 @@ def _headers(lines: Sequence[str], place: int) -> Border | None:
     if place >= len(lines) or not _HEADER.match(lines[place]):
         return None
     end, meanings = _header_block(lines, place)
+    if meanings == ["from"] and _stands_alone(lines, place) and _FROM_ALONE.match(lines[place].strip(" \t\xa0*")):
+        return Border("headers", start, end)
     if len(set(meanings)) < 2 or not {"date", "subject"}.intersection(meanings):
         return None
     if "from" not in meanings and meanings[0] != "date":
@@ -316,6 +325,10 @@ def _headers(lines: Sequence[str], place: int) -> Border | None:
     if above >= 0 and _BETWEEN_DASHES.match(lines[above]):
         start = above  # whatever is said between the dashes, in whichever language
     return Border("headers", start, end)
+
+
+def _stands_alone(lines: Sequence[str], place: int) -> bool:
+    return all(not lines[beside].strip(_TRIM) for beside in (place - 1, place + 1) if 0 <= beside < len(lines))
 
 
 def _header_block(lines: Sequence[str], start: int) -> tuple[int, list[str]]:

@@ -44,6 +44,13 @@ _FOOTER_WORDS = re.compile(
     r"|désinscri|desuscri|отписат|退订",
     re.I,
 )
+#: What lawyers have programs say under a rule: that it is a secret, and for whom.
+_DISCLAIMER = (
+    re.compile(
+        r"confidential|privileged|proprietary|vertraulich|confidentiel|confidencial|riservat|vertrouwelijk", re.I
+    ),
+    re.compile(r"intended|recipient|addressee|unauthori[sz]ed|empfänger|destinat|bestemd|geadresseerde", re.I),
+)
 _PGP_BEGIN = re.compile(r"^-----BEGIN PGP (?P<what>[A-Z ]+)-----\s*$")
 _PGP_END = "-----END PGP "
 
@@ -66,7 +73,7 @@ def excluded_of(text: str) -> tuple[Excluded, ...]:
     lines = _with_arrows(text.split("\n"))
     spans = _spans(lines)
     if not _has_words(lines, spans):
-        spans = [span for span in spans if span.reason in (PGP, FORWARDED)]
+        spans = [span for span in spans if span.reason in (PGP, FORWARDED, FOOTER)]
         if not _has_words(lines, spans):
             spans = []
     starts = [0]
@@ -155,8 +162,8 @@ def _spans_above(lines: Sequence[str]) -> list[_Span]:
                 end = place + (1 if border.column else 0)
                 break
             else:
-                spans.append(_Span(border.start, border.end, ATTRIBUTION))
-                place = border.end
+                place = max(border.end, border.start + 1)
+                spans.append(_Span(border.start, place, ATTRIBUTION))
             continue
         if margin_of(lines[place]) and not covered[place] and not _is_banner(lines[place]):
             stop = _end_of_run(lines, place, borders)
@@ -223,7 +230,7 @@ def _is_wrapped_link(lines: Sequence[str], place: int) -> bool:
     if below >= len(lines) or not margin_of(lines[below]):
         return False
     if re.match(r"[(<]?https?://\S+[)>]?\s*>?$", line):
-        return True
+        return below == place + 1 or len(lines[place - 1].rstrip()) + len(line) >= _WRAPPED_WIDTH
     return " " not in line and line.endswith((")", ">")) and "(" not in line and "<" not in line
 
 
@@ -305,6 +312,8 @@ def _opens_trimming(lines: Sequence[str], place: int, stop: int) -> str:
     if line.strip() in ("--", "—", "–") and len(below) <= _SIGNATURE_LINES:
         return SIGNATURE
     if line.strip() == "---" and 0 < len(below) <= 3 and all(len(text) <= 60 for text in below):
+        return SIGNATURE
+    if _FOOTER_RULE.match(line) and all(any(map(said.search, below)) for said in _DISCLAIMER):
         return SIGNATURE
     if re.match(r"^\s*[_-]{5,}\s*$", line) and len(below) <= 8 and all(len(text) <= 72 for text in below):
         whole = " ".join(below)
