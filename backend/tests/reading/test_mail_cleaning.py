@@ -127,6 +127,7 @@ def test_the_unmarked_end_of_a_wrapped_quote_is_no_answer() -> None:
         "twelve, in fact, if we count the whole time that it stood in the old yard too",
     ):
         assert answer in own(wrapped.replace("now.", f"\n{answer}\n"))
+    assert "s/pmp/pump" in own(wrapped.replace("\nnow.", "\ns/pmp/pump"))
 
 
 def test_inline_answers_stay_and_so_does_what_they_answer() -> None:
@@ -160,6 +161,7 @@ def test_a_bar_is_a_quote_mark_below_an_attribution_and_a_table_elsewhere() -> N
         "3 марта 2026 в музее выступает Ann <ann@x.org>: приходите",
         "新しいメール:\nann@x.org を使ってください",
         "From: the harbour\nto the hills we walked.",
+        "It hears what was sent on 2.48 GHz\n\nCase 2:\n\nIt hears nothing.",
         "Date: 3 March\nTime: 10:00\nAddress: Main Street",
         "Sent from my desk, is much easier than my phone.",
         "a -- b is no signature",

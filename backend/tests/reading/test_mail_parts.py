@@ -146,6 +146,13 @@ def test_disclaimers_under_a_rule_are_no_words_of_the_mail(disclaimer: str) -> N
     assert own(f"The pump is old.\n\n{disclaimer}\n") != ["The", "pump", "is", "old."]
 
 
+def test_what_stands_between_rules_stays_where_the_last_is_a_disclaimer() -> None:
+    rule = "________________________________"
+    text = f"Hello.\n\n{rule}\n\nIs it old?\n\n{rule}\n\nThis is confidential, for the recipient.\n"
+    assert own(text) == ["Hello.", rule, "Is", "it", "old?"]
+    assert "Ann" in own("From: Ann Lee <ann@x.org>\n\nThe pump is old.\n")
+
+
 def test_an_address_of_a_page_answers_where_blank_lines_part_it_from_the_quote() -> None:
     quoted = "On 3 Mar 2026, Ann wrote:\n> Which?\n{}\n\n> And when?\n>\n"
     assert "https://x.org/pump" in own(quoted.format("https://x.org/pump"))

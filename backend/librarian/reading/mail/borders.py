@@ -72,7 +72,9 @@ _NAMED = re.compile(rf"(?:[^\s<>]+\s+){{1,6}}<\s*(?:mailto:)?{_EMAIL}\s*>.{{0,40
 _AROUND = "> \t\xa0\u3000\u202a*_=-"  #: what stands around the words of a border
 _DIVIDERS_BEGIN = frozenset(words[:4].lower() for words in (*phrases.ORIGINAL_MESSAGE, *phrases.FORWARDED_MESSAGE))
 _HEADERS_BEGIN = frozenset(name.lower()[:2] for names in phrases.HEADER_NAMES.values() for name in names)
+_OPENINGS = tuple(word.lower() for word in phrases.OPENINGS)
 _VERBS = tuple(verb.lower() for verb in (*phrases.VERBS, *phrases.VERBS_CJK))
+_VERBS_BEGIN = tuple({f" {verb.split()[0]}" for verb in _VERBS if " " in verb})
 _ATTRIBUTION_ENDS = (":", "：", *_VERBS)
 _RULE_ENDS = ("-", "_", "=")
 _BLOCK_LINES = 40  #: that copied headers take at most
@@ -111,7 +113,7 @@ def find(lines: Sequence[str]) -> list[Border]:
             border = _headers(lines, place)
         if border is not None:
             found.setdefault(border.start, border)
-        if "@" in bare and _CONTINUED.match(line) and _has_verb(line):
+        if "@" in bare and bare.startswith(_OPENINGS) and _CONTINUED.match(line) and _has_verb(line):
             found.setdefault(place, Border("attribution", place, place))
         elif bare.endswith(_ATTRIBUTION_ENDS) or "wrote" in bare:
             suspects.update(range(max(0, place - _LINES_AFTER), place + 1))
@@ -121,8 +123,9 @@ def find(lines: Sequence[str]) -> list[Border]:
         line = lines[place]
         if len(line) > _LONGEST_LINE:
             continue
-        # "ha scritto" and "a écrit" may stand on two lines.
-        spoken = _has_verb(line) or (place > 0 and _has_verb(_joined(lines[place - 1 : place + 1])))
+        above = lines[place - 1] if place and line.strip() else ""
+        torn = above.rstrip().lower().endswith(_VERBS_BEGIN)  # "ha scritto" and "a écrit" may stand on two lines
+        spoken = _has_verb(line) or (torn and _has_verb(_joined((above, line))))
         border = _attribution(lines, place) if spoken else None
         border = border or _dated(lines, place)
         if border is not None:
@@ -261,7 +264,8 @@ def _dated(lines: Sequence[str], place: int) -> Border | None:
         if last >= len(lines) or not lines[last].strip():
             return None
         joined = _joined(lines[place : last + 1])
-        if _DAY_FIRST.match(joined) or _DATE_TO_ADDRESS.match(joined):
+        to_address = joined.rstrip(" :：").endswith(">")
+        if to_address and (_DAY_FIRST.match(joined) or _DATE_TO_ADDRESS.match(joined)):
             return Border("attribution", place, last + 1)
         match = _DATE_FIRST.match(joined)
         if match is None:
@@ -328,6 +332,9 @@ def _headers(lines: Sequence[str], place: int) -> Border | None:
 
 
 def _stands_alone(lines: Sequence[str], place: int) -> bool:
+    """Whether blank lines are above and below, and words further above."""
+    if not any(map(str.strip, lines[:place])):
+        return False
     return all(not lines[beside].strip(_TRIM) for beside in (place - 1, place + 1) if 0 <= beside < len(lines))
 
 

@@ -242,8 +242,10 @@ def _is_wrapped_end(lines: Sequence[str], place: int) -> bool:
     if place == 0 or place + 1 >= len(lines) or not margin_of(lines[place - 1]) or not margin_of(lines[place + 1]):
         return False
     above, line = lines[place - 1].rstrip(), lines[place].strip()
-    full = len(above) + 1 + len(line.split()[0]) > _WRAPPED_WIDTH
-    return full and line[0].islower() and len(line) < len(above) and not above.endswith((".", "!", "?", ":", ";"))
+    word = line.split()[0] if line else ""
+    full = len(above) + 1 + len(word) > _WRAPPED_WIDTH
+    goes_on = line[:1].islower() and not set(word) & set("/_=<>") and not above.endswith((".", "!", "?", ":", ";"))
+    return full and goes_on and len(line) < len(above)
 
 
 def _is_banner(line: str) -> bool:
@@ -313,7 +315,9 @@ def _opens_trimming(lines: Sequence[str], place: int, stop: int) -> str:
         return SIGNATURE
     if line.strip() == "---" and 0 < len(below) <= 3 and all(len(text) <= 60 for text in below):
         return SIGNATURE
-    if _FOOTER_RULE.match(line) and all(any(map(said.search, below)) for said in _DISCLAIMER):
+    if all(any(map(said.search, below)) for said in _DISCLAIMER) and (
+        line.strip() == "--" or (len(below) <= _SIGNATURE_LINES and any(said.search(below[0]) for said in _DISCLAIMER))
+    ):
         return SIGNATURE
     if re.match(r"^\s*[_-]{5,}\s*$", line) and len(below) <= 8 and all(len(text) <= 72 for text in below):
         whole = " ".join(below)
