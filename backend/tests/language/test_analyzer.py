@@ -351,7 +351,7 @@ def test_a_minus_before_a_word_excludes() -> None:
     assert query.excluded == ("docker", "kube-proxy")
     assert "docker" not in query.terms
     assert "--flag" in query.identifiers
-    assert query.wanted.split() == "containers --flag -f well-known -or- a - b 3 -4".split()
+    assert query.wanted.split() == ["containers", "--flag", "-f", "well-known", "-or-", "a", "-", "b", "3", "-4"]
     assert ANALYZER.query("-docker").wanted == "-docker"
 
 
