@@ -157,7 +157,7 @@ class HybridSearchEngine:
         """What else to try where nothing is shown; only the nearest words where what is shown is unlikely to answer."""
         if shown and (answerable != "unlikely" or run.legs["keyword"].status == "failed"):
             return ()
-        nearest = suggestions.terms(self._spelling.nearest(run.analyzed, run.columns.languages()))
+        nearest = suggestions.terms(self._spelling.nearest(run.analyzed, run.columns.languages(), run.reader.texts))
         if shown:
             return nearest
         by_meaning = run.meaning is not None

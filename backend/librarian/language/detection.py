@@ -15,6 +15,8 @@ _WORD = re.compile(r"[^\W\d_]+")
 _LETTERS_ALONE = {code: " " for code in range(128) if not chr(code).isalpha()}
 _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]*`|https?://\S+")
+_NAME = re.compile(r"\w+(?:[._:/\\]+\w+)+")
+_FEW = 4  #: so many different stop words are told from parts of names: the "bin" of `celery.bin.amqp` is no German
 
 #: Scripts that one or few languages are written in: (language, character class).
 _SCRIPTS = (
@@ -59,21 +61,31 @@ def detect(text: str, among: Sequence[str] = (), *, needed: float = 2.0) -> str:
         found = _by_script(sample)
         if found:
             return found if not among or found in among else ""
+    best, different = _by_words(sample, among, needed)
+    if best and different < _FEW and _NAME.search(sample):
+        best, _ = _by_words(_NAME.sub(" ", sample), among, needed)
+    return best
+
+
+def _by_words(sample: str, among: Sequence[str], needed: float) -> tuple[str, int]:
+    """The language that the stop words speak for, empty where undecided, and how many different ones do."""
     words = sample.translate(_LETTERS_ALONE).split() if sample.isascii() else _WORD.findall(sample)
     weights = _weights()
     votes: Counter[str] = Counter()
+    different: Counter[str] = Counter()
     for word, times in Counter(words).items():
         for language, weight in weights.get(word, ()):
             if not among or language in among:
                 votes[language] += times * weight  # type: ignore[assignment]
+                different[language] += 1
     if not votes:
-        return ""
+        return "", 0
     (best, score), *rest = votes.most_common(2)
     second = rest[0][1] if rest else 0
     # Running text in any of these languages has more than a fifth of stop words; tables and listings have fewer.
     if score < needed or score < 0.05 * len(words) or score < 1.5 * second:
-        return ""
-    return best
+        return "", 0
+    return best, different[best]
 
 
 def _by_script(sample: str) -> str:

@@ -327,7 +327,7 @@ def test_hits_that_hardly_answer_come_with_the_nearest_words(manual: Library, mo
     outcome = doubting.search(Query("how to autoscal replcias", mode="keyword"))
     assert outcome.hits
     assert outcome.answerable == "unlikely"
-    assert [(item["kind"], item["value"]) for item in outcome.suggestions] == [("term", "replica")]
+    assert [(item["kind"], item["value"]) for item in outcome.suggestions] == [("term", "replicas")]
     assert "“replcias”" in str(outcome.suggestions[0]["text"])
     assert doubting.search(Query("how to deploy", mode="keyword")).suggestions == ()
     sure = manual.engine(calibration=Calibration(unlikely_below=0.0))

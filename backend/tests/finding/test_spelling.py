@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 import pytest
@@ -19,24 +19,34 @@ from tests.contracts.lexical_contract import SOME, entry
 ANALYZER = StandardAnalyzer()
 
 
+TEXTS: dict[int, str] = {}
+
+
+def texts(ids: Sequence[int]) -> dict[int, str]:
+    """What a catalog says of these passages."""
+    return {number: TEXTS[number] for number in ids if number in TEXTS}
+
+
 @pytest.fixture
 def index() -> Iterator[TantivyIndex]:
     opened = TantivyIndex(None)
+    TEXTS.clear()
     yield opened
     opened.close()
 
 
-def put(index: TantivyIndex, *texts: str, language: str = "en", title: str = "") -> None:
-    first = index.count() + 1
+def put(index: TantivyIndex, *passages: str, language: str = "en", title: str = "") -> None:
+    numbered = dict(enumerate(passages, start=index.count() + 1))
+    TEXTS.update(numbered)
     index.put(
         (number, number, SOME, entry(" ".join(ANALYZER.tokens(text, language)), title))
-        for number, text in enumerate(texts, start=first)
+        for number, text in numbered.items()
     )
     index.commit(index.generation + 1)
 
 
 def nearest(index: TantivyIndex, text: str, *languages: str) -> list[tuple[str, str]]:
-    return Spelling(index, ANALYZER).nearest(ANALYZER.query(text, languages), languages)
+    return Spelling(index, ANALYZER).nearest(ANALYZER.query(text, languages), languages, texts)
 
 
 def test_a_rare_word_is_not_called_missing(index: TantivyIndex) -> None:
@@ -58,12 +68,12 @@ def test_a_word_is_missing_only_where_no_language_s_stem_of_it_occurs(index: Tan
     put(index, "Una lettera, niente altro.", language="it")
     assert len(ANALYZER.query("authentication", ["en", "it"]).terms) == 2
     assert nearest(index, "authentication", "en", "it") == []
-    assert nearest(index, "autenthication", "en", "it") == [("autenthication", "authent")]
+    assert nearest(index, "autenthication", "en", "it") == [("autenthication", "Authentication")]
 
 
 def test_misspelt_words_are_named_as_typed_and_no_more_than_a_few(index: TantivyIndex) -> None:
     put(index, "receive an email from the scheduler by a template")
-    assert nearest(index, "How to Recieve an emial?") == [("Recieve", "receiv"), ("emial", "email")]
+    assert nearest(index, "How to Recieve an emial?") == [("Recieve", "receive"), ("emial", "email")]
     assert nearest(index, "how to receive the zzyzx") == []
     assert len(nearest(index, "recieve emial shceduler tempalte scheduller")) == MOST
 
@@ -72,6 +82,21 @@ def test_words_that_came_since_are_compared_too(index: TantivyIndex) -> None:
     put(index, "storage")
     spelling = Spelling(index, ANALYZER)
     query = ANALYZER.query("deploymetn")
-    assert spelling.nearest(query, ()) == []
+    assert spelling.nearest(query, (), texts) == []
     put(index, "deployment")
-    assert spelling.nearest(query, ()) == [("deploymetn", "deploy")]
+    assert spelling.nearest(query, (), texts) == [("deploymetn", "deployment")]
+
+
+def test_a_word_that_only_its_stem_makes_alike_is_not_named(index: TantivyIndex) -> None:
+    put(index, "Le composant allège la page le lundi.", language="fr")
+    put(index, "Am Montag und am Dienstag wird gewartet.", language="de")
+    put(index, "foobar and foobaz")
+    assert nearest(index, "alligator mortgage football", "fr", "de", "en") == []
+
+
+def test_the_nearest_word_is_told_as_the_library_writes_it(index: TantivyIndex) -> None:
+    put(index, "Il faut répéter les essais.", language="fr")
+    put(index, "Scheduling of StatefulSets")
+    assert nearest(index, "schdeuling", "fr", "en") == [("schdeuling", "Scheduling")]
+    TEXTS.clear()  # a passage that went meanwhile
+    assert nearest(index, "schdeul", "fr", "en") == [("schdeul", "schedul")]

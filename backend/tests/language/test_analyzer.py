@@ -340,6 +340,13 @@ def test_the_question_s_own_stop_words_are_dropped() -> None:
 # -- questions -----------------------------------------------------------------------------------------------------
 
 
+def test_parts_of_names_tell_no_language() -> None:
+    stub = "``celery.bin.amqp``\n=====\n\n.. currentmodule:: celery.bin.amqp\n.. automodule:: celery.bin.amqp\n"
+    assert ANALYZER.detect(stub.replace("`", "")) == ""
+    assert ANALYZER.detect('token := os.Getenv("TOKEN")\nimport ("os"; "github.com/a/b"; "gitlab.com/a/c")') == ""
+    assert ANALYZER.detect(f"{stub}\nDas ist der Befehl, mit dem die Warteschlangen verwaltet werden.") == "de"
+
+
 def test_quotes_make_phrases() -> None:
     query = ANALYZER.query('restart "rolling update" of “stateful sets” now')
     assert query.phrases == (("roll", "updat"), ("state", "set"))
