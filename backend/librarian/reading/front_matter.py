@@ -16,6 +16,8 @@ _MAX_CHARACTERS = 100_000  #: front matter beyond this is text that happens to b
 _MAX_DEPTH = 20
 _MAX_VALUES = 20_000  #: YAML's references can name the same list so often that a page of text becomes gigabytes
 _MAX_NESTED = 1_000
+#: A value on one line that wants no quotes from a reader, though YAML may: `title: Mail: the basics`, `name: @acme/ui`.
+_LINE = re.compile(r"^([A-Za-z_][\w-]{0,60}):[ \t]+([^\s\"'\[\]{}|>&*!%#,?-][^\n]{0,1000}?)[ \t]*$", re.M)
 _BRACKET = re.compile(r"[\[\]{}]")
 _NESTED_ITEMS = re.compile(r"(?:[-?:][ \t]+){500}")
 
@@ -35,7 +37,7 @@ class FrontMatter:
 
 
 def read_front_matter(text: str) -> FrontMatter:
-    """Front matter at the start of `text`. Where it is broken, its values are lost and the note says so."""
+    """Front matter at the start of `text`. Where it is broken, its plain lines are taken, and the note says so."""
     opening = _OPENING.match(text)
     if opening is None:
         return FrontMatter()
@@ -54,7 +56,9 @@ def read_front_matter(text: str) -> FrontMatter:
     except (yaml.YAMLError, tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
         if rule == "---" and not re.search(r"^[\w-]+[ \t]*:", body, re.M):
             return FrontMatter()  # two thematic breaks with prose between them
-        return FrontMatter(end=end.end(), note=f"front matter can't be read: {str(error).splitlines()[0]}")
+        note = f"front matter can't be read: {str(error).splitlines()[0]}"
+        lines: dict[str, object] = dict(_LINE.findall(body)) if rule == "---" else {}
+        return FrontMatter(lines, end.end(), f"{note}; its lines are taken by themselves" if lines else note)
     if values is None:
         return FrontMatter(end=end.end())
     if not isinstance(values, dict):

@@ -121,6 +121,13 @@ def test_broken_front_matter_is_said_and_left_out(parse: Parse) -> None:
     assert "front matter" in doc.notes[0]
 
 
+def test_plain_lines_of_broken_front_matter_are_taken(parse: Parse) -> None:
+    doc = parse("---\ntitle: Mail: the basics\nname: @acme/ui\ntags: [a\ndate: 2026-01-02\n  deep: no\n---\n# Else\n")
+    assert (doc.title, doc.last_modified[:10], doc.tags) == ("Mail: the basics", "2026-01-02", ())
+    assert doc.front_matter == {"title": "Mail: the basics", "name": "@acme/ui", "date": "2026-01-02"}
+    assert "its lines are taken by themselves" in doc.notes[0]
+
+
 def test_toml_front_matter_is_read(parse: Parse) -> None:
     doc = parse('+++\ntitle = "Hugo page"\ndate = 2026-01-02\n+++\nWords.\n')
     assert (doc.title, doc.last_modified) == ("Hugo page", "2026-01-02T00:00:00Z")
