@@ -159,6 +159,21 @@ def test_merged_nested_and_framing_tables(parse: Parse) -> None:
     assert texts(doc, "paragraph") == ["A note in a frame."]
 
 
+def test_a_document_laid_out_by_a_table_keeps_its_structure(parse: Parse) -> None:
+    file = docx.Document()
+    table = file.add_table(rows=2, cols=2)
+    table.cell(0, 0).text = "Job description"
+    page = table.cell(1, 1)
+    page.add_paragraph("Duties", style="Heading 1")
+    for number in range(41):
+        page.add_paragraph(f"Duty {number}.")
+    page.add_table(rows=2, cols=2).cell(1, 1).text = "inner"
+    doc = parse(saved(file), NAME)
+    assert texts(doc, "heading") == ["# Duties"]
+    assert texts(doc, "paragraph") == ["Job description", *(f"Duty {number}." for number in range(41))]
+    assert texts(doc, "table") == ["|  |  |\n| --- | --- |\n|  | inner |"]
+
+
 def test_cells_inside_controls_and_the_words_for_pictures_are_kept(parse: Parse) -> None:
     file = docx.Document()
     table = file.add_table(rows=2, cols=2)

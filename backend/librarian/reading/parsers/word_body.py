@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from librarian.vocabulary.types import Block, Heading, Link
@@ -26,6 +27,7 @@ _TRANSPARENT = frozenset(
 )
 _DELETED = frozenset({"del", "moveFrom", "instrText", "delText", "rPr", "pPr", "sdtPr", "rt"})
 _MAX_TABLE_DEPTH = 20
+_MOST_IN_CELL = 40  #: paragraphs
 
 Kind = Literal["heading", "paragraph", "list", "table", "fence"]
 
@@ -266,8 +268,9 @@ class WordBody:
 
     def _table(self, table: _Element, depth: int) -> None:
         rows = [row for row in _rows(table) if not _deleted_row(row)]
-        if len(rows) == 1 and len(cells := list(_cells(rows[0]))) == 1 and depth < _MAX_TABLE_DEPTH:
-            for inner in cells[0]:  # a frame around text
+        cells = [cell for row in rows for cell in _cells(row)]
+        if (len(cells) == 1 or any(map(_is_page, cells))) and depth < _MAX_TABLE_DEPTH:
+            for inner in (inner for cell in cells for inner in cell):  # a frame around text, or the layout of pages
                 self._block(inner, depth + 1)
             return
         written: list[str] = []
@@ -382,6 +385,11 @@ def _cells(row: _Element) -> list[_Element]:
         elif local(inner) in _TRANSPARENT:
             cells += _cells(inner)
     return cells
+
+
+def _is_page(cell: _Element) -> bool:
+    """Whether a cell holds more than any table's does: a page, or all pages, of a document laid out by a table."""
+    return sum(1 for _ in islice(cell.iter("{*}p"), _MOST_IN_CELL + 1)) > _MOST_IN_CELL
 
 
 def _deleted_row(row: _Element) -> bool:
