@@ -72,6 +72,11 @@ def test_a_mail_of_wide_letters_is_a_mail(parse: Parse) -> None:
     assert parse(head + "The pump.".encode("utf-16-le"), NAME).text.strip() == "The pump."
 
 
+def test_a_zero_byte_in_a_character_sets_name_costs_nothing(parse: Parse) -> None:
+    head = b"From: a@x.org\nSubject: x\nContent-Type: text/plain; charset=utf\0-8\n\n"
+    assert parse(head + "Grüße".encode(), NAME).text == "Grüße"
+
+
 @pytest.mark.parametrize(
     ("charset", "encoding", "text"),
     [

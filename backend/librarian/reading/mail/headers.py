@@ -57,8 +57,11 @@ class RawHeaders(email.policy.Compat32):
     """The standard library's policy for mails as they are; raw 8-bit bytes are decoded by what they look like."""
 
     def header_fetch_parse(self, name: str, value: str) -> str:
-        """A header's value, of parts too, on one line: a parameter such as a boundary may be folded."""
-        return repaired(_FOLD.sub("", value))
+        """A header's value, of parts too, on one line: a parameter such as a boundary may be folded.
+
+        Without zero bytes, over which the standard library stumbles in the name of a character set.
+        """
+        return repaired(_FOLD.sub("", value)).replace("\0", "")
 
 
 class Headers:
