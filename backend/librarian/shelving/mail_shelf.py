@@ -53,7 +53,7 @@ class MailShelf:
                 if names[_key(mail.doc_id)] != mail.email.thread_id:
                     settled.threads[mail.doc_id] = names[_key(mail.doc_id)]
             settled.outdated |= self._left_behind(reader, leaving, gone, new)
-            ready = self._without_copies(reader, new, names, around, gone)
+            ready = self._without_copies(reader, new, names, around, gone, settled)
             ready = self._without_known_quotes(reader, ready, around, names, settled)
         settled.put = [ready.get(result.document.file_path, result) for result in put]
         return settled
@@ -101,43 +101,51 @@ class MailShelf:
         reader: CatalogReader,
         new: Mapping[str, ReadResult],
         names: Mapping[str, str],
-        around: Mapping[int, StoredMail],
+        around: dict[int, StoredMail],
         gone: set[int],
+        settled: Settled,
     ) -> dict[str, ReadResult]:
-        """The new mails with their threads; of copies, the first keeps its passages.
+        """The new mails with their threads; of copies, the first keeps its passages, or one with more attachments.
 
         What an archive renders otherwise is a copy too, and gets the fingerprint of the first.
         """
         prints = sorted({_email(result).fingerprint for result in new.values()} - {""})
-        held = {
-            mail.email.fingerprint
+        held: dict[str, StoredMail | None] = {
+            mail.email.fingerprint: mail
             for mail in reader.mails(fingerprints=prints)
             if mail.chunk_count and mail.doc_id not in gone
         }
         ids = Counter(one for result in new.values() if (one := _email(result).message_id))
-        same: dict[str, list[tuple[str, Heard]]] = {one: [] for one, times in ids.items() if times > 1}
+        same: dict[str, list[tuple[str, Heard, StoredMail | None]]] = {
+            one: [] for one, times in ids.items() if times > 1
+        }
         for mail in around.values():
             if mail.chunk_count and mail.email.message_id in ids:
-                rendering = (mail.email.fingerprint, self._heard(reader, mail))
+                rendering = (mail.email.fingerprint, self._heard(reader, mail), mail)
                 same.setdefault(mail.email.message_id, []).append(rendering)
         ready: dict[str, ReadResult] = {}
-        for path, result in new.items():
+        for path, result in sorted(new.items(), key=lambda item: -len(_email(item[1]).attachments)):
             email = _email(result)
             if email.message_id in same and email.fingerprint not in held:
                 heard, renderings = Heard.of(enumerate(result.chunks)), same[email.message_id]
-                first = next((one for one, other in renderings if is_rendering(heard.own, other.own)), None)
+                first = next((one for one in renderings if is_rendering(heard.own, one[1].own)), None)
                 if first:
-                    email = replace(email, fingerprint=first)
-                    held.add(first)
+                    email = replace(email, fingerprint=first[0])
+                    held.setdefault(first[0], first[2])
                 elif result.chunks:
-                    renderings.append((email.fingerprint, heard))
+                    renderings.append((email.fingerprint, heard, None))
+            poorer = held.get(email.fingerprint)
+            if poorer is not None and result.chunks and _has_more(email, poorer.email):
+                settled.withdrawn += [one.chunk_id for one in reader.chunks_of(poorer.doc_id)]
+                around.pop(poorer.doc_id, None)
+                del held[email.fingerprint]
             document = replace(result.document, email=replace(email, thread_id=names[path]))
             if email.fingerprint and email.fingerprint in held:
                 ready[path] = replace(result, document=document, chunks=(), entries=())
             else:
                 ready[path] = replace(result, document=document)
                 if email.fingerprint and result.chunks:
-                    held.add(email.fingerprint)
+                    held[email.fingerprint] = None
         return ready
 
     def _left_behind(
@@ -213,6 +221,12 @@ def _without(result: ReadResult, left_out: set[int]) -> ReadResult:
         chunks=tuple(result.chunks[place] for place in chosen),
         entries=tuple(result.entries[place] for place in chosen) if result.entries else (),
     )
+
+
+def _has_more(email: Email, other: Email) -> bool:
+    """Whether a copy has all attachments of the other one, and more: lists and exports strip them."""
+    mine, others = ({(one.filename, one.content_type) for one in mail.attachments} for mail in (email, other))
+    return others < mine
 
 
 def _ids(email: Email) -> tuple[str, ...]:

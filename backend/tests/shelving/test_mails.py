@@ -265,6 +265,24 @@ def test_copies_from_two_exports_are_one_mail_with_both_paths(library: Library) 
     assert library.find("walrus") == {"p/m/2.eml"}
 
 
+@pytest.mark.parametrize("together", [False, True])
+def test_of_copies_the_one_with_the_attachments_is_kept(library: Library, together: bool) -> None:
+    mime = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n"
+    sheet = "--b\nContent-Type: text/plain; name=sheet.txt\n\nThe okapi has a sheet of its own.\n--b--"
+    library.write("p/m/1.eml", source("a", WALRUS))
+    if not together:
+        refreshed(library)
+    library.write("p/m/2.eml", source("a", f"--b\n\n{WALRUS}\n{sheet}", more=mime))
+    refreshed(library)
+    assert library.find("walrus") == library.find("okapi") == {"p/m/2.eml"}
+    library.write("p/m/3.eml", source("a", WALRUS, more="X-Export: 3\n"))
+    refreshed(library)
+    assert library.find("walrus") == {"p/m/2.eml"}
+    (library.root / "p/m/2.eml").unlink()
+    refreshed(library)
+    assert len(library.find("walrus")) == 1
+
+
 def test_an_archive_is_many_mails_that_follow_its_file(library: Library) -> None:
     first, second = source("a", WALRUS + "\n\n>From here on."), source("b", "Okapi.", references="<a@x>")
     library.write("p/m/list.mbox", mbox(first, second))
