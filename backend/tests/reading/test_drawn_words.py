@@ -87,6 +87,11 @@ def test_tables_in_notes_and_boxes_in_cells_are_read(parse: Parse) -> None:
     assert text.endswith("[1] Defaults: port 3001")
 
 
+def test_files_inserted_as_a_whole_are_noted(parse: Parse) -> None:
+    doc = parse(word(paragraph("Before.") + '<w:altChunk r:id="rIdX"/>'), "acme/auth/a.docx")
+    assert (doc.text, doc.notes) == ("Before.", ("files inserted as a whole (altChunk) aren't read: 1",))
+
+
 def test_legal_numbering_shows_the_levels_above_as_decimals(parse: Parse) -> None:
     levels = (
         '<w:lvl w:ilvl="0"><w:numFmt w:val="upperRoman"/><w:lvlText w:val="Article %1."/></w:lvl>'

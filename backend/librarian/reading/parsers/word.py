@@ -57,6 +57,7 @@ class WordParser:
             size=source.size,
             mtime_ns=source.mtime_ns,
             title_in_text=in_text,
+            notes=(f"files inserted as a whole (altChunk) aren't read: {body.inserted}",) if body.inserted else (),
         )
 
 

@@ -73,6 +73,7 @@ class WordBody:
         self.blocks: tuple[Block, ...] = ()
         self.links: tuple[Link, ...] = ()
         self.page_starts: tuple[int, ...] = ()
+        self.inserted = 0  # files of other formats that Word shows as part of the text
         self._package = package
         self._styles = Styles(package.tree("styles"))
         self._numbering = Numbering(package.tree("numbering"))
@@ -135,6 +136,8 @@ class WordBody:
             self._paragraph(element, depth)
         elif name == "tbl":
             self._table(element, depth)
+        elif name == "altChunk":
+            self.inserted += 1
         elif name in ("sdt", "sdtContent", "customXml", "ins", "moveTo") and depth < _MAX_TABLE_DEPTH:
             for inner in element:
                 self._block(inner, depth + 1)
