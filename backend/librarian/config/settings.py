@@ -23,7 +23,7 @@ from typing import Annotated, Any, ClassVar, Self, get_args
 from pydantic import BeforeValidator, PrivateAttr, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
-from librarian.vocabulary.errors import SetupError
+from librarian.vocabulary.errors import CallerError, SetupError
 from librarian.vocabulary.index_folder import require_apart
 
 from . import layers, sections
@@ -165,7 +165,7 @@ class Settings(sections.Section):
         return every if "all" in self.toolsets else frozenset(self.toolsets)
 
     def value(self, key: str) -> Any:
-        """The value in force of a dotted key. Raises SetupError for a key that isn't one."""
+        """The value in force of a dotted key. Raises CallerError for a key that isn't one."""
         return self.provenance(key, masked=False).value
 
     def provenance(self, key: str, *, masked: bool = True) -> Provenance:
@@ -173,7 +173,9 @@ class Settings(sections.Section):
         knob = next((knob for knob in knobs() if knob.key == layers.ALIASES.get(key, key)), None)
         if knob is None:
             near = get_close_matches(key, [knob.key for knob in knobs()], 1)
-            raise SetupError(f"No setting {key!r}.", hint=f"Nearest: {near[0]!r}." if near else "See librarian config.")
+            raise CallerError(
+                f"No setting {key!r}.", hint=f"Nearest: {near[0]!r}." if near else "See librarian config."
+            )
         value: Any = self
         for name in knob.key.split("."):
             value = getattr(value, "as_json" if name == "json" else name)

@@ -132,8 +132,12 @@ class IndexWork:
         Raises `SetupError` where this index belongs to another root.
         """
         with self._urgent(), self._refreshing:
-            notes = self._prepare()
-            return self._refresh(Scope() if paths is None else self._scope(map(os.path.abspath, paths)), notes)
+            self._text_progress = Progress("scanning")
+            try:
+                notes = self._prepare()
+                return self._refresh(Scope() if paths is None else self._scope(map(os.path.abspath, paths)), notes)
+            finally:
+                self._text_progress = Progress("idle")
 
     def embed(self, stop: threading.Event | None = None) -> int:
         """Embed what is pending; returns the number of passages done. Raises `Unavailable` where that fails."""

@@ -113,6 +113,8 @@ class FileIndexer(IndexWork):
         self._prepared = False  # another process may have been at work since this one stopped
         self._look_at = 0.0 if look else time.monotonic() + self._pause()
         self._retry_at = 0.0
+        if look:
+            self._text_progress = Progress("scanning")  # nobody may take what the last run left for what is there
         self._threads = (
             threading.Thread(target=self._run_text, name="indexer", daemon=True),
             threading.Thread(target=self._run_embedding, name="embedding", daemon=True),

@@ -7,13 +7,14 @@ import threading
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any, TextIO
 
-from librarian.vocabulary.errors import SetupError
+from librarian.vocabulary.errors import CallerError, SetupError
 
 from .place import Place
 
 if TYPE_CHECKING:
     from librarian.config.settings import Settings
 
+STORAGES = ("embedded", "postgres")
 _SAID_EVERY = 1_000  #: passages
 
 
@@ -49,6 +50,8 @@ def move_to(place: Place, to: str, out: TextIO | None) -> dict[str, Any]:
     from librarian.assembly_sharing import migrate
     from librarian.keeper.lock import KEEPER, FolderLock
 
+    if to not in STORAGES:
+        raise CallerError(f"--to is {to!r}, which is no storage.", hint=f"Use {' or '.join(STORAGES)}.")
     chosen = place.settings()
 
     def settings(storage: str) -> Settings:

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from librarian.vocabulary.errors import CallerError
+
 from . import rendering
 from .options import Config, Index, Json, Root
 from .place import Place
@@ -22,6 +24,8 @@ def tune(
     config: Config = None,
 ) -> None:
     """Fit the ranking to this library's own links, and show on held-out ones what it would change."""
+    if adopt and reset:
+        raise CallerError("--adopt and --reset ask for opposite things.", hint="Give one of them.")
     with ProgressLine(quiet=as_json) as progress:
         answer = Place(root, index, config).ask(
             "evaluate", tune=True, adopt=adopt, reset=reset, on_progress=progress.indexing

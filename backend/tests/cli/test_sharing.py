@@ -23,7 +23,7 @@ from librarian.keeper.lock import KEEPER, FolderLock
 from librarian.models.store import ModelStore
 from librarian.terminal.place import Place
 from librarian.terminal.sharing import move_to
-from librarian.vocabulary.errors import SetupError
+from librarian.vocabulary.errors import CallerError, SetupError
 from tests import postgres
 from tests.desk.conftest import write_library
 from tests.shelving.test_mails import WALRUS, mbox, reply, source
@@ -132,7 +132,7 @@ def test_a_library_moves_to_postgres_and_a_worker_embeds_for_it(config: Path, tm
 
 def test_what_cannot_be_is_refused_with_the_way_out(config: Path, tmp_path: Path) -> None:
     place = Place(config=config)
-    with pytest.raises(SetupError, match="embedded, postgres"):
+    with pytest.raises(CallerError, match="Use embedded or postgres"):
         move_to(place, "oracle", None)
     lock = FolderLock(tmp_path / ".librarian", KEEPER)
     assert lock.acquire()

@@ -91,6 +91,21 @@ def test_config_shows_value_origin_and_sentence(house: SimpleNamespace, capsys: 
     assert {"key", "value", "source", "sentence"} == set(answer["settings"][0])
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (["config", "search.mod"], "No setting 'search.mod'. Nearest: 'search.mode'."),
+        (["tune", "--adopt", "--reset"], "--adopt and --reset ask for opposite things. Give one of them."),
+        (["migrate", "--to", "mongo"], "--to is 'mongo', which is no storage. Use embedded or postgres."),
+    ],
+)
+def test_what_cannot_be_meant_is_the_callers_mistake(
+    line: list[str], words: str, house: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(line) == 2
+    assert capsys.readouterr().err == f"{words}\n"
+
+
 def test_models_are_fetched_once_and_listed(house: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["models", "list"]) == 0
     assert "not installed" in capsys.readouterr().out

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from librarian.config import jsonc
 from librarian.config.layers import DERIVED_VARIABLES
 from librarian.config.settings import Settings, knobs
-from librarian.vocabulary.errors import SetupError
+from librarian.vocabulary.errors import CallerError, SetupError
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -399,7 +399,7 @@ def test_the_source_of_a_wrong_value_is_named(load: Load) -> None:
         load(environ={"MCP_PORT": "x"})
     with pytest.raises(SetupError, match=r"command line: no setting 'mcp.prot'"):
         load(mcp__prot=1)
-    with pytest.raises(SetupError, match=r"Nearest: 'mcp.port'"):
+    with pytest.raises(CallerError, match=r"Nearest: 'mcp.port'"):
         load().provenance("mcp.prot")
 
 

@@ -57,6 +57,17 @@ def test_it_indexes_embeds_and_follows_the_watcher(library: Library) -> None:
     assert indexer.progress().phase == "idle"
 
 
+def test_it_is_at_work_from_its_start_until_it_has_looked(library: Library) -> None:
+    library.complete()
+    with library.reopen() as indexer:
+        assert indexer.progress().phase == "idle"
+        with indexer._refreshing:  # the first look has to wait
+            indexer.start()
+            assert indexer.progress().phase == "scanning"
+        assert indexer.wait_until_ready(PATIENCE_S)
+        wait_for(lambda: indexer.progress().phase == "idle")
+
+
 def test_files_that_moved_are_not_missing_for_long(library: Library) -> None:
     for number in range(4, 30):
         library.write(f"ray/core/{number}.md", f"# Number {number}\n\nA passage about animal{number}.\n")
