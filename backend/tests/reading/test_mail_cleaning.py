@@ -107,6 +107,7 @@ def test_an_attribution_may_be_wrapped_anywhere(line: str, width: int) -> None:
     "block",
     [
         "----- Weitergeleitete Nachricht ----- Von: Ann <ann@x.org>An: bob@x.org Gesendet: 3.3.2026Betreff: Plan",
+        "----- İletilmiş Mesaj ----- Kimden: Ann <ann@x.org>Kime: bob@x.org Konu: Plan",
         "-------- Original message --------From: Ann <ann@x.org> Date: 3/3/26  10:00  (GMT+01:00) To: bob@x.org",
         "-------- Oprindelig besked --------\nFra: Ann <ann@x.org>\nDato: 03.03.2026 10.00\nEmne: Plan",
         "----- Egy másik levél -----\n\nFeladó: Ann\nDátum: 2026. 03. 03.\nTárgy: Plan",

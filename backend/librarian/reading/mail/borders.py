@@ -54,10 +54,11 @@ _HEADER = re.compile(
     rf"^[>\s*_]*(?P<name>{_any([name for names in phrases.HEADER_NAMES.values() for name in names])})\s*\*?\s*[:：]",
     re.I,
 )
-#: A divider with the first header, or with all of them, behind it on the line, as Samsung's and Yahoo's programs write.
+#: A divider, in whichever language, with the first header, or with all of them, behind it on the line, as Samsung's and
+#: Yahoo's programs write.
 _DIVIDER_AND_HEADER = re.compile(
-    rf"^[>\s*]*-{{3,}}\s*(?:(?P<original>{_any(phrases.ORIGINAL_MESSAGE)})|{_any(phrases.FORWARDED_MESSAGE)})\s*-{{3,}}\s*"
-    rf"(?:{_any([name for names in phrases.HEADER_NAMES.values() for name in names])})\s*[:：]",
+    rf"^[>\s*]*-{{3,}}\s*(?:(?P<original>{_any(phrases.ORIGINAL_MESSAGE)})|[^-\s][^-]{{2,60}}?)\s*-{{3,}}\s*"
+    rf"(?:{_any(phrases.HEADER_NAMES['from'])})\s*[:：]",
     re.I,
 )
 _CONTINUED = re.compile(
@@ -70,6 +71,7 @@ _TORN = re.compile(
 )  #: no attribution begins so
 _NAMED = re.compile(rf"(?:[^\s<>]+\s+){{1,6}}<\s*(?:mailto:)?{_EMAIL}\s*>.{{0,40}}$")
 _AROUND = "> \t\xa0\u3000\u202a*_=-"  #: what stands around the words of a border
+_QUOTING = "> \t\xa0*"
 _DIVIDERS_BEGIN = frozenset(words[:4].lower() for words in (*phrases.ORIGINAL_MESSAGE, *phrases.FORWARDED_MESSAGE))
 _HEADERS_BEGIN = frozenset(name.lower()[:2] for names in phrases.HEADER_NAMES.values() for name in names)
 _OPENINGS = tuple(word.lower() for word in phrases.OPENINGS)
@@ -108,7 +110,8 @@ def find(lines: Sequence[str]) -> list[Border]:
         if len(line) > _LONGEST_LINE or not line:
             continue
         bare = line.strip(_AROUND).lower()
-        border = _divider(lines, place) if bare[:4] in _DIVIDERS_BEGIN else None
+        dashed = ":" in bare and line.lstrip(_QUOTING).startswith("---")
+        border = _divider(lines, place) if dashed or bare[:4] in _DIVIDERS_BEGIN else None
         if border is None and (_may_be_header(bare) if bare else line.rstrip().endswith(_RULE_ENDS)):
             border = _headers(lines, place)
         if border is not None:
