@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,9 @@ from librarian.mcp_server.app import McpDoor
 def kept(index: Path, desk: Any, door: McpDoor | None = None) -> Iterator[Path]:
     """`desk` as the keeper of `index`; with `door`, one that runs elsewhere already."""
     lock = FolderLock(index)
-    assert lock.acquire(version=__version__)
+    if not lock.acquire(version=__version__):  # a library that was opened in this process owns its folder
+        assert (holder := lock.holder()) is not None
+        assert holder.pid == os.getpid()
     ready, stop = threading.Event(), asyncio.Event()
     loops: list[asyncio.AbstractEventLoop] = []
 
