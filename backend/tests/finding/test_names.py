@@ -2,6 +2,7 @@
 
 * names with a small number don't; codes in capitals do
 * in a sentence a hyphenated word that the library also writes apart doesn't; one that it never writes apart does
+* nor does what sciences write like a name; code and codes do, by their shape
 * such a word does decide in a short question, and where it is marked as code
 * without it the better page comes first, though it lacks the hyphen
 """
@@ -25,6 +26,7 @@ PAPERS = {
     "wings/papers/proxy.md": "# Proxy\n\nOn every node kube-proxy writes the rules of services.\n",
     "wings/papers/other.md": "# Nodes\n\nRules of services on every node are written by a proxy.\n",
 }
+NAMED = ("httpserver", "etc/hosts", "os.path", "--flag", "retry-after")
 SENTENCE = "at which pressure does boundary-layer separation of a wing start at high speed"
 
 
@@ -49,6 +51,10 @@ def papers(shelve: Callable[..., Library]) -> Library:
         (SENTENCE.replace("boundary-layer", "“boundary-layer”"), ("boundary-layer",)),
         ("which rules of services does kube-proxy write on every node", ("kube-proxy",)),
         ("at which pressure does max_age of a boundary-layer on a wing start", ("max_age",)),
+        ("MicroRNA and clpC regulate H3K4me3 in cells that lack interferon-γ above 75 nmol/liter", ()),
+        ("`MicroRNA` regulates the stem cells of mice that lack “H3K4me3”", ("microrna", "h3k4me3")),
+        ("MicroRNA clpC", ("microrna", "clpc")),
+        ("cells where HTTPServer reads /etc/hosts by os.path with --flag and Retry-After", NAMED),
     ],
 )
 def test_what_decides_the_order(papers: Library, text: str, found: tuple[str, ...]) -> None:
