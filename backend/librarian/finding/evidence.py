@@ -14,6 +14,10 @@ from .fusion import ranking_of
 FURTHER = 4
 DECAY = 0.4
 
+#: Further passages that there must be. One alone says that a text is long enough for two, not that more of it answers:
+#: counting it puts the longer abstracts of a collection before the shorter ones.
+FEWEST = 2
+
 
 def of_documents(
     ranking: Ranking,
@@ -25,12 +29,13 @@ def of_documents(
 ) -> Ranking:
     """The ranking's opinion of documents: best passage's score + Σ decayⁱ × the i-th further one's.
 
-    `floor` is the score from which a further passage counts. Passages without a known document are left out.
+    `floor` is the score from which a further passage counts; with fewer than `FEWEST` that do, none does. Passages
+    without a known document are left out.
 
-    >>> passages = Ranking("keyword", ids=(1, 2, 3), raw=(5.0, 4.0, 3.0), scores=(0.5, 0.4, 0.3))
-    >>> documents = of_documents(passages, {1: 10, 2: 20, 3: 20}, further=1, decay=0.5)
-    >>> documents.ids, [round(s, 2) for s in documents.scores]  # 20: 0.4 + 0.5 × 0.3
-    ((20, 10), [0.55, 0.5])
+    >>> passages = Ranking("keyword", ids=(1, 2, 3, 4), raw=(5.0, 4.0, 3.0, 2.0), scores=(0.5, 0.4, 0.3, 0.2))
+    >>> documents = of_documents(passages, {1: 10, 2: 20, 3: 20, 4: 20}, decay=0.5)
+    >>> documents.ids, [round(s, 2) for s in documents.scores]  # 20: 0.4 + 0.5 × 0.3 + 0.25 × 0.2
+    ((20, 10), [0.6, 0.5])
     """
     gathered: dict[int, list[float]] = {}
     for chunk_id, own in zip(ranking.ids, ranking.scores, strict=True):
@@ -39,6 +44,8 @@ def of_documents(
     evidence = {}
     for doc_id, scores in gathered.items():
         scores.sort(reverse=True)
-        counted = [own for own in scores[1 : further + 1] if own >= floor]
+        counted = [own for own in scores[1 : further + 1] if own > 0 and own >= floor]
+        if len(counted) < FEWEST:
+            counted = []
         evidence[doc_id] = math.fsum([scores[0], *(own * decay**i for i, own in enumerate(counted, start=1))])
     return ranking_of(ranking.source, evidence, ms=ranking.ms)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from librarian.vocabulary.types import Ids
 
-from .evidence import DECAY, FURTHER
+from .evidence import DECAY, FEWEST, FURTHER
 from .pool import Floats, Mask, Pool
 
 #: In the order in which reasons are told. All lie in 0–1 or little above.
@@ -106,6 +106,7 @@ def _by_document(scores: Floats, owner: npt.NDArray[np.intp], count: int, floor:
     place = np.arange(len(own)) - np.repeat(starts, np.diff(starts, append=len(own)))
     best, further = np.zeros(count), np.zeros(count)
     best[own[place == 0]] = sorted_scores[place == 0]
-    counts = (place > 0) & (place <= FURTHER) & (sorted_scores >= floor)
+    counts = (place > 0) & (place <= FURTHER) & (sorted_scores >= floor) & (sorted_scores > 0)
+    counts &= np.bincount(own[counts], minlength=count)[own] >= FEWEST
     np.add.at(further, own[counts], sorted_scores[counts] * DECAY ** place[counts])
     return best, further

@@ -43,12 +43,13 @@ from librarian.vocabulary.types import (
     SearchOutcome,
 )
 
-from . import hyde, modes, names, paging, suggestions
+from . import hyde, modes, paging, suggestions
 from .calibration import Calibration, verdict
 from .exclusion import without_excluded
 from .fusion import score
 from .legs import KeywordLeg, SemanticLeg
 from .meaning import Meaning, Meanings
+from .names import Names
 from .options import SearchOptions
 from .pool import Pool, gather, told
 from .query_router import QueryRouter
@@ -105,6 +106,7 @@ class HybridSearchEngine:
         self._router = QueryRouter(analyzer, semantic=self._semantic.configured)
         self._snippets = Snippets(analyzer, target=options.snippet_length)
         self._spelling = Spelling(lexical, analyzer)
+        self._names = Names(analyzer, lexical)
         self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="leg")
         self._turns = Turns()
 
@@ -256,7 +258,7 @@ class HybridSearchEngine:
         if run.mode in _BY_MEANING:
             future = self._threads.submit(self._by_meaning, run, run.analyzed)
         keyword, semantic, hypothetical = self._by_words(run) if run.mode in _BY_WORDS else OFF, OFF, OFF
-        run.names = names.decisive(run.analyzed, self._analyzer, self._lexical, run.selection)
+        run.names = self._names.decisive(run.analyzed, run.selection)
         if future is not None:
             if keyword.ids:  # the meaning takes longer than the words
                 run.told = told(run.analyzed, self._lexical, np.array(keyword.ids), run.names)

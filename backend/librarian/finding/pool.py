@@ -116,7 +116,7 @@ class Told:
 def told(
     query: AnalyzedQuery, lexical: LexicalIndex, ids: Ids, names: tuple[str, ...], fields: Collection[str] = FIELDS
 ) -> Told:
-    """Scores of single fields, and who holds one of the identifiers `names` (`names.decisive`)."""
+    """Scores of single fields, and who holds one of the identifiers `names` (`names.Names`)."""
     ids = np.unique(np.asarray(ids, dtype=np.int64))
     all_named = names == query.identifiers
     wanted = (*fields, *(("identifiers",) if names and all_named else ()))
@@ -144,7 +144,7 @@ def gather(
     """Join the legs' passages and fill in what one leg knows about the other's. Unknown passages are dropped.
 
     `meaning` is the question's; without it the semantic score of keyword candidates stays unknown. `names` are the
-    identifiers that decide the order (`names.decisive`), `known` is what was told of the keyword candidates while the
+    identifiers that decide the order (`names.Names`), `known` is what was told of the keyword candidates while the
     other leg was still at work. `threads` ask the legs side by side.
     """
     union = np.unique(np.array([*keyword.ids, *semantic.ids, *hyde.ids], dtype=np.int64))

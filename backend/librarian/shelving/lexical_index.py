@@ -246,9 +246,10 @@ class TantivyIndex:
         searcher = self._open_searcher()
         return {term for term in terms if any(searcher.doc_freq(field, term) for field in WORDED)}
 
-    def vocabulary(self, prefix: str, limit: int) -> list[str]:
-        """Indexed terms that start so, most frequent first."""
-        found = self._open_searcher().terms_with_prefix("body", prefix, limit=limit)
+    def vocabulary(self, prefix: str, limit: int, *, identifiers: bool = False) -> list[str]:
+        """Indexed terms of bodies, or identifiers, that start so, most frequent first."""
+        field = "identifiers" if identifiers else "body"
+        found = self._open_searcher().terms_with_prefix(field, prefix, limit=limit)
         return [term for term, _ in found]
 
     def count(self) -> int:

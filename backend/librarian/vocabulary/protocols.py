@@ -341,8 +341,8 @@ class LexicalIndex(Protocol):
     def occurring(self, terms: Collection[str]) -> set[str]:
         """Those of these terms that some chunk's body, title, headings or path holds; deleted may count a while."""
 
-    def vocabulary(self, prefix: str, limit: int) -> list[str]:
-        """Indexed terms that start so, most frequent first, for suggestions."""
+    def vocabulary(self, prefix: str, limit: int, *, identifiers: bool = False) -> list[str]:
+        """Indexed terms of bodies, or identifiers, that start so, most frequent first."""
 
     def count(self) -> int:
         """How many chunks have an entry."""

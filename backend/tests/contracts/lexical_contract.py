@@ -353,6 +353,15 @@ class LexicalContract:
         assert index.vocabulary("po", 9) == ["pod", "port", "pods"]
         assert index.vocabulary("zz", 9) == []
 
+    def test_vocabulary_gives_the_most_frequent_identifiers_first(self, index: LexicalIndex) -> None:
+        for number, names in enumerate(["max_age e42", "max_age", "max_age --all", "--all", ""], start=1):
+            index.put([(number, number, SOME, entry("some words", identifiers=names))])
+        index.commit(1)
+        assert index.vocabulary("", 9, identifiers=True) == ["max_age", "--all", "e42"]
+        assert index.vocabulary("", 1, identifiers=True) == ["max_age"]
+        assert index.vocabulary("e", 9, identifiers=True) == ["e42"]
+        assert index.vocabulary("words", 9, identifiers=True) == []
+
     def test_terms_occur_that_any_field_but_the_identifiers_holds(self, index: LexicalIndex) -> None:
         index.put([(1, 1, SOME, entry("apple it's", title="berry", headings="cherry", path="date", identifiers="a.b"))])
         assert index.occurring(["apple"]) == set()

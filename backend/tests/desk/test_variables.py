@@ -108,7 +108,7 @@ def test_the_older_flags_choose_the_mode_and_fall_back_aloud(config: Path) -> No
 
 
 def test_the_breadth_of_a_graph_search_reaches_every_store_that_has_one(tmp_path: Path) -> None:
-    environ = {"VECTOR_SEARCH_EF_SEARCH": "17", "DATABASE_URL": postgres.url(), "INDEX_PATH": str(tmp_path)}
+    environ = {"VECTOR_SEARCH_EF_SEARCH": "17", "DATABASE_URL": postgres.url(), "INDEX_PATH": str(tmp_path / "index")}
     overrides = {"storage.catalog": "postgres", "storage.database_schema": postgres.schema_of(tmp_path)}
     settings = Settings.load(None, environ={**environ, "DOCS_ROOT_PATH": str(tmp_path / "docs")}, overrides=overrides)
     child = chroma_child(settings, FINGERPRINT, 384)

@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 
 from librarian.finding.hybrid_search import HybridSearchEngine
-from librarian.finding.names import decisive
+from librarian.finding.names import Names
 from librarian.vocabulary.types import Filters, Hit, Mode, Query, SearchOutcome
 
 from .concepts import ConceptEmbedder
@@ -153,9 +153,8 @@ def test_the_page_that_answers_is_among_the_first(
     assert rank is not None
     assert rank <= 5
     everything = library.catalog.columns().select(Filters())
-    if question.query in decisive(
-        library.analyzer.query(question.query), library.analyzer, library.lexical, everything
-    ):
+    names = Names(library.analyzer, library.lexical)
+    if question.query in names.decisive(library.analyzer.query(question.query), everything):
         assert rank == 1
 
 

@@ -2,9 +2,9 @@
 
 * names with a small number don't; codes in capitals do
 * in a sentence a hyphenated word that the library also writes apart doesn't; one that it never writes apart does
-* nor does what sciences write like a name; code and codes do, by their shape
 * such a word does decide in a short question, and where it is marked as code
 * without it the better page comes first, though it lacks the hyphen
+* in a library of prose, told by its most frequent identifiers, no word of a sentence does that isn't code's
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import pytest
 
-from librarian.finding.names import decisive
+from librarian.finding.names import FREQUENT, Names, is_prose
 from librarian.vocabulary.types import Filters, Query
 
 from .library import Library
@@ -26,14 +26,13 @@ PAPERS = {
     "wings/papers/proxy.md": "# Proxy\n\nOn every node kube-proxy writes the rules of services.\n",
     "wings/papers/other.md": "# Nodes\n\nRules of services on every node are written by a proxy.\n",
 }
-NAMED = ("httpserver", "etc/hosts", "os.path", "--flag", "retry-after")
 SENTENCE = "at which pressure does boundary-layer separation of a wing start at high speed"
 
 
 def names(library: Library, text: str) -> tuple[str, ...]:
     columns = library.catalog.columns()
     query = library.analyzer.query(text, columns.languages())
-    return decisive(query, library.analyzer, library.lexical, columns.select(Filters()))
+    return Names(library.analyzer, library.lexical).decisive(query, columns.select(Filters()))
 
 
 @pytest.fixture
@@ -51,10 +50,6 @@ def papers(shelve: Callable[..., Library]) -> Library:
         (SENTENCE.replace("boundary-layer", "“boundary-layer”"), ("boundary-layer",)),
         ("which rules of services does kube-proxy write on every node", ("kube-proxy",)),
         ("at which pressure does max_age of a boundary-layer on a wing start", ("max_age",)),
-        ("MicroRNA and clpC regulate H3K4me3 in cells that lack interferon-γ above 75 nmol/liter", ()),
-        ("`MicroRNA` regulates the stem cells of mice that lack “H3K4me3”", ("microrna", "h3k4me3")),
-        ("MicroRNA clpC", ("microrna", "clpc")),
-        ("cells where HTTPServer reads /etc/hosts by os.path with --flag and Retry-After", NAMED),
     ],
 )
 def test_what_decides_the_order(papers: Library, text: str, found: tuple[str, ...]) -> None:
@@ -70,3 +65,44 @@ def test_a_name_that_is_never_written_apart_comes_first_in_a_sentence(papers: Li
     question = "which rules of services are written by kube-proxy on every node, and which by a proxy"
     hits = papers.engine().search(Query(question, mode="hybrid")).hits
     assert hits[0].document.document.file_path == "wings/papers/proxy.md"
+
+
+GENES = " ".join(f"BRX{number}" for number in range(FREQUENT))
+MOUSE = "which loss of BRX7 makes the growth of neural cells slower in a mouse"
+
+
+@pytest.mark.parametrize(
+    ("names", "prose"),
+    [
+        ([f"brx{number}" for number in range(FREQUENT)], True),
+        ([f"brx{number}" for number in range(FREQUENT - 1)], False),  # too few to tell
+        ([f"brx{number}" for number in range(FREQUENT - 30)] + [f"max_{number}" for number in range(30)], False),
+        ([f"brx{number}" for number in range(FREQUENT - 29)] + [f"max_{number}" for number in range(29)], True),
+    ],
+)
+def test_a_library_is_of_prose_where_hardly_any_frequent_identifier_is_shaped_like_code(
+    names: list[str], prose: bool
+) -> None:
+    assert is_prose(names) == prose
+
+
+def test_in_a_library_of_prose_a_sentence_s_names_are_words_unless_they_are_code(
+    shelve: Callable[..., Library],
+) -> None:
+    library = shelve({"cells/papers/genes.md": f"# Genes\n\n{GENES}\n"})
+    assert names(library, MOUSE) == ()
+    assert names(library, MOUSE.replace("BRX7", "`BRX7`")) == ("brx7",)
+    assert names(library, MOUSE.replace("BRX7", "brx_7")) == ("brx_7",)
+    assert names(library, "loss of BRX7") == ("brx7",)
+
+
+def test_in_a_library_on_software_a_sentence_s_names_decide(shelve: Callable[..., Library]) -> None:
+    options = " ".join(f"max_age_{number}" for number in range(40))
+    library = shelve(
+        {
+            "cells/papers/genes.md": f"# Genes\n\n{GENES}\n",
+            "cells/papers/options.md": f"# Options\n\n{options}\n",
+            "cells/papers/defaults.md": f"# Defaults\n\n{options}\n",
+        }
+    )
+    assert names(library, MOUSE) == ("brx7",)

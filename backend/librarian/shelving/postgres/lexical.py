@@ -204,14 +204,22 @@ class PostgresLexicalIndex:
             ).fetchall()
         return {asked[place - 1] for (place,) in rows}
 
-    def vocabulary(self, prefix: str, limit: int) -> list[str]:
-        """Indexed terms that start so, most frequent first, counted over two thousand entries that hold such a term."""
-        with self._reading() as connection:
-            rows = connection.execute(
-                """SELECT word.lexeme, count(*) FROM (
+    def vocabulary(self, prefix: str, limit: int, *, identifiers: bool = False) -> list[str]:
+        """Indexed terms of bodies, or identifiers, that start so, most frequent first.
+
+        Counted over two thousand entries: terms over such that hold one, identifiers over such that hold any.
+        """
+        terms = """SELECT word.lexeme, count(*) FROM (
                        SELECT search FROM entries WHERE search @@ to_tsquery('simple', %(asked)s) LIMIT %(sample)s
                    ) e, unnest(e.search) AS word
-                   WHERE starts_with(word.lexeme, %(prefix)s) GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT %(limit)s""",
+                   WHERE starts_with(word.lexeme, %(prefix)s) GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT %(limit)s"""
+        names = """SELECT word, count(*) FROM (
+                       SELECT names FROM entries WHERE cardinality(names) > 0 LIMIT %(sample)s
+                   ) e, unnest(e.names) AS word
+                   WHERE starts_with(word, %(prefix)s) GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT %(limit)s"""
+        with self._reading() as connection:
+            rows = connection.execute(
+                names if identifiers else terms,
                 {
                     "asked": f"{_quoted(prefix)}:*",
                     "sample": _SAMPLE,
