@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -35,7 +36,8 @@ def serve(
 ) -> None:
     """Build the callable and answer ("ready", None), then ("done", result) or ("error", exception) for each item.
 
-    A factory that raises is answered as ("broken", exception), and the child ends.
+    A factory that raises is answered as ("broken", exception), and the child ends. The third of each answer is the
+    processor time that the child has had so far, in seconds.
     """
     _settle(settings.nice, parent)
     try:
@@ -111,13 +113,14 @@ def _limit_memory(megabytes: int) -> None:
 def _answer(connection: Connection, kind: str, value: object) -> bool:
     """Send an answer; False where nobody listens any more."""
     try:
-        connection.send((kind, value))
+        connection.send((kind, value, time.process_time()))
     except OSError:
         return False
     except MemoryError:
-        connection.send(("error", MemoryError("the answer didn't fit into memory")))
+        connection.send(("error", MemoryError("the answer didn't fit into memory"), time.process_time()))
     except Exception as error:
-        connection.send(("error", RuntimeError(f"{type(value).__name__} can't be sent between processes: {error}")))
+        unsendable = RuntimeError(f"{type(value).__name__} can't be sent between processes: {error}")
+        connection.send(("error", unsendable, time.process_time()))
     else:
         return True
     return True

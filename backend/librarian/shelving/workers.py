@@ -11,7 +11,6 @@ import logging
 import multiprocessing
 import os
 import pickle
-import signal
 import threading
 import time
 from collections import deque
@@ -23,7 +22,8 @@ from typing import Generic, TypeVar
 
 from .child_start import without_main
 from .worker_child import ChildSettings, serve
-from .worker_errors import PoolClosed, WorkerDied
+from .worker_errors import PoolClosed, WorkerDied, ending
+from .worker_time import owed
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -43,9 +43,9 @@ class WorkerPool(Generic[T, R]):
     `processes=0` runs everything in the calling process, without limits: for tests and for jobs not worth a child.
     `prefetch` items for each child are taken ahead of the consumer, and more as long as their `cost`s (of those ahead)
     add up to less than `room`: so much the children do while the consumer is busy with what it got.
-    `timeout_s` (one, or by item) is counted from an item's start; `memory_mb` is what a child may allocate beyond
-    what it needed to get ready; `nice` is added to the children's niceness. `farewell`: whether the callable has
-    something to close, so that an idle child is let end by itself for a moment.
+    `timeout_s` (one, or by item) is counted from an item's start, as `worker_time` says; `memory_mb` is what a child
+    may allocate beyond what it needed to get ready; `nice` is added to the children's niceness. `farewell`: whether the
+    callable has something to close, so that an idle child is let end by itself for a moment.
     """
 
     def __init__(
@@ -164,6 +164,7 @@ class _Child(Generic[T]):
     process: BaseProcess
     connection: Connection
     deadline: float
+    worked: float = 0.0  # seconds of the processor before the task
     ready: bool = False
     task: list[T] = field(default_factory=list)  # the one item under way; empty while idle
 
@@ -299,11 +300,13 @@ class _Dispatcher(Generic[T, R]):
         now = time.monotonic()
         for child in [child for child in self._children if (child.task or not child.ready) and child.deadline <= now]:
             limit = self._timeout_s(child.task[0]) if child.ready and child.task else self._start_timeout_s
-            self._bury(child, TimeoutError(f"not done within {limit:g} s"))
+            child.deadline = now + owed(child.process, child.worked, limit)
+            if child.deadline <= now:
+                self._bury(child, TimeoutError(f"not done within {limit:g} s"))
 
     def _receive(self, child: _Child[T]) -> None:
         try:
-            kind, value = child.connection.recv()
+            kind, value, child.worked = child.connection.recv()
         except (EOFError, OSError):
             self._bury(child, None)
             return
@@ -326,7 +329,7 @@ class _Dispatcher(Generic[T, R]):
         if child.process.exitcode is None:
             child.process.kill()
             child.process.join()
-        error = reason or WorkerDied(f"its process ended {_ending(child.process.exitcode)}")
+        error = reason or WorkerDied(f"its process ended {ending(child.process.exitcode)}")
         task, child.task = child.task, []
         ready = child.ready
         self._end(child)
@@ -392,9 +395,3 @@ class _Dispatcher(Generic[T, R]):
                 child.process.join()
             child.process.close()
         self._children.clear()
-
-
-def _ending(code: int | None) -> str:
-    if code is not None and code < 0:
-        return f"by signal {signal.Signals(-code).name}"
-    return f"with code {code}"

@@ -2,6 +2,7 @@
 
 * Every item comes back once, with its result or its error, in the children as in the calling process.
 * A late, dying or greedy task is told so and costs nobody else anything.
+* Whom others keep from the processor isn't late for that.
 * No more items are taken ahead than agreed.
 * A factory that fails is nobody's file's fault: `map` raises.
 * Nothing is left behind: not after `close`, not when the parent is killed.
@@ -61,6 +62,14 @@ def test_a_task_over_its_time_is_killed_and_its_place_is_taken_by_another_child(
         assert isinstance(late, TimeoutError)
         assert before != after
         assert pool.pids() == [after]
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="a process can't be kept on one processor here")
+def test_a_task_that_others_keep_from_the_processor_has_its_time_of_it() -> None:
+    with WorkerPool(make_work, 1, timeout_s=0.6, nice=0) as pool:
+        (_, starved), (_, greedy) = pool.map([("work", 0.4, 3), ("work", 60, 0)])
+    assert starved == "worked"
+    assert isinstance(greedy, TimeoutError)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")

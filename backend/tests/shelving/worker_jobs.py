@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 
 from librarian.vocabulary.errors import SourceError, Unavailable
@@ -16,6 +19,8 @@ def work(item: object) -> object:
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
             signal.sigtimedwait([signal.SIGTERM], seconds)
             return "woke"
+        case ("work", seconds, rivals):
+            return worked(seconds, rivals)
         case "die":
             os._exit(3)
         case "killed":
@@ -36,6 +41,21 @@ def work(item: object) -> object:
         case int():
             return item * 2
     return None
+
+
+def worked(seconds: float, rivals: int) -> str:
+    """Takes so many seconds of one processor, on which so many others want to work meanwhile."""
+    os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(rivals)]
+    try:
+        until = time.process_time() + seconds
+        while time.process_time() < until:
+            pass
+    finally:
+        for rival in busy:
+            rival.kill()
+            rival.wait()
+    return "worked"
 
 
 def make_work() -> Callable[[object], object]:
