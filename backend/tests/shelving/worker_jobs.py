@@ -46,15 +46,16 @@ def work(item: object) -> object:
 def worked(seconds: float, rivals: int) -> str:
     """Takes so many seconds of one processor, on which so many others want to work meanwhile."""
     os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(rivals)]
+    rival = "import os; parent = os.getppid()\nwhile os.getppid() == parent: pass"  # ends with a child that is killed
+    busy = [subprocess.Popen([sys.executable, "-c", rival]) for _ in range(rivals)]
     try:
         until = time.process_time() + seconds
         while time.process_time() < until:
             pass
     finally:
-        for rival in busy:
-            rival.kill()
-            rival.wait()
+        for process in busy:
+            process.kill()
+            process.wait()
     return "worked"
 
 
