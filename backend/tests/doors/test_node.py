@@ -49,9 +49,9 @@ def url() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     """What starts a relay to a running keeper."""
-    folder = tmp_path_factory.mktemp("kept")
-    with kept(folder, FakeDesk()):
-        yield relay(folder, folder)
+    index, root = tmp_path_factory.mktemp("kept"), tmp_path_factory.mktemp("root")
+    with kept(index, FakeDesk()):
+        yield relay(root, index)
 
 
 def node(arguments: list[str], home: Path, *, script: Path | None = None, **environment: str) -> str:
