@@ -14,7 +14,6 @@ from .place import Place
 if TYPE_CHECKING:
     from librarian.config.settings import Settings
 
-STORAGES = ("embedded", "postgres")
 _SAID_EVERY = 1_000  #: passages
 
 
@@ -47,7 +46,7 @@ def move_to(place: Place, to: str, out: TextIO | None) -> dict[str, Any]:
     from dataclasses import asdict
 
     from librarian import assembly_parts
-    from librarian.assembly_sharing import migrate
+    from librarian.assembly_sharing import STORAGES, migrate
     from librarian.keeper.lock import KEEPER, FolderLock
 
     if to not in STORAGES:
