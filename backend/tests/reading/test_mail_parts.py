@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
 from librarian.reading.mail.cleaning import excluded_of, own_words
@@ -46,6 +48,17 @@ def test_the_alternative_that_has_words_is_read_and_the_others_hang_on_it(
     assert doc.text.startswith("The pump.")
     assert doc.email is not None
     assert [one.filename for one in doc.email.attachments] == names
+
+
+def test_an_attached_mail_is_kept_as_it_was_sent_and_read_though_it_is_encoded(parse: Parse) -> None:
+    inner = b"From: b@x.org\nSubject: The\n   valve\nX-Long: " + b"word " * 40 + b"\n\nIt turns left.\n"
+    plain = b"Content-Type: message/rfc822\n\n" + inner
+    encoded = b"Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n" + base64.encodebytes(inner)
+    for part in (plain, encoded):
+        doc = parse(multipart("mixed", b"Content-Type: text/plain\n\nThe pump.", part), NAME)
+        assert doc.text.endswith("Attachment: message.eml\n\nFrom: b@x.org\nSubject: The valve\n\nIt turns left.")
+        assert doc.email is not None
+        assert abs(doc.email.attachments[0].size - len(inner)) <= 1
 
 
 def test_a_boundary_may_be_folded(parse: Parse) -> None:

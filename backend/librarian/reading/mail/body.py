@@ -73,6 +73,17 @@ class Part:
         return named, declared
 
 
+class MailPart(Message):
+    """A message whose attached mails stay bytes, as they were sent: who reads them parses them, once and on demand."""
+
+    def get_content_maintype(self) -> str:
+        """The standard library's, by which its parser opens what is `message/…`; `data` for those."""
+        kind = self.get_content_type()
+        # The parts of a delivery's status are told apart before the parser asks for this.
+        closed = kind.startswith("message/") and kind != "message/delivery-status"
+        return "data" if closed else super().get_content_maintype()
+
+
 class Body:
     """The readable part of a message, and its attachments."""
 

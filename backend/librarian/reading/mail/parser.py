@@ -17,7 +17,7 @@ from librarian.vocabulary.protocols import Parser
 from librarian.vocabulary.types import ATTACHMENT_HEADING, Block, Document, Excluded, Heading, SourceFile
 
 from ..metadata import cut_at_sentence, iso_of_ns, title_from_name
-from .body import Body, Part
+from .body import Body, MailPart, Part
 from .cleaning import excluded_of, own_words
 from .headers import Headers, RawHeaders, email_of
 
@@ -45,7 +45,7 @@ class EmailParser:
 
     def parse(self, source: SourceFile, data: bytes) -> Document:
         """One mail."""
-        message = email.message_from_bytes(_tidied(data), policy=RawHeaders())
+        message = email.message_from_bytes(_tidied(data), MailPart, policy=RawHeaders())
         headers = Headers(message)
         if not message.keys() or (b"\0" in data[:2000] and not any(map(headers.raw, _TELLING))):
             raise SourceError(
