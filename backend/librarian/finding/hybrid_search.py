@@ -123,7 +123,7 @@ class HybridSearchEngine:
             run = self._begin(query, budget or Budget(), reader)
             judged = self._judge(run)
             run.budget.check()
-            kept = self.kept(judged, query, reader, run.columns)
+            kept = self.kept(judged, query, run.columns)
             best = self._relevance(judged, judged.candidates[kept[0].place]) if kept else None
             page = kept[query.offset : query.offset + query.max_results]
             hits = paging.hits(
@@ -186,10 +186,10 @@ class HybridSearchEngine:
         with self._turns:
             return self._judge(self._begin(query, budget or Budget(), reader))
 
-    def kept(self, judged: Judged, query: Query, reader: CatalogReader, columns: Columns) -> list[paging.Kept]:
+    def kept(self, judged: Judged, query: Query, columns: Columns) -> list[paging.Kept]:
         """What of the candidates may be shown, in order: all pages of the answer."""
         limit = self._options.candidates
-        return paging.keep(judged.candidates, reader, columns, limit=limit, per_group=query.max_per_document)
+        return paging.keep(judged.candidates, columns, limit=limit, per_group=query.max_per_document)
 
     # -- the stages --------------------------------------------------------------------------------------------
 

@@ -13,8 +13,6 @@ from librarian.vocabulary.types import Candidate, Chunk, Hit, Snippet, StoredDoc
 
 from .order import ids_of, sums_of
 
-BATCH = 128  #: candidates whose text is fetched at once
-
 #: Measured over answers as text: the tokens around the results, and the characters of a result that are there whatever
 #: it is (rank, scores, lines, kind and date; of a mail also the labels of its headers; of a context, at most).
 AROUND, FIXED, MAIL, CONTEXT = 25, 115, 30, 500
@@ -29,68 +27,32 @@ class Kept:
     also_doc_ids: tuple[int, ...] = ()
 
 
-def keep(
-    candidates: Sequence[Candidate], reader: CatalogReader, columns: Columns, *, limit: int, per_group: int
-) -> list[Kept]:
+def keep(candidates: Sequence[Candidate], columns: Columns, *, limit: int, per_group: int) -> list[Kept]:
     """The first `limit` candidates in order: known to the catalog, one per text, `per_group` per document or thread.
 
     Passages of equal text are one hit, shown where the newest version of equal rank stands. A text whose document or
     thread has all it may have is left out, and doesn't come back from another version. `per_group` 0 means no limit.
     """
-    chunk_ids, sums = ids_of(candidates), sums_of(candidates)
-    groups = columns.group_of(np.array(chunk_ids, dtype=np.int64)).tolist()
-    shown: dict[str, int] = {}  # text → the place where it is shown
-    places: dict[str, list[int]] = {}  # text → every place that holds it
+    sums, ids = sums_of(candidates), np.array(ids_of(candidates), dtype=np.int64)
+    docs, groups, texts = (told.tolist() for told in (columns.doc_of(ids), columns.group_of(ids), columns.text_of(ids)))
+    places: dict[int, list[int]] = {}  # text → every place that holds it, best first
+    for place, (doc, text) in enumerate(zip(docs, texts, strict=True)):
+        if doc:
+            places.setdefault(text, []).append(place)
     in_group: Counter[int] = Counter()
-    end = 0
-    while end < len(chunk_ids) and len(shown) < limit:
-        start, end = end, _end_of_batch(sums, end + BATCH)
-        texts = reader.texts(chunk_ids[start:end])
-        fresh = []
-        for place in range(start, end):
-            text = texts.get(chunk_ids[place])
-            if text is None:
-                continue
-            text = text.strip()
-            if text not in places:
-                places[text] = []
-                fresh.append(text)
-            places[text].append(place)
-        for text in fresh:
-            place = _newest(places[text], candidates, sums, reader)
-            if len(shown) < limit and not 0 < per_group <= in_group[groups[place]]:
-                in_group[groups[place]] += 1
-                shown[text] = place
-    return [Kept(place, _others(place, places[text], candidates)) for text, place in shown.items()]
-
-
-def _end_of_batch(sums: Sequence[float], end: int) -> int:
-    """Where a batch may end: candidates of equal rank aren't parted."""
-    while end < len(sums) and sums[end] == sums[end - 1]:
-        end += 1
-    return min(end, len(sums))
-
-
-def _newest(
-    places: Sequence[int], candidates: Sequence[Candidate], sums: Sequence[float], reader: CatalogReader
-) -> int:
-    """Of the places that hold a text, best first, the newest document's among those of the best rank."""
-    best = [place for place in places if sums[place] == sums[places[0]]]
-    if len(best) == 1:
-        return best[0]
-    doc_of = {place: candidates[place].doc_id for place in best}
-    documents = reader.documents([*doc_of.values()])
-    return max(
-        best, key=lambda place: documents[doc].document.last_modified if (doc := doc_of[place]) in documents else ""
-    )
-
-
-def _others(shown: int, places: Sequence[int], candidates: Sequence[Candidate]) -> tuple[int, ...]:
-    """The further documents that hold a text."""
-    if len(places) == 1:
-        return ()
-    doc_ids = {candidates[place].doc_id for place in places}
-    return tuple(sorted(doc_ids - {candidates[shown].doc_id}))
+    kept: list[Kept] = []
+    for holding in places.values():
+        place, elsewhere = holding[0], ()
+        if len(holding) > 1:
+            best = [at for at in holding if sums[at] == sums[place]]
+            place = best[int(np.argmax(columns.modified_of(ids[best])))]
+            elsewhere = tuple(sorted({docs[at] for at in holding} - {docs[place]}))
+        if not 0 < per_group <= in_group[groups[place]]:
+            in_group[groups[place]] += 1
+            kept.append(Kept(place, elsewhere))
+            if len(kept) == limit:
+                break
+    return kept
 
 
 def hits(

@@ -20,7 +20,8 @@ from .catalog_rows import (
     stored_email,
     unpack_text,
 )
-from .columns import DOCUMENTS, LoadedColumns, columns_of, columns_with
+from .column_rows import DOCUMENTS, columns_of, columns_with
+from .columns import LoadedColumns
 
 _BATCH = 500
 _EMAIL_OF_E = ", ".join(f"e.{name.strip()}" for name in EMAIL_COLUMNS.split(","))
@@ -133,14 +134,14 @@ class CatalogQueries(ABC):
 
     def load_columns(self) -> LoadedColumns:
         """All columns, read anew."""
-        chunks = self._rows("SELECT id, doc_id FROM chunks")
+        chunks = self._rows("SELECT id, doc_id, text_key FROM chunks")
         return columns_of(self._rows(DOCUMENTS), chunks, self.generation, self._shared_products)
 
     def updated_columns(self, columns: LoadedColumns, changed: Iterable[int]) -> LoadedColumns:
         """New columns after the documents `changed` were put, moved or dropped."""
         ids = sorted(changed)
         documents = self._rows(f"{DOCUMENTS} WHERE d.id AMONG ?", ids)
-        chunks = self._rows("SELECT id, doc_id FROM chunks WHERE doc_id AMONG ?", ids)
+        chunks = self._rows("SELECT id, doc_id, text_key FROM chunks WHERE doc_id AMONG ?", ids)
         return columns_with(columns, documents, chunks, self.generation, ids)
 
     def names(self, kind: str, limit: int) -> list[tuple[str, str]]:

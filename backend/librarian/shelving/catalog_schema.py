@@ -15,6 +15,8 @@ from pathlib import Path
 
 from librarian.vocabulary.errors import Damaged, SetupError, Unavailable
 
+from .catalog_rows import text_key
+
 log = logging.getLogger(__name__)
 
 APPLICATION_ID = 0x4C696272  #: "Libr", in the file's header: tells a catalog from any other SQLite file
@@ -130,8 +132,21 @@ def add_frames(connection: sqlite3.Connection) -> None:
     connection.execute("""ALTER TABLE chunks ADD COLUMN frames TEXT NOT NULL DEFAULT ''""")
 
 
+def add_text_keys(connection: sqlite3.Connection) -> None:
+    """What passages of equal text are found by. The index holds all that the columns in memory are read from."""
+    connection.create_function("text_key", 1, text_key, deterministic=True)
+    connection.execute("""ALTER TABLE chunks ADD COLUMN text_key INTEGER NOT NULL DEFAULT 0""")
+    connection.execute("""UPDATE chunks SET text_key = text_key(text)""")
+    connection.execute("""CREATE INDEX chunks_by_text ON chunks (text_key, doc_id)""")
+
+
 #: In order; a file's `user_version` is how many of them it has seen. Only ever append.
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (create_tables, add_mail_tables, add_frames)
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
+    create_tables,
+    add_mail_tables,
+    add_frames,
+    add_text_keys,
+)
 
 _MADE_ANEW = "End Librarian and start it again: the catalog is made anew from the files, and vectors are kept."
 

@@ -1,14 +1,18 @@
-"""What rooms promise each other. A room sees only these, never another room. Reading's have a page of their own."""
+"""What rooms promise each other. A room sees only these, never another room. Reading's and the
+catalog's have pages of their own.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Protocol, TypeVar, runtime_checkable
 
+from .catalog_protocols import Catalog as Catalog
+from .catalog_protocols import CatalogReader as CatalogReader
+from .catalog_protocols import Columns as Columns
 from .errors import CallerError
 from .models import ModelSpec
 from .reading_protocols import Archive as Archive
@@ -17,27 +21,14 @@ from .reading_protocols import Parser as Parser
 from .reading_protocols import Reader as Reader
 from .reading_protocols import Scanner as Scanner
 from .types import (
-    ALL_PRODUCTS,
     FEATURES,
     AnalyzedQuery,
-    Count,
     Document,
-    Failure,
-    Filters,
     HalfVectors,
     Ids,
-    Kind,
     LexicalEntry,
-    Products,
     Ranking,
-    ReadResult,
     Selection,
-    SourceFile,
-    Stored,
-    StoredChunk,
-    StoredDocument,
-    StoredMail,
-    Tally,
     Vector,
     Vectors,
     Window,
@@ -134,176 +125,6 @@ class Analyzer(Protocol):
 
 
 # -- shelving ------------------------------------------------------------------------------------------------------
-
-
-class CatalogReader(Protocol):
-    """A consistent view of the catalog at one generation. Not shared between threads."""
-
-    generation: int
-
-    def chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
-        """Stored chunks by id; unknown ids are missing."""
-
-    def texts(self, ids: Sequence[int]) -> dict[int, str]:
-        """Texts of chunks by id; unknown ids are missing. Cheaper than `chunks`."""
-
-    def documents(self, ids: Sequence[int], *, text: bool = False) -> dict[int, StoredDocument]:
-        """Documents by id; unknown ids are missing. Without `text` also without links, headings and spans."""
-
-    def document_by_path(self, file_path: str, *, text: bool = True) -> StoredDocument | None:
-        """The document of exactly that path; None where none is indexed."""
-
-    def chunks_of(self, doc_id: int) -> list[StoredChunk]:
-        """All chunks of a document in order."""
-
-    def iter_documents(self, filters: Filters = Filters()) -> Iterator[StoredDocument]:
-        """Documents without text, by path."""
-
-    def passage_counts(self) -> dict[int, tuple[str, int]]:
-        """Document id → (path of the file that it was read from, how many passages it has), for all at once."""
-
-    def names(self, kind: str, limit: int) -> list[tuple[str, str]]:
-        """(file path, title) of documents of that kind (empty: of every kind), by path."""
-
-    def thread(self, thread_id: str) -> list[StoredDocument]:
-        """The mails of a thread with their text, oldest first."""
-
-    def mails(
-        self,
-        *,
-        paths: Sequence[str] = (),
-        mentioning: Sequence[str] = (),
-        threads: Sequence[str] = (),
-        topics: Sequence[str] = (),
-        fingerprints: Sequence[str] = (),
-    ) -> list[StoredMail]:
-        """Mails of any of these paths (an archive's path: its mails), Message-IDs (their own, or named as parents),
-        threads, topics or fingerprints; by document id."""
-
-    def members(self, archive: str) -> dict[str, str]:
-        """file_path → content hash of the documents that an archive holds."""
-
-    def products(self) -> dict[str, dict[str, int]]:
-        """Product → component → number of documents (mails included)."""
-
-    def copies(self, chunk_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
-        """Further documents (file paths, sorted) that hold a chunk of the same hash; only chunks that have some."""
-
-    def count(self, model: str = "") -> Count:
-        """`embedded_chunks` are those of `model`; without one, those that some model has embedded."""
-
-    def failures(self) -> list[Failure]:
-        """What couldn't be read and what was left out, by path."""
-
-    def meta(self, key: str, default: str = "") -> str:
-        """What `Catalog.set_meta` remembered."""
-
-
-class Columns(Protocol):
-    """The catalog's columns in memory, for ranking: arrays by chunk id, rebuilt at each generation."""
-
-    @property
-    def generation(self) -> int:
-        """The catalog's generation that the arrays are of."""
-
-    def doc_of(self, chunk_ids: Ids) -> Ids:
-        """Document id of each chunk id, 0 where unknown."""
-
-    def group_of(self, chunk_ids: Ids) -> Ids:
-        """Like `doc_of`, but mails of one thread share a group."""
-
-    def select(self, filters: Filters) -> Selection:
-        """The chunks that pass the filters."""
-
-    def newest(self, filters: Filters, per_group: int) -> Ids:
-        """Documents that pass and have passages, latest first; of one thread at most `per_group` (0: all)."""
-
-    def only(self, chunk_ids: Ids) -> Selection:
-        """Just these chunks: a mask of full length with no filters, for scoring given candidates."""
-
-    def languages(self) -> tuple[str, ...]:
-        """Languages that documents are written in, most frequent first."""
-
-    def tally(self, kind: Kind) -> Tally:
-        """What filters on documents of this kind may choose from."""
-
-
-class Catalog(Protocol):
-    """The truth about text: documents, chunks, threads, failures, fingerprints. One writer, many readers."""
-
-    @property
-    def damage(self) -> str:
-        """What of it couldn't be read, with the way out; empty where nothing was met."""
-
-    def read(self) -> AbstractContextManager[CatalogReader]:
-        """A read transaction."""
-
-    def columns(self) -> Columns: ...
-
-    def put(self, results: Sequence[ReadResult]) -> list[Stored]:
-        """Store documents with their chunks in one transaction, replacing what their paths held.
-
-        Returns the ids per result, in order. Ids are never reused. A stored path is no longer a failure."""
-
-    def remove(self, file_paths: Sequence[str]) -> tuple[list[int], list[int]]:
-        """Drop documents, and archives with all that they hold; returns (document ids, chunk ids) dropped."""
-
-    def move(self, old: str, new: SourceFile, *, title: str | None = None) -> int | None:
-        """Give a document another path (and title) without touching its chunks' ids; returns its id, or None where
-        `old` is unknown or the new path is already taken."""
-
-    def known(self) -> dict[str, tuple[int, int, str]]:
-        """file_path → (size, mtime_ns, content_hash) of every file: documents, archives (their members are no files),
-        and failed ones (hash empty)."""
-
-    def touch(self, file_path: str, size: int, mtime_ns: int) -> None:
-        """Remember a new mtime of unchanged content; of an archive, for all that it holds."""
-
-    def withdraw(self, chunk_ids: Sequence[int]) -> None:
-        """Drop passages of documents that stay: quotes whose originals have come. Unknown ids are no error."""
-
-    def outdate(self, file_paths: Sequence[str]) -> None:
-        """Forget the size and time of documents (`OUTDATED`), and of archives that hold them: read them again."""
-
-    def put_archive(self, archive: Document) -> None:
-        """Remember an archive's size, time and content, after its members were put."""
-
-    def rethread(self, threads: Mapping[int, str]) -> None:
-        """Document id of a mail → its thread, now that more of the conversation is known."""
-
-    def set_failures(self, failures: Iterable[Failure], *, replace: bool) -> None:
-        """Remember what couldn't be read; with `replace`, instead of all that was remembered before."""
-
-    def pending(self, model: str, limit: int, within: Products = ALL_PRODUCTS) -> list[tuple[StoredChunk, str]]:
-        """Chunks of these products that lack vectors of `model`, with their embedding prefix, lowest id first."""
-
-    def lacking(self, model: str, limit: int, within: Products = ALL_PRODUCTS) -> list[int]:
-        """Ids of such chunks, those included that another process has in its hands; lowest first."""
-
-    def mark_embedded(self, model: str, windows: Mapping[int, Sequence[str]]) -> None:
-        """Chunk id → hashes of its windows, in order."""
-
-    def windows(self, model: str) -> Iterator[tuple[int, str]]:
-        """(window id, window hash) of every embedded chunk."""
-
-    def forget(self, model: str, within: Products = ALL_PRODUCTS) -> list[int]:
-        """Drop what is remembered of a model's windows: the chunks of these products, which are returned, are pending
-        again."""
-
-    @property
-    def identity(self) -> str:
-        """Made at random with the file: a projection that was made for another one must be rebuilt."""
-
-    def set_meta(self, key: str, value: str) -> None:
-        """Remember a fingerprint or another small fact."""
-
-    def bump(self) -> int:
-        """Commit a new generation and return it."""
-
-    def verify(self) -> list[str]:
-        """Sentences about what is inconsistent; empty where all is well. Reads everything."""
-
-    def close(self) -> None: ...
 
 
 class LexicalIndex(Protocol):

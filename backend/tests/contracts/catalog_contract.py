@@ -765,6 +765,26 @@ class CatalogContract:
         assert len(set(groups)) == 5
         assert groups[3:] == [stored[3].doc_id, stored[4].doc_id, 0]
 
+    def test_chunks_of_equal_text_share_a_number(self, catalog: Catalog) -> None:
+        first = catalog.put([result(document("alpha/api/a.md", "same 1.other 2")), result(document("alpha/api/b.md"))])
+        (again,) = catalog.put([result(document("beta/api/c.md", "what 3.same 1."))])  # into columns that are loaded
+        texts = catalog.columns().text_of(np.array([*first[0].chunk_ids, *again.chunk_ids, 999, -1])).tolist()
+        assert texts[0] == texts[3] != 0
+        assert len({*texts[:4], 0}) == 4
+        assert texts[4:] == [0, 0]
+        catalog.remove(["alpha/api/a.md"])
+        assert catalog.columns().text_of(np.array([first[0].chunk_ids[0], again.chunk_ids[1]])).tolist() == [
+            0,
+            texts[3],
+        ]
+
+    def test_a_chunk_is_as_old_as_its_document(self, catalog: Catalog) -> None:
+        dates = ("2026-01-02", "", "2026-01-01T23:00:00-05:00")
+        stored = catalog.put([result(document(f"alpha/api/{n}.md", last_modified=d)) for n, d in enumerate(dates)])
+        middle, none, latest = catalog.columns().modified_of(np.array([s.chunk_ids[1] for s in stored])).tolist()
+        assert none < middle < latest
+        assert catalog.columns().modified_of(np.array([999])).tolist() == [none]
+
     def test_languages_are_told_most_frequent_first(self, catalog: Catalog) -> None:
         languages = ("de", "en", "en", "", "", "", "fr", "de", "en")
         catalog.put([result(document(f"alpha/api/{n}.md", language=lang)) for n, lang in enumerate(languages)])

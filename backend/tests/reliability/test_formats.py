@@ -13,8 +13,10 @@ import sqlite3
 import tarfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from librarian.shelving.catalog_rows import text_key
 from librarian.shelving.catalog_schema import MIGRATIONS
 from librarian.vocabulary.errors import SetupError
 from tests.reliability.make_format import FORMATS, PAGES
@@ -62,6 +64,10 @@ def test_an_older_format_opens_with_all_it_holds(tmp_path: Path, number: str) ->
     assert library.embedder.calls == 0  # whatever the rules of reading are now, no text has changed
     assert library.indexer.check() == []
     assert library.catalog.verify() == []
+    with library.catalog.read() as reader:
+        chunks = [each for stored in reader.iter_documents() for each in reader.chunks_of(stored.doc_id)]
+    keys = library.catalog.columns().text_of(np.array([each.chunk_id for each in chunks])).tolist()
+    assert keys == [text_key(each.chunk.text) for each in chunks]
     library.close()
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
@@ -132,6 +133,21 @@ def test_a_newer_format_is_refused(tmp_path: Path) -> None:
     catalog.close()
     with pytest.raises(SetupError, match="Update Librarian"):
         opened(tmp_path)
+
+
+def test_texts_stored_by_an_older_format_get_the_keys_that_would_be_written(tmp_path: Path) -> None:
+    catalog = opened(tmp_path)
+    (stored,) = catalog.put([result(document(text="Straße, 東京, naïve \U0001f600 and so on"))])
+    ids = np.array(stored.chunk_ids)
+    written = catalog.columns().text_of(ids).tolist()
+    with catalog._database.transaction() as connection:
+        connection.execute("ALTER TABLE chunks DROP COLUMN text_key")
+        connection.execute("UPDATE schema_version SET version = 3")
+    catalog.close()
+    catalog = opened(tmp_path)
+    assert catalog.columns().text_of(ids).tolist() == written
+    assert all(written)
+    catalog.close()
 
 
 def test_an_unknown_text_search_configuration_names_the_known_ones(tmp_path: Path) -> None:

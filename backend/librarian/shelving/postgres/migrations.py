@@ -201,8 +201,17 @@ def _frames(connection: Connection[Any]) -> None:
     connection.execute("ALTER TABLE chunks ADD COLUMN frames text NOT NULL DEFAULT ''")
 
 
+def _text_keys(connection: Connection[Any]) -> None:
+    """What passages of equal text are found by: `catalog_rows.text_key` in the database's words."""
+    connection.execute("ALTER TABLE chunks ADD COLUMN text_key bigint NOT NULL DEFAULT 0")
+    connection.execute(
+        """UPDATE chunks SET text_key =
+           ('x' || left(encode(sha256(convert_to(text, 'UTF8')), 'hex'), 16))::bit(64)::bigint"""
+    )
+
+
 #: In order; only ever append.
-MIGRATIONS = (_tables, _mail_tables, _frames)
+MIGRATIONS = (_tables, _mail_tables, _frames, _text_keys)
 
 
 def lock_key(schema: str, purpose: str) -> int:
