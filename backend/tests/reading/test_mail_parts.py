@@ -80,6 +80,30 @@ def test_spaces_of_folded_subjects_stay(parse: Parse, header: bytes, subject: st
     assert parse(b"From: a@x.org\nSubject: " + header + b"\n\nbody\n", NAME).title == subject
 
 
+@pytest.mark.parametrize(
+    ("header", "people"),
+    [
+        ('"Doe, John" <j@x.org> "Roe" <r@x.org>', ("Doe, John <j@x.org>", "Roe <r@x.org>")),
+        ('"Doe, John <j@x.org>, Roe <r@x.org>', ("Doe, John <j@x.org>", "Roe <r@x.org>")),
+        ('b@x.org, Ann "<a@x.org>, "Roe" <r@x.org>, c@x', ("b@x.org", "Ann <a@x.org>", "Roe <r@x.org>", "c@x")),
+        ("Ann (the boss <a@x.org>, Bob <b@x.org>", ("Ann (the boss <a@x.org>", "Bob <b@x.org>")),
+        ("a@x.org b@x.org", ("a@x.org", "b@x.org")),
+        ('"Roe" r@x.org', ("Roe <r@x.org>",)),
+        ("(" * 2_000 + "Ann <a@x.org>, Bob <b@x.org>", ("(" * 2_000 + "Ann <a@x.org>", "Bob <b@x.org>")),
+        # What holds another address besides a person's own is part of a name.
+        ('"Ann <ann@y.org>" <a@x.org>, b@x.org', ("Ann <ann@y.org> <a@x.org>", "b@x.org")),
+        ("\"'ann@y.org' via List\" <list@x.org>", ("'ann@y.org' via List <list@x.org>",)),
+        ("Ann (was <old@x.org>) <a@x.org>", ("Ann (was <old@x.org>) <a@x.org>",)),
+        ("Mary <@relay.org:mary@x.org>, , jdoe@test . example", ("Mary <mary@x.org>", "jdoe@test.example")),
+        ("friends: a@x.org, Bob <b@x.org>;", ("a@x.org", "Bob <b@x.org>")),
+    ],
+)  # fmt: skip
+def test_no_recipient_is_lost_where_a_quote_or_a_comma_is(parse: Parse, header: str, people: tuple[str, ...]) -> None:
+    doc = parse(f"Subject: x\nTo: {header}\n\nbody\n", NAME)
+    assert doc.email is not None
+    assert doc.email.to == people
+
+
 def test_a_mail_of_wide_letters_is_a_mail(parse: Parse) -> None:
     head = b"MIME-Version: 1.0\nContent-Type: text/plain; charset=utf-16le\n\n"
     assert parse(head + "The pump.".encode("utf-16-le"), NAME).text.strip() == "The pump."

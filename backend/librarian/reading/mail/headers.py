@@ -27,6 +27,12 @@ _SPACES = re.compile(r"\s+")
 _FOLD = re.compile(r"\r?\n(?=[ \t])")
 _ADDRESS = re.compile(r"[^\s<>]+@[^\s<>]+")
 _ADDRESSES_READ = 100_000  #: characters of one address header that are parsed
+#: Addresses where no grammar helps: between brackets, and words that read as one.
+_ANGLED = re.compile(r'<\s*([^<>\s@"]+@[^<>\s]+)\s*>')
+_BARE = re.compile(r'(?<![^\s<>,;:()"\[\]])[^\s<>,;:()"\[\]@]+@[^\s<>,;:()"\[\]]+')
+_SPACED_DOT = re.compile(r" ?([.@]) ?")
+#: What may stand before or behind an address and hold another one: a name in quotes, a comment, an encoded word.
+_ASIDES = re.compile(r'\\.|"(?:[^"\\]|\\.)*"(?=\s*<)|\([^()]*\)|=\?[^?\s]*\?[bq]\?[^?\s]*\?=', re.I)
 _ANSWERS = "re|aw|sv|vs|antw|antwort|rif|res|odp|ynt|vá|回复|回覆|答复|返信"
 _ITALIAN = r"(?-i:R): (?=\S)"  #: Outlook's reply; nothing looser, for a single letter begins other subjects too
 _FORWARDS = "fwd?|wg|vb|tr|rv|ri|pd|enc|转发|轉寄|转"
@@ -86,7 +92,7 @@ class Headers:
         found: list[str] = []
         unfolded = [_SPACES.sub(" ", value)[:_ADDRESSES_READ].strip() for value in self.raw(name)]
         unfolded = [_VEILED.sub(r"\1@\2", value) for value in unfolded]
-        for words, address in getaddresses(unfolded):
+        for words, address in (one for value in unfolded for one in _addressed(value)):
             words, address = readable(words), readable(address)
             if address and words and words != address:
                 found.append(f"{words} <{address}>")
@@ -103,6 +109,27 @@ class Headers:
         if not found:
             found = [word.strip("<>,;") for word in whole.split() if "@" in word]
         return tuple(dict.fromkeys(found))
+
+
+def _addressed(value: str) -> list[tuple[str, str]]:
+    """(name, address) of each recipient; where a quote or a comma is missing, as far as the addresses tell them."""
+    try:
+        read = getaddresses([value])
+    except RecursionError:  # a thousand brackets
+        read = []
+    plain = _SPACED_DOT.sub(r"\1", _ASIDES.sub(" ", value))
+    known = {"".join(address.split()) for _, address in read}
+    if known.issuperset(_ANGLED.findall(plain) or _BARE.findall(plain)):
+        return read
+    found, reached = [], 0
+    for match in _ANGLED.finditer(value):
+        before = value[reached : match.start()]
+        found += [("", address) for address in _BARE.findall(before)]
+        found.append((_BARE.sub("", before).strip(" ,;\"'"), match[1]))
+        reached = match.end()
+    rest = _BARE.findall(value[reached:])
+    name = _BARE.sub("", value).strip(" ,;\"'") if len(rest) == 1 and not found else ""
+    return found + [(name, address) for address in rest]
 
 
 def repaired(value: str) -> str:
