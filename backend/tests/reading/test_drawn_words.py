@@ -39,7 +39,7 @@ def with_parts(data: bytes, parts: Mapping[str, str]) -> bytes:
         return zipped({**{name: archive.read(name) for name in archive.namelist()}, **parts})
 
 
-def word(body: str, parts: Mapping[str, str] | None = None, *targets: tuple[str, str, str]) -> bytes:
+def word(body: str, parts: Mapping[str, str | bytes] | None = None, *targets: tuple[str, str, str]) -> bytes:
     """A Word file from the XML of its body, and further parts."""
     return zipped(
         {
@@ -87,8 +87,47 @@ def test_tables_in_notes_and_boxes_in_cells_are_read(parse: Parse) -> None:
     assert text.endswith("[1] Defaults: port 3001")
 
 
-def test_files_inserted_as_a_whole_are_noted(parse: Parse) -> None:
-    doc = parse(word(paragraph("Before.") + '<w:altChunk r:id="rIdX"/>'), "acme/auth/a.docx")
+ARCHIVED = (
+    "MIME-Version: 1.0\r\nContent-Type: multipart/related; boundary=b\r\n\r\n--b\r\nContent-Type: text/html;"
+    ' charset="windows-1251"\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n<h2>=CD=E0=F1=EE=F1</h2><p>Inside.'
+    "\r\n--b\r\nContent-Type: image/png\r\n\r\nxx\r\n--b--\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("part", "content", "text"),
+    [
+        ("a.htm", "<html><body><h2>Pump</h2><p>Inside.</p></body></html>", "## Pump\n\nInside."),
+        ("a.xhtml", '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><p>Inside.</p></html>', "Inside."),
+        ("a.dat", "{\\rtf1 {\\b Inside}.\\par}", "Inside."),
+        ("a.mht", ARCHIVED, "## Насос\n\nInside."),
+        ("a.txt", "Inside.", "Inside."),
+        ("a.docx", word(paragraph("Inside.")), "Inside."),
+    ],
+)
+def test_files_inserted_as_a_whole_are_read_in_their_place(
+    parse: Parse, part: str, content: str | bytes, text: str
+) -> None:
+    inserted = '<w:altChunk r:id="rIdX"/>'
+    table = f"<w:tbl><w:tr><w:tc>{inserted}</w:tc><w:tc>{paragraph('cell')}</w:tc></w:tr></w:tbl>"
+    link = '<w:p><w:hyperlink r:id="rIdL"><w:r><w:t>more</w:t></w:r></w:hyperlink></w:p>'
+    targets = (("rIdX", "aFChunk", f"/word/{part}"), ("rIdL", "hyperlink", "https://example.org"))
+    data = word(paragraph("Before.") + inserted + link + table, {f"word/{part}": content}, *targets)
+    doc = parse(data, "acme/auth/a.docx")
+    assert (doc.text, doc.notes) == (
+        f"Before.\n\n{text}\n\nmore\n\n| {' '.join(text.split())} | cell |\n| --- | --- |",
+        (),
+    )
+    assert [doc.text[block.start : block.end] for block in doc.blocks[:-1]] == ["Before.", *text.split("\n\n"), "more"]
+    assert [doc.text.split("\n")[heading.line - 1] for heading in doc.headings] == text.split("\n\n")[:-1]
+    assert [doc.text[link.start :][:4] for link in doc.links] == ["more"]
+
+
+@pytest.mark.parametrize("content", [None, "<?xml version='1.0'?><w:wordDocument/>", b"PK damaged", b"\0\0\0"])
+def test_files_inserted_as_a_whole_that_cant_be_read_are_noted(parse: Parse, content: str | bytes | None) -> None:
+    parts = {} if content is None else {"word/a.bin": content}
+    data = word(paragraph("Before.") + '<w:altChunk r:id="rIdX"/>', parts, ("rIdX", "aFChunk", "a.bin"))
+    doc = parse(data, "acme/auth/a.docx")
     assert (doc.text, doc.notes) == ("Before.", ("files inserted as a whole (altChunk) aren't read: 1",))
 
 

@@ -34,7 +34,7 @@ _PARSERS: tuple[Parser, ...] = (
     HtmlParser(),
     NotebookParser(),
     PdfParser(),
-    WordParser(),
+    WordParser(lambda: PARSERS),
     OpenDocumentParser(),
     RichTextParser(),
     SlidesParser(),

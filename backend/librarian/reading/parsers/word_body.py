@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import re
-from dataclasses import dataclass, field
-from itertools import islice
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from librarian.vocabulary.types import Block, Heading, Link
+from librarian.vocabulary.types import Block, Document, Heading, Link
 
+from ..manuscript import MAX_CHARACTERS
 from .drawing import description, drawn_words
+from .word_cells import TRANSPARENT, cells_of, is_deleted, is_page, rows_of
 from .word_looks import Looks, look_of
 from .word_math import math_text
 from .word_styles import Numbering, Styles, attribute, child, children, is_on, level_of, local
@@ -21,13 +22,8 @@ if TYPE_CHECKING:
     from ..zip_package import ZipPackage
 
 _SPACES = re.compile(r"[ \t\xa0]*\n\s*|[ \t\xa0]+$")
-#: Elements whose content stands in the text as if they weren't there.
-_TRANSPARENT = frozenset(
-    {"ins", "moveTo", "smartTag", "sdt", "sdtContent", "fldSimple", "customXml", "dir", "bdo", "Choice"}
-)
 _DELETED = frozenset({"del", "moveFrom", "instrText", "delText", "rPr", "pPr", "sdtPr", "rt"})
 _MAX_TABLE_DEPTH = 20
-_MOST_IN_CELL = 40  #: paragraphs
 
 Kind = Literal["heading", "paragraph", "list", "table", "fence"]
 
@@ -41,6 +37,8 @@ class Package(Protocol):
     def open_main(self) -> io.RawIOBase: ...
 
     def tree(self, role: str) -> _Element | None: ...
+
+    def inserted(self, key: str) -> Document | None: ...
 
 
 @dataclass(slots=True)
@@ -73,7 +71,7 @@ class WordBody:
         self.blocks: tuple[Block, ...] = ()
         self.links: tuple[Link, ...] = ()
         self.page_starts: tuple[int, ...] = ()
-        self.inserted = 0  # files of other formats that Word shows as part of the text
+        self.unread = 0  # files inserted as a whole that Word shows as part of the text
         self._package = package
         self._styles = Styles(package.tree("styles"))
         self._numbering = Numbering(package.tree("numbering"))
@@ -137,7 +135,7 @@ class WordBody:
         elif name == "tbl":
             self._table(element, depth)
         elif name == "altChunk":
-            self.inserted += 1
+            self._inserted(element)
         elif name in ("sdt", "sdtContent", "customXml", "ins", "moveTo") and depth < _MAX_TABLE_DEPTH:
             for inner in element:
                 self._block(inner, depth + 1)
@@ -219,6 +217,31 @@ class WordBody:
                 if words_of_link and target:
                     self._found_links.append(Link(words_of_link, target, min(origin + begin, self._length)))
 
+    def _inserted(self, element: _Element) -> None:
+        """The blocks of a file that is inserted as a whole, with its headings and links, in its place."""
+        document = self._package.inserted(attribute(element, "id")) if self._length < MAX_CHARACTERS else None
+        if document is None:
+            self.unread += 1
+        elif text := document.text.rstrip():
+            gap = "\n\n" if self._length else ""
+            start, lines = self._length + len(gap), self._lines + len(gap) - 1
+            self._parts += (gap, text)
+            self._length, self._lines = start + len(text), lines + text.count("\n") + 1
+            self._found_blocks += [
+                replace(
+                    block,
+                    start=block.start + start,
+                    end=min(block.end, len(text)) + start,
+                    header_end=None if block.header_end is None else block.header_end + start,
+                )
+                for block in document.blocks
+            ]
+            self._found_headings += [
+                replace(heading, line=heading.line + lines, start=heading.start + start, page=None)
+                for heading in document.headings
+            ]
+            self._found_links += [replace(link, start=link.start + start) for link in document.links]
+
     # -- runs --------------------------------------------------------------------------------------------------------
 
     def _inline(self, element: _Element, line: _Line, depth: int) -> None:
@@ -230,7 +253,7 @@ class WordBody:
                 line.add(inner.text or "")
             elif name == "oMath":
                 line.add(math_text(inner))
-            elif name in ("r", "oMathPara") or name in _TRANSPARENT:
+            elif name in ("r", "oMathPara") or name in TRANSPARENT:
                 self._inline(inner, line, depth)
             elif name in _DELETED:
                 continue
@@ -270,9 +293,9 @@ class WordBody:
     # -- tables ------------------------------------------------------------------------------------------------------
 
     def _table(self, table: _Element, depth: int) -> None:
-        rows = [row for row in _rows(table) if not _deleted_row(row)]
-        cells = [cell for row in rows for cell in _cells(row)]
-        if (len(cells) == 1 or any(map(_is_page, cells))) and depth < _MAX_TABLE_DEPTH:
+        rows = [row for row in rows_of(table) if not is_deleted(row)]
+        cells = [cell for row in rows for cell in cells_of(row)]
+        if (len(cells) == 1 or any(map(is_page, cells))) and depth < _MAX_TABLE_DEPTH:
             for inner in (inner for cell in cells for inner in cell):  # a frame around text, or the layout of pages
                 self._block(inner, depth + 1)
             return
@@ -282,7 +305,7 @@ class WordBody:
         for number, row in enumerate(rows):
             texts: list[str] = []
             rendered = explicit = 0
-            for cell in _cells(row):
+            for cell in cells_of(row):
                 line = _Line()
                 self._cell(cell, line, depth)
                 words = " ".join("".join(line.pieces).split()).replace("|", "\\|")
@@ -326,10 +349,14 @@ class WordBody:
                 for box in boxes:
                     self._cell(box, line, depth + 1)
             elif name == "tbl":
-                for row in _rows(inner):
-                    for nested in _cells(row):
+                for row in rows_of(inner):
+                    for nested in cells_of(row):
                         self._cell(nested, line, depth + 1)
-            elif name in _TRANSPARENT:
+            elif name == "altChunk":
+                document = self._package.inserted(attribute(inner, "id"))
+                self.unread += document is None
+                line.add(f" {document.text if document else ''} ")
+            elif name in TRANSPARENT:
                 self._cell(inner, line, depth + 1)
 
     # -- notes -------------------------------------------------------------------------------------------------------
@@ -368,32 +395,3 @@ def attribute_text(root: _Element | None, name: str) -> str:
     """The text of a child element, empty where there is none."""
     found = child(root, name)
     return (found.text or "") if found is not None else ""
-
-
-def _rows(table: _Element) -> list[_Element]:
-    rows: list[_Element] = []
-    for inner in table:
-        if local(inner) == "tr":
-            rows.append(inner)
-        elif local(inner) in _TRANSPARENT:
-            rows += _rows(inner)
-    return rows
-
-
-def _cells(row: _Element) -> list[_Element]:
-    cells: list[_Element] = []
-    for inner in row:
-        if local(inner) == "tc":
-            cells.append(inner)
-        elif local(inner) in _TRANSPARENT:
-            cells += _cells(inner)
-    return cells
-
-
-def _is_page(cell: _Element) -> bool:
-    """Whether a cell holds more than any table's does: a page, or all pages, of a document laid out by a table."""
-    return sum(1 for _ in islice(cell.iter("{*}p"), _MOST_IN_CELL + 1)) > _MOST_IN_CELL
-
-
-def _deleted_row(row: _Element) -> bool:
-    return child(row, "trPr", "del") is not None
