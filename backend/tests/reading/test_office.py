@@ -166,6 +166,19 @@ def test_rich_text_keeps_its_structure(parse: Parse) -> None:
     assert parse(numbered, "acme/auth/letter.rtf").text == "2. Two\nb) Bee"
 
 
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (rb"{\rtf1\trowd\intbl A\cell B\cell\row} behind", "| A | B |\n| --- | --- |\n\nbehind"),
+        (rb"{\rtf1\trowd\intbl A\cell B\cell\row behind}", "| A | B |\n| --- | --- |\n\nbehind"),
+        (b"{\\rtf1\\ansicpg1251 Before\\par}\n\xcf\xf0\xe8\nend\n", "Before\n\nПри\n\nend"),
+        (rb"{\rtf1 Before\par}}{\b be}hind\par}", "Before\n\nbehind"),
+    ],
+)
+def test_words_behind_the_last_row_or_brace_of_rich_text_are_read(parse: Parse, data: bytes, text: str) -> None:
+    assert parse(data, "acme/auth/letter.rtf").text == text
+
+
 def test_a_book_is_read_in_the_order_of_its_spine(parse: Parse) -> None:
     data = epub(
         {

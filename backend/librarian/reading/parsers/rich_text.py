@@ -88,6 +88,7 @@ class _Reading:
         self._rows: list[list[str]] = []
         self._bytes = bytearray()
         self._read(data)
+        self._paragraph.in_table = False  # what stands behind the last cell is no part of the table
         self._end_paragraph()
         self._end_table()
         for number, pieces in enumerate(self._notes, start=1):
@@ -131,6 +132,8 @@ class _Reading:
             elif brace == b"}":
                 self._end_group(state, stack[-1] if stack else _State())
                 state = stack.pop() if stack else _State()
+                if not stack:
+                    state.encoding = self.encoding
                 left_out = 0
             elif sign is not None:
                 starred = sign == b"*" and opening
@@ -153,6 +156,9 @@ class _Reading:
                 else:
                     self._control(word, value, state)
                 opening = False
+            elif not stack:  # a line below the document, as programs append them
+                self._paragraph.in_table = False
+                self._end_paragraph()
         self._decode(state)
 
     def _open_silent(self, word: bytes, state: _State) -> None:
