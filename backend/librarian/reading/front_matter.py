@@ -1,9 +1,10 @@
-"""The block of YAML or TOML with which many Markdown files begin."""
+"""The block of YAML, TOML or JSON with which many Markdown files begin."""
 
 from __future__ import annotations
 
 import datetime as dt
 import itertools
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -12,6 +13,8 @@ from dataclasses import dataclass, field
 import yaml
 
 _OPENING = re.compile(r"(---|\+\+\+)[ \t]*\n")
+_JSON_OPENING = re.compile(r'\{\s*"')
+_BLANK_LINE = re.compile(r"[ \t]*(?:\n[ \t]*(?:\n|\Z)|\Z)")
 _MAX_CHARACTERS = 100_000  #: front matter beyond this is text that happens to begin with a rule
 _MAX_DEPTH = 20
 _MAX_VALUES = 20_000  #: YAML's references can name the same list so often that a page of text becomes gigabytes
@@ -40,7 +43,7 @@ def read_front_matter(text: str) -> FrontMatter:
     """Front matter at the start of `text`. Where it is broken, its plain lines are taken, and the note says so."""
     opening = _OPENING.match(text)
     if opening is None:
-        return FrontMatter()
+        return _json(text) if _JSON_OPENING.match(text) else FrontMatter()
     rule = opening.group(1)
     closing = re.compile(
         rf"^{re.escape(rule)}[ \t]*(?:\n|\Z)" if rule == "+++" else r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.M
@@ -61,14 +64,28 @@ def read_front_matter(text: str) -> FrontMatter:
         return FrontMatter(lines, end.end(), f"{note}; its lines are taken by themselves" if lines else note)
     if values is None:
         return FrontMatter(end=end.end())
+    return _plain(values, end.end())
+
+
+def _json(text: str) -> FrontMatter:
+    """An object in front of a blank line, as Hugo takes it; what isn't valid JSON is text."""
+    try:
+        values, end = json.JSONDecoder().raw_decode(text[:_MAX_CHARACTERS])
+    except (ValueError, RecursionError):
+        return FrontMatter()
+    below = _BLANK_LINE.match(text, end)
+    return _plain(values, below.end()) if below else FrontMatter()
+
+
+def _plain(values: object, end: int) -> FrontMatter:
     if not isinstance(values, dict):
         return FrontMatter()
     count = itertools.count()
     try:
         plain = {str(key): _plain_value(value, count) for key, value in values.items()}
     except ValueError as error:
-        return FrontMatter(end=end.end(), note=f"front matter can't be read: {error}")
-    return FrontMatter(plain, end.end())
+        return FrontMatter(end=end, note=f"front matter can't be read: {error}")
+    return FrontMatter(plain, end)
 
 
 def nested_too_deep(text: str) -> bool:

@@ -133,6 +133,19 @@ def test_toml_front_matter_is_read(parse: Parse) -> None:
     assert (doc.title, doc.last_modified) == ("Hugo page", "2026-01-02T00:00:00Z")
 
 
+def test_json_front_matter_is_read(parse: Parse) -> None:
+    doc = parse(
+        '{\n  "title": "Hugo {page}",\n  "date": "2026-01-02",\n  "tags": ["a", "b"]\n}\n\nWords of the page.\n'
+    )
+    assert (doc.title, doc.last_modified, doc.tags) == ("Hugo {page}", "2026-01-02T00:00:00Z", ("a", "b"))
+    assert [doc.text[span.start : span.end].strip()[-1] for span in doc.excluded] == ["}"]
+    assert doc.summary == "Words of the page."
+    deep = '{"a": ' * 5_000 + "1" + "}" * 5_000
+    for text in ('{"a": 1} is JSON.\n', '{"a": 1}\nand so on\n', '{"a": 1,}\n\nx\n', "{}\n\nx\n", f"{deep}\n\nx\n"):
+        assert not parse(text).front_matter
+        assert parse(text).excluded == ()
+
+
 def test_rules_around_prose_are_not_front_matter(parse: Parse) -> None:
     for text in ("---\nJust prose here.\n---\nMore.\n", "---\nnever closed\n", "---\n- a\n---\nx\n", "+++\nbroken =\n"):
         assert not parse(text).front_matter
