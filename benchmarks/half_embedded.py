@@ -26,7 +26,7 @@ from librarian.shelving.vectors.exact import ExactStore
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Mode, Query
 
 MODES = ("keyword", "semantic", "hybrid")
-PARTS = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+PARTS = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
 
 def measure(judged: JudgedSet, work: Path) -> list[str]:

@@ -21,7 +21,7 @@ from .options import SearchOptions
 from .order import Order, Reasons, lift
 from .pool import Floats, Pool
 from .ranker import LinearRanker
-from .unembedded import expected
+from .unembedded import expected, held_back, with_siblings
 
 #: How far a passage with the identifier is lifted above the best one without, in points of the mode's scale.
 STEP = {"learned": 0.2, "rrf": 0.002, "weighted": 0.01, "rerank": 0.01, "cross-encoder": 0.01}
@@ -74,13 +74,13 @@ def by_weight(pool: Pool, weight: float) -> Order:
 
 def weighed(pool: Pool) -> features.Documents:
     """All that a ranker reads of a question's candidate documents."""
-    return features.scaled(expected(features.of(pool), pool))
+    return held_back(features.scaled(expected(features.of(with_siblings(pool)), pool)), pool)
 
 
 def learned(pool: Pool, ranker: LinearRanker) -> Order:
     """Documents by the learned sum of their features, passages by their distance to the document's best."""
     documents = weighed(pool)
-    passages = pool.passages
+    passages = with_siblings(pool).passages
     own = OWN[0] * np.nan_to_num(passages.bm25) + OWN[1] * np.nan_to_num(passages.semantic)
     return _passages(
         pool,

@@ -2,6 +2,8 @@
 
 * a question's best document by words keeps its place over weaker ones that have their vectors already
 * its semantic score stays unknown, and the reasons say that those points are expected ones
+* of few vectors the nearest doesn't come first for being the nearest
+* within a document the passage that answers keeps its place over those that have their vectors already
 * with every vector there nothing is assumed
 * that an answer is unlikely isn't said before the passages that may hold it have their vectors
 * expectations lie between nothing and the best of the known ones, whatever the features
@@ -50,6 +52,37 @@ def test_the_best_by_words_isnt_lost_among_those_that_are_embedded(shelve: Calla
     sources = {why.source for why in after.candidate.why}
     assert "semantic_scaled_expected" in sources
     assert "semantic_scaled" not in sources
+
+
+def test_the_nearest_of_few_vectors_comes_behind_what_the_words_say(shelve: Callable[..., Library]) -> None:
+    far = {f"far/{n}.md": f"# Walk {n}\n\nThe gateway of garden {n} is open in summer." for n in range(3)}
+    library = shelve({**FILES, **far, "near/log.md": "# Harbour\n\nShips log what is secret."})
+    engine = library.engine()
+    with library.catalog.read() as reader:
+        product = {stored.doc_id: stored.document.product for stored in reader.iter_documents()}
+    windows = np.array(sorted(library.vectors.ids()), dtype=np.int64)
+    docs = library.catalog.columns().doc_of(windows // WINDOWS_PER_CHUNK)
+    library.vectors.delete(windows[[product[doc] == "p" for doc in docs.tolist()]])
+    hits = engine.search(Query(QUESTION, mode="hybrid", max_results=20)).hits
+    assert hits[0].document.document.file_path == "p/best.md"
+    assert "near/log.md" in {hit.document.document.file_path for hit in hits}
+    named = {why.source for hit in hits for why in hit.candidate.why}
+    assert "semantic_scaled_expected" in named
+    assert "semantic_scaled" not in named
+
+
+def test_the_passage_that_answers_isnt_lost_among_its_embedded_siblings(shelve: Callable[..., Library]) -> None:
+    noted = [f"## Note {n}\n\n{f'A token of kind {n} and its owner stand in the log. ' * 10}\n" for n in range(4)]
+    answer = f"## Rotate it\n\n{'Rotate the signing token of the gateway every month. ' * 10}\n"
+    library = shelve({"p/best.md": "\n".join(["# Keys\n", answer, *noted]), "p/log.md": "# Log\n\nThe token of a log."})
+    engine = library.engine()
+    before = engine.search(Query(QUESTION, mode="hybrid")).hits[0]
+    assert before.chunk.chunk.heading_path[-1] == "Rotate it"
+    windows = np.array(sorted(library.vectors.ids()), dtype=np.int64)
+    library.vectors.delete(windows[windows // WINDOWS_PER_CHUNK == before.chunk.chunk_id])
+    after = engine.search(Query(QUESTION, mode="hybrid")).hits[0]
+    assert after.chunk.chunk_id == before.chunk.chunk_id
+    assert after.candidate.semantic_score is None
 
 
 def test_no_answer_is_called_unlikely_while_its_passage_may_lack_a_vector(shelve: Callable[..., Library]) -> None:
