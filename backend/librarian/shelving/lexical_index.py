@@ -205,14 +205,14 @@ class TantivyIndex:
         searcher = self._open_searcher()
         order = np.asarray(chunk_ids, dtype=np.int64)
         among = self._build.among("chunk", order)
-        reach = self._reach(searcher, query)
 
         def scores(name: str) -> Vector:
             found = np.zeros(len(order), dtype=np.float32)
             if name == "identifiers":
                 wanted, scale = self._build.counted(query.identifiers, name), float(len(query.identifiers))
             else:
-                wanted, scale = self._build.scored(query, FIELDS if name == "bm25" else (name,)), reach
+                wanted = self._build.scored(query, FIELDS if name == "bm25" else (name,))
+                scale = self._reach(searcher, query)
             if wanted is None or not len(order):
                 return found
             numbers, own = _best(searcher, joined([(MUST, among), (MUST, wanted)]), len(order))

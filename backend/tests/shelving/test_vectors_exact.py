@@ -141,6 +141,17 @@ def test_loaded_in_any_batches_it_is_as_if_written_row_by_row(batches: list[int]
                 loaded.load([])
 
 
+@given(
+    scores=st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=400),
+    place=st.integers(1, 12),
+    lowest=st.booleans(),
+)
+def test_the_place_th_largest_is_found_as_by_sorting(scores: list[float], place: int, lowest: bool) -> None:
+    rows = np.array([*scores, *([-np.inf] * len(scores) if lowest else [])], dtype=np.float32)
+    place = min(place, len(rows))
+    assert exact._largest(rows, place) == np.sort(rows)[-place]
+
+
 def test_a_search_that_has_begun_sees_none_of_a_later_write(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact, "RESCORED", 4)
     store = ExactStore(4)

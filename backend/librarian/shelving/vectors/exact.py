@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from threading import Lock
 from typing import Final, TypeVar
 
@@ -237,7 +238,7 @@ class ExactStore:
         # An error of the scan is a sum of many roundings, each spread evenly over one level: its standard deviation is
         # at most level / √12 for a question of length 1. Equal vectors get equal scores, so that ids decide among them.
         slack = 2 * _SIGMAS * float(state.scales.max(initial=0.0)) / math.sqrt(12)
-        return np.flatnonzero(scores >= np.partition(scores, -wanted)[-wanted] - slack)
+        return np.flatnonzero(scores >= _largest(scores, wanted) - slack)
 
     def _scan(self, state: _State, vector: Vector) -> Vector:
         """Cosines of all rows, off by 0.0002 on average at 384 dimensions."""
@@ -258,11 +259,14 @@ class ExactStore:
     def _rows(self, state: _State, places: Ids) -> Vectors:
         """Rows as float32, shape (len(places), dimension), for ascending places."""
         out = np.empty((places.size, self.dimension), np.float32)
-        borders = np.searchsorted(places, np.arange(len(state.blocks) + 1) * BLOCK_ROWS)
-        for number, block in enumerate(state.blocks):
-            span = slice(borders[number], borders[number + 1])
-            widen(block.rows[places[span] - number * BLOCK_ROWS], out[span])
-        out[borders[-1] :] = state.tail[places[borders[-1] :] - len(state.blocks) * BLOCK_ROWS]
+        borders = np.searchsorted(places, np.arange(len(state.blocks) + 1) * BLOCK_ROWS).tolist()
+        halves = np.empty((borders[-1], self.dimension), np.float16)
+        within = places % BLOCK_ROWS
+        for block, (start, end) in zip(state.blocks, pairwise(borders), strict=True):
+            if end > start:
+                block.rows.take(within[start:end], 0, halves[start:end], "clip")  # a mode that needs no copy
+        widen(halves, out[: borders[-1]])  # once for all: each call waits for its turn at the interpreter
+        out[borders[-1] :] = state.tail[within[borders[-1] :]]
         return out
 
     def _tidied(self, state: _State) -> _State:
@@ -277,6 +281,19 @@ class ExactStore:
             span = slice(start, start + BLOCK_ROWS)
             packed = _appended(packed, living_ids[span], self._rows(state, living_places[span]).astype(np.float16))
         return packed
+
+
+def _largest(scores: Vector, place: int) -> float:
+    """The `place`-th largest, in a quarter of the time that `np.partition` takes over all.
+
+    The rows are dealt to several times as many groups. The `place`-th largest of the groups' largest ones is no larger
+    than what is looked for, and so near it that few rows are left to be put in order.
+    """
+    groups = 8 * place
+    if deep := scores.size // groups:
+        best = scores[: deep * groups].reshape(deep, groups).max(axis=0)
+        scores = scores[scores >= np.partition(best, -place)[-place]]
+    return float(np.partition(scores, -place)[-place])
 
 
 def _rows_of(state: _State, chunks: Ids) -> Ids:
