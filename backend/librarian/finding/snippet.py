@@ -132,7 +132,7 @@ class Snippets:
             line = visible(text[only.start : only.end]).rstrip()
             shown = cut_to(shown, line, only.frame, self._places(shown, wanted, marks, language), CEILING)
         highlights = self._highlights(shown, marks, language)
-        return Snippet(shown, pieces[first].line, pieces[last].line, highlights)
+        return Snippet(shown, pieces[first].line, pieces[last].line_end, highlights)
 
     # -- choosing ----------------------------------------------------------------------------------------------
 
