@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from librarian.vocabulary.types import FOLDED, Excluded
 
-from . import closings, phrases
+from . import closings, disclaimers, phrases
 from .borders import Border, find, margin_of
 
 QUOTE = "quote"  #: history
@@ -43,13 +43,6 @@ _FOOTER_WORDS = re.compile(
     r"mailing list|listinfo|unsubscri|lists?\.|/mailman|groups?\.google|google groups|list-?serv|abmelden|abbestellen"
     r"|désinscri|desuscri|отписат|退订",
     re.I,
-)
-#: What lawyers have programs say under a rule: that it is a secret, and for whom.
-_DISCLAIMER = (
-    re.compile(
-        r"confidential|privileged|proprietary|vertraulich|confidentiel|confidencial|riservat|vertrouwelijk", re.I
-    ),
-    re.compile(r"intended|recipient|addressee|unauthori[sz]ed|empfänger|destinat|bestemd|geadresseerde", re.I),
 )
 _PGP_BEGIN = re.compile(r"^-----BEGIN PGP (?P<what>[A-Z ]+)-----\s*$")
 _PGP_END = "-----END PGP "
@@ -279,8 +272,18 @@ def _trimmings(lines: Sequence[str], end: int, taken: Sequence[_Span]) -> list[_
         place += 1
     for one in found:
         _mark(covered, one)
-    last = end
-    while last > 0:  # from below: lines that devices add, and rules without anything under them
+    last = _above_devices(lines, end, covered, found)
+    if (start := disclaimers.start(lines, last, covered)) is not None:
+        found.append(_Span(start, last, SIGNATURE))
+        _mark(covered, found[-1])
+        last = _above_devices(lines, start, covered, found)
+    found += [_Span(start, stop, CLOSING) for start, stop in closings.find(lines, last, covered)]
+    return found
+
+
+def _above_devices(lines: Sequence[str], last: int, covered: list[bool], found: list[_Span]) -> int:
+    """From below: above lines that devices add, and rules without anything under them, which are `found`."""
+    while last > 0:
         line = lines[last - 1]
         if covered[last - 1] or not line.strip():
             last -= 1
@@ -290,8 +293,7 @@ def _trimmings(lines: Sequence[str], end: int, taken: Sequence[_Span]) -> list[_
             last -= 1
         else:
             break
-    found += [_Span(start, stop, CLOSING) for start, stop in closings.find(lines, last, covered)]
-    return found
+    return last
 
 
 def _stop(place: int, end: int, covered: Sequence[bool]) -> int:
@@ -315,8 +317,9 @@ def _opens_trimming(lines: Sequence[str], place: int, stop: int) -> str:
         return SIGNATURE
     if line.strip() == "---" and 0 < len(below) <= 3 and all(len(text) <= 60 for text in below):
         return SIGNATURE
-    if all(any(map(said.search, below)) for said in _DISCLAIMER) and (
-        line.strip() == "--" or (len(below) <= _SIGNATURE_LINES and any(said.search(below[0]) for said in _DISCLAIMER))
+    legal = (disclaimers.SECRET, disclaimers.FOR_WHOM)
+    if all(any(map(said.search, below)) for said in legal) and (
+        line.strip() == "--" or (len(below) <= _SIGNATURE_LINES and any(said.search(below[0]) for said in legal))
     ):
         return SIGNATURE
     if re.match(r"^\s*[_-]{5,}\s*$", line) and len(below) <= 8 and all(len(text) <= 72 for text in below):

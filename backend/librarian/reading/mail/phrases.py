@@ -182,3 +182,59 @@ SNIPS = (
     "略",
     "中略",
 )
+
+#: Words of disclaimers, as regular expressions: that a mail is a secret ...
+SECRET = (
+    "confidential", "privileged", "proprietary", "vertraulich", "confidentiel", "confidencia[ils]", "riservat",
+    "vertrouwelijk", "confidenzial", "poufn",
+)  # fmt: skip
+
+#: ... whom it is for ...
+FOR_WHOM = (
+    "intended", "recipient", "addressee", r"addressed\b", "unauthori[sz]ed", "empfänger", "empfaenger", "adressat",
+    "destinat", "bestemd", "geadresseerde",
+)  # fmt: skip
+
+#: ... and what everybody else is to do or not.
+FORBIDDEN = (
+    r"receiv\w+ .{0,60}(?:in error|by mistake)", "prohibited", r"(?:notify|inform|contact|advise) (?:the |its )?sender",
+    r"unauthori[sz]ed (?:use|review|access|disclos|disseminat|copying|distribut|person)", "not authori[sz]ed to",
+    "is unauthori[sz]ed", "may not be (?:disclos|us|cop|read)",
+    "irrtümlich", "irrtuemlich", "unbefugt", "nicht gestattet", "untersagt", "unzulässig", "(?:lö|loe)schen sie",
+    "vernichten sie", "par erreur", "interdit", "expéditeur", "por error", "por equivocación", "prohibid",
+    "remitente", "elimín", "elimine", "per errore", "vietat", "proibit", "mittente", "por engano", "proibid",
+    "remetente", "per abuis", "ten onrechte", "verboden", "niet toegestaan", "afzender",
+)  # fmt: skip
+
+#: What else is said beside them.
+BESIDES = (
+    r"\bvirus", "malware", "liabilit", "haftung", "responsab", "views", "opinions", "before printing",
+    "ausdrucken", "avant d.imprimer", "antes de imprimir", "prima di stampare", "privacy policy", "personal data",
+    "datenschutz", "données personnelles", "datos personales", "dati personali", "registered (?:in|office)",
+    "thank you", "vielen dank", "unlawful", "disclos", r"delet\w+ (?:this|it|all)",
+)  # fmt: skip
+
+#: How disclaimers begin.
+DISCLAIMER_OPENINGS = (
+    r"this (?:electronic )?(?:e-?mail|mail|message|communication|transmission|correspondence)",
+    r"(?:the |any )?(?:information|contents?|content)(?: \w+){0,2} (?:in|of|by|with) this",
+    r"if you (?:are not|have received this|received this|receive this)",
+    r"diese[rs]? (?:elektronische )?(?:e-?mail|mail|nachricht)",
+    r"(?:der|die) (?:inhalt|inhalte|informationen) (?:in )?diese[rs]?", "die in diese[rs]",
+    r"(?:ce|cet|le présent) (?:e-?mail|mail|message|courriel|courrier)", "cette (?:communication|transmission)",
+    "(?:les |l['’])informations? contenues?", "le contenu de ce",
+    r"(?:este|el presente) (?:e-?mail|mail|mensaje|correo)", "(?:esta|la presente) (?:comunicación|transmisión)",
+    "la información (?:contenida|incluida|que contiene)", "el contenido de est[ea]",
+    r"(?:questo|il presente) (?:messaggio|e-?mail)", r"(?:questa|la presente) (?:e-?mail|comunicazione)",
+    "(?:le|la) informazion[ei] contenut[ea]", "esta mensagem", r"este e-?mail", "as informações contidas",
+    "a informação contida", r"dit (?:e-?mail)?-?bericht", r"deze e-?mail",
+    "de (?:informatie|inhoud) (?:in|van) (?:dit|deze)",
+)  # fmt: skip
+
+#: What may stand above them, in a line of its own or before a colon.
+DISCLAIMER_TITLES = (
+    "confidential", "confidentiality", "disclaimer", "(?:important|legal|privacy) notice", "notice", "information",
+    "warning", "hinweis", "beachtung", "achtung", "vertraulichkeitshinweis", "haftungsausschluss", "attention",
+    "avertissement", "avis", "confidentialité", "aviso legal", "aviso", "confidencialidad", "riservatezza",
+    "avvertenza",
+)  # fmt: skip
