@@ -55,16 +55,21 @@ class KeywordLeg:
         self._depth = depth
 
     def rank(self, query: AnalyzedQuery, selection: Selection) -> Ranking:
-        """What the question's words lead to. Its status is `skipped` where it holds no word to look for."""
+        """What the question's words lead to. Its status is `skipped` where it holds no word to look for.
+
+        Stop words are looked for where there is nothing else: in pages of another language they may be words.
+        """
         started = time.perf_counter()
         if not (query.terms or query.identifiers or query.phrases):
             return Ranking("keyword", (), (), (), "skipped", "no word to look for")
         found = self._lexical.search(query, selection, self._depth)
+        if query.common and not found.ids:
+            return Ranking("keyword", (), (), (), "skipped", "only words that every text holds", _since(started))
         return Ranking("keyword", found.ids, found.raw, found.scores, reason=found.reason, ms=_since(started))
 
     def ask(self, query: AnalyzedQuery, further: str, selection: Selection, columns: Columns) -> Worded:
         """Likewise, with quotes left aside where a question quotes by the way, and beside them `further` terms."""
-        found, without_quotes = self.rank(query, selection), ""
+        found, without_quotes = self.rank(query, selection), _unquoted(query) if query.unheeded else ""
         if quotes_by_the_way(query, found, columns):
             query, without_quotes = replace(query, phrases=()), query.text.translate(_NO_QUOTES)
             found = self.rank(query, selection)
@@ -72,6 +77,14 @@ class KeywordLeg:
             expanded = self._analyzer.query(f"{without_quotes or query.text} {further}", columns.languages())
             found = better_of(found, self.rank(expanded, selection))
         return Worded(found, query, without_quotes)
+
+
+def _unquoted(query: AnalyzedQuery) -> str:
+    """The question without the quotes that no index can look for."""
+    text = query.text
+    for quoted in query.unheeded:
+        text = text.replace(f'"{quoted}"', quoted).replace(f"“{quoted}”", quoted)
+    return text
 
 
 class SemanticLeg:

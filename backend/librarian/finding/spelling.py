@@ -36,7 +36,7 @@ class Spelling:
 
         `languages` are the library's, `texts` gives passages by id.
         """
-        words = self._words(query, languages)
+        words = {} if query.common else self._words(query, languages)  # stop words occur, and aren't indexed
         occurring = self._lexical.occurring({stem for stems in words.values() for stem in stems})
         generation = self._lexical.generation
         found: list[tuple[str, str]] = []

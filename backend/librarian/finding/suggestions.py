@@ -14,6 +14,7 @@ from librarian.vocabulary.types import AnalyzedQuery, Filters, Query
 from .spelling import CLOSENESS, WORDS_READ
 
 MOST = 3  #: documents that are shown
+LONGEST = 80  #: characters of a question that are told
 NAMES_READ = 5000  #: documents whose names are compared, in order of their paths
 
 _NAME_WORD = re.compile(r"[^\W_]{3,}")
@@ -32,6 +33,10 @@ def suggest(
 ) -> tuple[Suggestion, ...]:
     """`nearest` words (`terms`) and more; never empty: in the last resort it says what the library holds."""
     found: list[Suggestion] = [*nearest]
+    if analyzed.common:
+        asked = analyzed.text[:LONGEST]
+        text = f"“{asked}” holds no word that is looked for: those that every text holds tell nothing."
+        found.append(_item("index", asked, f"{text} Say what it is about."))
     found += _filters(query.filters, columns)
     if query.mode == "keyword" and semantic_ran is False:
         found.append(_item("mode", "hybrid", "Search with mode=hybrid: other words may say the same."))

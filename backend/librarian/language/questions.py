@@ -47,18 +47,21 @@ def analyze(words: Words, text: str, languages: Sequence[str]) -> AnalyzedQuery:
     else:
         plain, wanted = body, text
     phrase_language = own if own in asked else asked[0]
-    phrases = (tuple(_terms(words, _quoted(found), (phrase_language,), own)) for found in operators)
-    terms = _terms(words, plain, asked, own) or _terms(words, plain, asked, own, keep_stop_words=True)
+    quoted = [(_quoted(found), tuple(_terms(words, _quoted(found), (phrase_language,), own))) for found in operators]
+    telling = _terms(words, plain, asked, own)
+    terms = telling or _terms(words, plain, asked, own, keep_stop_words=True)
     said = Counter(_terms(words, plain, (own if own in asked else asked[0],), own))
     return AnalyzedQuery(
         text=text,
         terms=tuple(dict.fromkeys(terms)),
         identifiers=tuple(dict.fromkeys(_identifiers(words, plain))),
-        phrases=tuple(dict.fromkeys(phrase for phrase in phrases if phrase)),
+        phrases=tuple(dict.fromkeys(phrase for _, phrase in quoted if phrase)),
         excluded=tuple(dict.fromkeys(excluded)),
         words=tuple(filter(None, (normal(found.group()).strip("_") for found in COMPOUND.finditer(plain)))),
         repeated=tuple((term, count) for term, count in said.items() if count > 1),
         wanted=wanted,
+        common=bool(terms) and not telling,
+        unheeded=tuple(dict.fromkeys(said for said, phrase in quoted if not phrase and COMPOUND.search(said))),
     )
 
 

@@ -420,6 +420,8 @@ class AnalyzedQuery:
     words: tuple[str, ...] = ()  #: all words, lower case, stop words included
     repeated: tuple[tuple[str, int], ...] = ()  #: terms that the question says more than once, and how often
     wanted: str = ""  #: the text without what it excludes
+    common: bool = False  #: it holds stop words alone, which `terms` then are
+    unheeded: tuple[str, ...] = ()  #: quoted, but of stop words alone: no index can tell where they occur
 
 
 @dataclass(frozen=True, slots=True)

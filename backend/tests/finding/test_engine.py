@@ -370,6 +370,26 @@ def test_a_paragraph_that_quotes_by_the_way_is_read_as_prose(manual: Library) ->
     assert manual.engine().search(Query(text, mode="auto")).mode == "hybrid"
 
 
+def test_quotes_that_no_index_can_look_for_are_left_aside_and_it_is_told(manual: Library) -> None:
+    engine = manual.engine()
+    outcome = engine.search(Query('"how to" deploy “to be”', mode="keyword"))
+    assert outcome.hits
+    assert outcome.rewritten is not None
+    assert outcome.rewritten["search_terms"] == "how to deploy to be"
+    assert outcome.rewritten["source"] == "quotes left aside"
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+def test_a_question_of_stop_words_alone_is_told_so(manual: Library, mode: Mode) -> None:
+    outcome = manual.engine().search(Query("how to do it", mode=mode))
+    assert outcome.legs["keyword"].status == "skipped"
+    assert outcome.legs["keyword"].reason == "only words that every text holds"
+    assert not any(said["kind"] == "term" for said in outcome.suggestions)
+    if mode == "keyword":
+        assert not outcome.hits
+        assert "“how to do it” holds no word that is looked for" in str(outcome.suggestions[0]["text"])
+
+
 QUOTING = '"zebra crossing" how do I deploy the release and keep passwords, volumes, logs and replicas'
 
 

@@ -100,3 +100,9 @@ def test_the_nearest_word_is_told_as_the_library_writes_it(index: TantivyIndex) 
     assert nearest(index, "schdeuling", "fr", "en") == [("schdeuling", "Scheduling")]
     TEXTS.clear()  # a passage that went meanwhile
     assert nearest(index, "schdeul", "fr", "en") == [("schdeul", "schedul")]
+
+
+def test_words_that_every_text_holds_are_not_called_missing(index: TantivyIndex) -> None:
+    put(index, "Read the howto of DOS.", "Howtos")
+    assert nearest(index, "how to do it") == []
+    assert nearest(index, "howtoo") == [("howtoo", "howto")]

@@ -373,6 +373,14 @@ def test_a_question_that_only_excludes_is_read_as_text() -> None:
 
 def test_stop_words_stay_where_nothing_else_is_asked() -> None:
     assert ANALYZER.query("to be or not to be").terms == ("to", "be", "or", "not")
+    assert ANALYZER.query("to be or not to be").common
+    assert not ANALYZER.query("to be or not to be a pod").common
+
+
+def test_a_quoted_phrase_of_stop_words_is_told_apart() -> None:
+    query = ANALYZER.query('"to be" of “how to” and "the pods" "->"')
+    assert query.phrases == (("pod",),)
+    assert query.unheeded == ("to be", "how to")
     assert ANALYZER.query("what is a pod").terms == ("pod",)
 
 
