@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 
@@ -23,6 +22,7 @@ _LOOKED_AT, _APART = 200, 0.2
 
 #: A library's most frequent identifiers, and the share of them that is shaped like code unless the library is of prose.
 FREQUENT, _CODE_SHARE = 300, 0.1
+GROWN = 0.1  #: share of a library's entries that come or go before it is judged again
 _OF_CODE = re.compile(r"[_=:(){}<>$@\\]|[a-z0-9]\.[a-z]|^\.|^--|^/|/.*/")
 
 
@@ -32,7 +32,7 @@ class Names:
     def __init__(self, analyzer: Analyzer, lexical: LexicalIndex) -> None:
         self._analyzer = analyzer
         self._lexical = lexical
-        self._prose = lru_cache(1)(lambda generation: is_prose(lexical.vocabulary("", FREQUENT, identifiers=True)))
+        self._judged = (-1, 0, False)  # generation, entries and whether it is of prose
 
     def decisive(self, query: AnalyzedQuery, selection: Selection) -> tuple[str, ...]:
         """The question's identifiers that a hit must hold to come first.
@@ -51,13 +51,25 @@ class Names:
         named = tuple(name for name in query.identifiers if not (_NUMBERED.fullmatch(name) and name in query.text))
         if len(query.terms) < _SENTENCE or not named:
             return named
-        prose = self._prose(self._lexical.generation)
-        return tuple(name for name in named if _marked(name, query.text) or not self._is_word(name, prose, selection))
+        return tuple(name for name in named if _marked(name, query.text) or not self._is_word(name, selection))
 
-    def _is_word(self, name: str, prose: bool, selection: Selection) -> bool:
-        if prose and not _OF_CODE.search(name):
+    def _is_word(self, name: str, selection: Selection) -> bool:
+        if not _OF_CODE.search(name) and self._prose():
             return True
         return bool(_HYPHENATED.fullmatch(name)) and english(name, self._analyzer, self._lexical, selection)
+
+    def _prose(self) -> bool:
+        """Whether the library is of prose, judged again once a tenth of it has come or gone.
+
+        Counting all names of 54,000 entries takes 0.1 s, too long to be done at each change.
+        """
+        generation, entries, prose = self._judged
+        if generation != self._lexical.generation:
+            generation, now = self._lexical.generation, self._lexical.count()
+            if not entries or abs(now - entries) > GROWN * entries:
+                entries, prose = now, is_prose(self._lexical.vocabulary("", FREQUENT, identifiers=True))
+            self._judged = (generation, entries, prose)
+        return prose
 
 
 def is_prose(names: Sequence[str]) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import pytest
 
 from librarian.finding.names import FREQUENT, Names, is_prose
-from librarian.vocabulary.types import Filters, Query
+from librarian.vocabulary.types import Document, Filters, LexicalEntry, Query
 
 from .library import Library
 
@@ -106,3 +106,37 @@ def test_in_a_library_on_software_a_sentence_s_names_decide(shelve: Callable[...
         }
     )
     assert names(library, MOUSE) == ("brx7",)
+
+
+def test_a_library_is_judged_again_only_once_a_tenth_of_it_has_changed(
+    shelve: Callable[..., Library], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = shelve({"cells/papers/genes.md": f"# Genes\n\n{GENES}\n"})
+    lexical, columns = library.lexical, library.catalog.columns()
+    query, selection = library.analyzer.query(MOUSE, columns.languages()), columns.select(Filters())
+    document = Document("cells/papers/options.md", "cells", "papers", "document", ".md", "Options", "")
+    counted: list[int] = []
+    vocabulary = lexical.vocabulary
+
+    def counting(prefix: str, limit: int, *, identifiers: bool = False) -> list[str]:
+        counted.append(lexical.count())
+        return vocabulary(prefix, limit, identifiers=identifiers)
+
+    monkeypatch.setattr(lexical, "vocabulary", counting)
+
+    def grown(first: int, last: int) -> tuple[str, ...]:
+        entry = LexicalEntry(body="", title="", headings="", path="", identifiers="max_age_7")
+        lexical.put((chunk_id, 1, document, entry) for chunk_id in range(first, last))
+        lexical.commit(lexical.generation + 1)
+        return told.decisive(query, selection)
+
+    told = Names(library.analyzer, lexical)
+    few = lexical.count()
+    grown(1000, 1100 - few)
+    assert counted == [100]
+    for more in range(10):
+        grown(2000 + more, 2001 + more)
+    assert counted == [100]
+    grown(3000, 3001)
+    told.decisive(query, selection)
+    assert counted == [100, 111]
