@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 _HELD_S = 5.0  # passages that other processes hold are asked for again: they may be left behind
 _ROOT_RETRY_S = 30.0  # a root that is missing is looked for that often
+_BACK_AFTER = 4  # times as long as the last look at everything, until the next where missing files may be back
 
 
 class FileIndexer(IndexWork):
@@ -36,6 +37,7 @@ class FileIndexer(IndexWork):
 
     _threads: tuple[threading.Thread, ...] = ()
     _inbox: frozenset[str] = frozenset()
+    _look_took_s: float = 0.0  # the last look at everything
     _look_at: float = 0.0  # when everything is to be looked at next, by the monotonic clock; 0 means now
     _retry_at: float = 0.0  # when embedding may be tried again
     _backoff_s: float = 0.0
@@ -191,12 +193,14 @@ class FileIndexer(IndexWork):
             if not (everything or paths):
                 self._rest()
                 continue
+            started, came = time.monotonic(), False
             try:
                 if everything and not first:
                     with self._refreshing:
                         self._reconcile()
                         self._renew()
-                self.refresh(None if everything else paths)
+                report = self.refresh(None if everything else paths)
+                came = bool(report.added or report.changed or report.moved or report.unchanged)
                 first = False
                 self._problems.pop("index", None)
             except Exception as error:
@@ -208,10 +212,14 @@ class FileIndexer(IndexWork):
                     give_back()
                 with self._state:
                     self._busy -= 1
+                    now = time.monotonic()
+                    if everything:
+                        self._look_took_s = now - started
                     if everything or "index" in self._problems:
-                        self._look_at = time.monotonic() + self._pause()
+                        self._look_at = now + self._pause()
                     elif "root" in self._problems:  # whether those files are gone or elsewhere is seen by looking there
-                        self._look_at = min(self._look_at, time.monotonic() + (self._pause() if missed else 0))
+                        pause = self._pause() if not came else _BACK_AFTER * self._look_took_s
+                        self._look_at = min(self._look_at, now + (pause if missed else 0))
                     self._state.notify_all()
 
     def _pause(self) -> float:

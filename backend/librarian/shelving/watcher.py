@@ -21,7 +21,7 @@ from .folder_events import Ignored, Source, is_remote, kernel_events, polled_eve
 logger = logging.getLogger(__name__)
 
 _IGNORED_NAMES = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
-_RETRY_S = 5.0
+_RETRY_S = 1.0  # a root that can't be watched is tried again that often
 
 
 def usually_ignored(folder: str) -> bool:

@@ -3,6 +3,7 @@
 * It indexes at start, then embeds, then follows the watcher; `wait_until_ready` waits for just that.
 * News go before embedding; a failed model is tried again and doesn't stop the text.
 * A hanging or crashing file is listed and the others are found.
+* Files that come back are missing no longer, as soon as the watcher tells of them.
 * `stop` leaves no thread and no child, whenever it comes.
 """
 
@@ -12,11 +13,13 @@ import functools
 import multiprocessing
 import shutil
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import librarian.shelving.indexer as indexer_module
 from librarian.shelving.indexer import IndexerOptions
 from librarian.shelving.watcher import FileWatcher
 from librarian.vocabulary.errors import Unavailable
@@ -78,6 +81,26 @@ def test_files_that_moved_are_not_missing_for_long(library: Library) -> None:
         indexer.changed(frozenset(str(library.root / path) for path in library.documents()))  # as a search notices it
         wait_for(lambda: {path[:4] for path in library.documents()} == {"sun/"})
         wait_for(lambda: indexer.problem() == "")
+    library.assert_whole()
+
+
+def test_files_that_are_back_are_not_missing_until_the_next_look(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexer_module, "_ROOT_RETRY_S", 1e6)
+    for number in range(4, 30):
+        library.write(f"ray/core/{number}.md", f"# Number {number}\n\nA passage about animal{number}.\n")
+    with library.indexer as indexer:
+        indexer.start()
+        assert indexer.wait_until_ready(PATIENCE_S)
+        away = library.root.with_name("away")
+        (library.root / "ray").rename(away)
+        indexer.changed(frozenset({str(library.root / "ray")}))
+        wait_for(lambda: "kept" in indexer.problem() and indexer._look_at > time.monotonic() + PATIENCE_S)
+        away.rename(library.root / "ray")
+        indexer.changed(frozenset({str(library.root / "ray")}))
+        wait_for(lambda: indexer.problem() == "")
+    assert len(library.documents()) == 30
     library.assert_whole()
 
 
