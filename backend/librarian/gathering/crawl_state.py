@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from librarian.vocabulary.errors import Damaged
+from librarian.vocabulary.errors import Damaged, NotFound
+
+from . import page_files
 
 FOLDER = "crawls"  #: within the index folder
 _FORMAT = 1
@@ -96,3 +98,19 @@ def state_path(index: Path, project: str) -> Path:
 def projects(index: Path) -> Iterator[str]:
     """The projects that have been crawled, by name."""
     yield from sorted(path.stem for path in (index / FOLDER).glob("*.json"))
+
+
+def remove_project(root: Path, index: Path, project: str) -> int:
+    """Take a project away: the files that were made of its pages, and what is remembered of it; returns their number.
+
+    Raises `NotFound` where it hasn't been crawled.
+    """
+    path = state_path(index, page_files.project_name(project))
+    state = CrawlState.load(path)
+    if state is None:
+        raise NotFound(f"{project!r} hasn't been crawled.", hint="librarian products lists what there is.")
+    pages = [record.file for record in state.records.values() if record.file]
+    for file in (*pages, *state.overviews):
+        page_files.remove(root, file)
+    path.unlink()
+    return len(pages)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 import logging
 import re
 import time
@@ -12,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from librarian.vocabulary.errors import CallerError, NotFound
+from librarian.vocabulary.errors import CallerError, NotFound, Unavailable
 
 from . import digest, page_files, urls
 from .crawl_options import CrawlOptions, ProjectModel
@@ -25,6 +24,8 @@ from .summaries import Summaries
 from .web_page import WebPage, as_page
 
 logger = logging.getLogger(__name__)
+
+GONE = frozenset({301, 308, 404, 410})  #: what says that a page isn't here any more; all else may pass
 
 
 class Crawler:
@@ -116,13 +117,14 @@ class Crawler:
         state, options = self._state, self._options
         try:
             self._report.resumed = not state.finished and bool(state.records)
-            if state.finished:
-                state.round, state.finished, state.queue = state.round + 1, False, []
             first = self._open()
+            self._frontier.take_links(first, 0)
+            if state.finished:
+                self._refuse_a_dead_end()
+                state.round, state.finished, state.queue = state.round + 1, False, []
             if state.model_chosen:  # before any page is there to be embedded by another one
                 state.save(self._state_path)
             self._recall()
-            self._frontier.take_links(first, 0)
             for url, depth in state.queue:
                 self._frontier.add(url, depth, "resumed")
             if state.round > 1:
@@ -130,11 +132,11 @@ class Crawler:
                     self._frontier.add(url, options.most_depth, "known")
             since, queue = 0, self._frontier.queue
             while queue:
-                if self._report.pages >= options.most_pages:
-                    self._report.skip(queue[0][0], f"more than {options.most_pages:,} pages")
-                    break
                 url, depth = queue[0]
-                self._visit(url, depth)
+                if self._report.pages < options.most_pages or self._has_file(url):
+                    self._visit(url, depth)
+                else:
+                    self._report.skip(url, f"more than {options.most_pages:,} pages")
                 queue.popleft()
                 since += 1
                 if since >= options.save_every:
@@ -152,6 +154,12 @@ class Crawler:
             self._report.requests, self._report.bytes = self._fetcher.requests, self._fetcher.bytes_read
             self._report.took_s = round(time.monotonic() - self._began, 2)
 
+    def kept_as_it_was(self, reason: str) -> CrawlReport:
+        """The report of a refresh that ended before it began, as `reason` says."""
+        self._report.pages = sum(bool(record.file) for record in self._state.records.values())
+        self._report.errors = [{"url": self._state.root_url, "reason": reason}]
+        return self._report
+
     def _save(self) -> None:
         if not self._state.records:
             return  # nothing was reached: another address may be tried
@@ -164,6 +172,19 @@ class Crawler:
             done = report.added + report.changed + report.unchanged + report.duplicates + len(report.errors)
             self._on_progress(
                 CrawlProgress(done, len(self._frontier.queue), self._fetcher.bytes_read, len(report.errors), url)
+            )
+
+    def _has_file(self, url: str) -> bool:
+        record = self._state.records.get(url)
+        return record is not None and bool(record.file)
+
+    def _refuse_a_dead_end(self) -> None:
+        """A notice or a login instead of the first page would make all pages equal, and take away all but one."""
+        known = sum(bool(record.file) for record in self._state.records.values())
+        if known > 1 and len(self._frontier.queue) <= 1:
+            raise Unavailable(
+                f"{self._state.root_url} leads to none of its {known:,} pages any more; they are kept as they are.",
+                hint="Look at it in a browser; where it has moved, crawl its other address as another --project.",
             )
 
     def _open(self) -> WebPage:
@@ -217,10 +238,8 @@ class Crawler:
         if fetched.status == 304:
             record.round, record.problem, record.failed = state.round, "", False
             self._report.unchanged += 1
-        elif fetched.status in (0, 429) or fetched.status >= 500:
-            self._fail(url, record, fetched.problem or f"status {fetched.status}", keep=True)
         elif not fetched.ok:
-            self._fail(url, record, fetched.problem or f"status {fetched.status}", keep=False)
+            self._fail(url, record, fetched.problem or f"status {fetched.status}", keep=fetched.status not in GONE)
         else:
             target = fetched.url
             if target != url:
@@ -261,6 +280,9 @@ class Crawler:
     def _keep(self, url: str, page: WebPage, fetched: Fetched, depth: int) -> None:
         """Write what was found, where it is something new."""
         if page.problem:
+            if self._has_file(url) and not page.problem.startswith("not a page"):
+                self._fail(url, self._state.records[url], page.problem, keep=True)
+                return
             if "JavaScript" in page.problem:
                 self._report.javascript.append(url)
             elif not page.problem.startswith("not a page"):
@@ -297,12 +319,12 @@ class Crawler:
                 self._frontier.queued.add(canonical)
                 self._visit(canonical, depth)
                 known = state.records.get(canonical)
-            if known is not None and known.file and _overlap(self._root / known.file, markdown) >= 0.5:
+            if known is not None and known.file and page_files.overlap(self._root / known.file, markdown) >= 0.5:
                 return canonical
-        other = self._texts.get(_hash(markdown), url)
+        other = self._texts.get(page_files.hash_of(markdown), url)
         if other != url and state.records[other].round != state.round:
             self._visit(other, depth)  # it may have changed since, or be gone
-            other = self._texts.get(_hash(markdown), url)
+            other = self._texts.get(page_files.hash_of(markdown), url)
         if other == url:
             return None
         if self._frontier.is_named(url) and not self._frontier.is_named(other):
@@ -315,7 +337,7 @@ class Crawler:
         before = state.records.get(url) or Record()
         category = self._frontier.category(url)
         title = page.title or page_files.title_of(markdown, url)
-        text_hash = _hash(markdown)
+        text_hash = page_files.hash_of(markdown)
         if not markdown.lstrip().startswith("# "):
             markdown = markdown if re.search(r"^# ", markdown, re.M) else f"# {title}\n\n{markdown}"
         keywords = tuple(dict.fromkeys([*page.keywords, *digest.keywords(markdown)]))[:10]
@@ -331,7 +353,7 @@ class Crawler:
             segments, query = self._frontier.scope.below(url), urlsplit(url).query
             taken = {*self._foreign, *ours, *self._unsaved.values()} - {self._unsaved.pop(url, "")}
             file = page_files.place(self._project, category, segments, query, taken)
-        file_hash = _hash(markdown + repr(fields) + file)
+        file_hash = page_files.hash_of(markdown + repr(fields) + file)
         record = Record(
             round=state.round,
             file=file,
@@ -361,36 +383,6 @@ class Crawler:
         self._texts[text_hash] = url
 
 
-def remove_project(root: Path, index: Path, project: str) -> int:
-    """Take a project away: the files that were made of its pages, and what is remembered of it; returns their number.
-
-    Raises `NotFound` where it hasn't been crawled.
-    """
-    path = state_path(index, page_files.project_name(project))
-    state = CrawlState.load(path)
-    if state is None:
-        raise NotFound(f"{project!r} hasn't been crawled.", hint="librarian products lists what there is.")
-    pages = [record.file for record in state.records.values() if record.file]
-    for file in (*pages, *state.overviews):
-        page_files.remove(root, file)
-    path.unlink()
-    return len(pages)
-
-
 def report_fields(report: CrawlReport | CrawlPlan) -> dict[str, object]:
     """For JSON."""
     return asdict(report)
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
-
-
-def _overlap(path: Path, markdown: str) -> float:
-    """The share of the text's lines that stand in a file."""
-    try:
-        known = set(path.read_text("utf-8").splitlines())
-    except OSError:
-        return 0.0
-    lines = [line for line in markdown.splitlines() if line.strip()]
-    return sum(line in known for line in lines) / max(len(lines), 1)

@@ -24,6 +24,8 @@ MOST_REDIRECTS = 8
 ATTEMPTS = 3
 LONGEST_WAIT_S = 30.0  #: of what a site asks for by Retry-After
 _PASSING = frozenset({429, 500, 502, 503, 504})
+_UNPACKED = frozenset({"", "identity", "gzip", "deflate"})  #: what a body may be packed with
+_LOST = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)  #: of a connection that was there
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +129,15 @@ class Fetcher:
     def _patiently(self, url: str, headers: Mapping[str, str]) -> Fetched:
         """Tries again what passes: a busy server or a lost connection."""
         for attempt in range(1, ATTEMPTS + 1):
-            answer = self._once(url, headers)
-            if answer.status not in _PASSING or attempt == ATTEMPTS:
-                return answer
+            try:
+                answer = self._once(url, headers)
+            except _LOST as error:
+                answer = Fetched(url, 0, problem=str(error) or type(error).__name__)
+                if attempt == ATTEMPTS:
+                    return answer
+            else:
+                if answer.status not in _PASSING or attempt == ATTEMPTS:
+                    return answer
             wait = _retry_after(answer.headers.get("retry-after", ""))
             self._sleep(min(wait if wait is not None else 0.5 * 2**attempt, LONGEST_WAIT_S))
         raise AssertionError("unreachable")
@@ -149,6 +157,8 @@ class Fetcher:
                 given = {name.lower(): value for name, value in response.headers.items()}
                 if response.status_code != 200:
                     return Fetched(url, response.status_code, headers=given)
+                if (packing := given.get("content-encoding", "").strip().lower()) not in _UNPACKED:
+                    return Fetched(url, 0, headers=given, problem=f"packed as {packing}, which wasn't asked for")
                 body = bytearray()
                 for piece in response.iter_bytes():
                     body += piece
@@ -160,6 +170,8 @@ class Fetcher:
                 return Fetched(url, 200, bytes(body), given)
         except httpx.TimeoutException:
             return Fetched(url, 0, problem=f"no answer within {self._timeout_s:g} s")
+        except _LOST:
+            raise
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
             return Fetched(url, 0, problem=str(error) or type(error).__name__)
 

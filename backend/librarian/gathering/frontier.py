@@ -12,7 +12,7 @@ from . import site_maps, urls
 from .crawl_options import CrawlOptions
 from .crawl_state import CrawlState
 from .fetching import AGENT, Fetched, Fetcher
-from .robots import EVERYTHING, NOTHING, Robots, parse_robots
+from .robots import EVERYTHING, Robots, parse_robots
 from .web_page import WebPage
 
 _MOST_SITEMAPS = 50
@@ -39,7 +39,7 @@ class Frontier:
     def open(self) -> Fetched:
         """robots.txt, the first page (whose redirects decide what the site is), and the lists of pages.
 
-        Raises `Unavailable` where there is no first page.
+        Raises `Unavailable` where there is no first page, or nobody says whether it may be fetched.
         """
         root = self._state.root_url
         self.robots = self._read_robots(urls.normalised("/robots.txt", root))
@@ -67,11 +67,18 @@ class Frontier:
         return "" if same else f"another site; crawl {url} if that is meant"
 
     def _read_robots(self, url: str) -> Robots:
-        """A robots.txt that can't be had allows nothing for now (RFC 9309); one that doesn't exist allows all."""
+        """A robots.txt that doesn't exist allows all. Raises `Unavailable` where it can't be had, which allows nothing
+        for now (RFC 9309).
+        """
         fetched = self._fetcher.get(url)
         if fetched.ok:
             return parse_robots(fetched.body[:512_000].decode("utf-8", "replace"), AGENT)
-        return EVERYTHING if 400 <= fetched.status < 500 or fetched.status in (0, 301, 302) else NOTHING
+        if 400 <= fetched.status < 500 or fetched.status in (0, 301, 302):
+            return EVERYTHING
+        raise Unavailable(
+            f"{url} can't be read (status {fetched.status}), so that nothing may be fetched for now.",
+            hint="Try again later; what was crawled stays as it is.",
+        )
 
     def _read_sitemaps(self) -> None:
         usual = [f"{self.scope.origin}{path}sitemap.xml" for path in dict.fromkeys([self.scope.prefix, "/"])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -123,3 +124,18 @@ def title_of(markdown: str, url: str) -> str:
 def without_front_matter(text: str) -> str:
     """Markdown as a site serves it, without the block of its own generator."""
     return re.sub(r"\A\ufeff?---[ \t]*\n.*?\n---[ \t]*\n", "", text, count=1, flags=re.S)
+
+
+def hash_of(text: str) -> str:
+    """Equal for equal texts."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def overlap(path: Path, markdown: str) -> float:
+    """The share of the text's lines that stand in a file."""
+    try:
+        known = set(path.read_text("utf-8").splitlines())
+    except OSError:
+        return 0.0
+    lines = [line for line in markdown.splitlines() if line.strip()]
+    return sum(line in known for line in lines) / max(len(lines), 1)

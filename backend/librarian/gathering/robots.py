@@ -26,7 +26,6 @@ class Robots:
 
 
 EVERYTHING = Robots()
-NOTHING = Robots(((False, 1, re.compile("/")),))
 
 
 def parse_robots(text: str, agent: str) -> Robots:

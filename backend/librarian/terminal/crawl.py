@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from librarian.vocabulary.errors import CallerError, NotFound
+from librarian.vocabulary.errors import CallerError, NotFound, Unavailable
 
 from .application import KEEP, MEASURE
 from .options import Config, Index, Json, Root
@@ -89,7 +89,10 @@ def crawl(
     if not url and not refresh:
         raise CallerError("crawl needs a URL.", hint="Give the site's first page, or --refresh for what is there.")
     chosen = _model(settings, model, new=bool(url))
-    answers = [_one(url or "", name, settings, options, chosen, dry_run=dry_run, quiet=as_json) for name in names]
+    answers = [
+        _one(url or "", name, settings, options, chosen, dry_run=dry_run, quiet=as_json, alone=len(names) == 1)
+        for name in names
+    ]
     if as_json:
         write_json(answers[0] if project or len(answers) == 1 else {"projects": answers})
     else:
@@ -122,7 +125,7 @@ def gaps(
 
 
 def _remove(settings: Settings, project: str | None, *, as_json: bool) -> None:
-    from librarian.gathering.crawler import remove_project
+    from librarian.gathering.crawl_state import remove_project
 
     if not project:
         raise CallerError("--remove needs --project.", hint="It names the project that goes.")
@@ -163,7 +166,9 @@ def _one(
     *,
     dry_run: bool,
     quiet: bool,
+    alone: bool,
 ) -> dict[str, Any]:
+    """Crawls one project. Of several (not `alone`), one whose site is away doesn't keep the others from their turn."""
     from librarian.gathering.crawler import Crawler, report_fields
 
     with ProgressLine(quiet=quiet) as line:
@@ -176,7 +181,12 @@ def _one(
             model=model,
             on_progress=_progress(line, project),
         )
-        return report_fields(crawler.plan() if dry_run else crawler.run())
+        try:
+            return report_fields(crawler.plan() if dry_run else crawler.run())
+        except Unavailable as error:
+            if alone or dry_run:
+                raise
+            return report_fields(crawler.kept_as_it_was(str(error)))
 
 
 def _progress(line: ProgressLine, project: str) -> Callable[[CrawlProgress], None]:

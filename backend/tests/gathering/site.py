@@ -193,7 +193,15 @@ def served(site: Site) -> Iterator[Site]:
             ):
                 status, body = 304, b""
             site.answered[status] += 1
-            if body and "gzip" in self.headers.get("Accept-Encoding", "") and not path.endswith(".xml"):
+            if not status:
+                self.close_connection = True  # a lost connection
+                return
+            if (
+                body
+                and "Content-Encoding" not in headers
+                and "gzip" in self.headers.get("Accept-Encoding", "")
+                and not path.endswith(".xml")
+            ):
                 body = gzip.compress(body, 1)
                 headers["Content-Encoding"] = "gzip"
             try:

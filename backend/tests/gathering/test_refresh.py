@@ -1,0 +1,144 @@
+"""Refreshing a site that isn't as it was: what is proved here.
+
+* Only what says that a page is gone takes it away; a login, a notice or an empty answer doesn't.
+* A project that holds as many pages as it may is refreshed all the same.
+* A site that is away doesn't keep other projects from their turn.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from librarian import cli
+from librarian.gathering.crawl_options import CrawlOptions
+from librarian.gathering.crawl_report import CrawlReport
+from librarian.gathering.crawler import Crawler
+from librarian.gathering.fetching import Fetcher
+from librarian.vocabulary.errors import Unavailable
+from tests.gathering.site import Site, served
+
+OPTIONS = CrawlOptions(allow_private=True, per_second=0, timeout_s=2)
+FILES = {"index.md", "zero.md", "one.md", "two.md"}
+
+
+class Manual(Site):
+    """A first page that links to three others. `answers` stand instead of pages, `everywhere` instead of all."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.robots = ""
+        self.names = ["zero", "one", "two"]
+        self.answers: dict[str, tuple[int, dict[str, str], bytes]] = {}
+        self.everywhere: tuple[int, dict[str, str], bytes] | None = None
+
+    def page(self, path: str, query: str) -> tuple[int, dict[str, str], bytes]:
+        if self.everywhere is not None:
+            return self.everywhere
+        if path in self.answers:
+            return self.answers[path]
+        html_ = {"Content-Type": "text/html"}
+        if path == "/m/":
+            return 200, html_, self.words("Manual", "".join(f'<a href="{name}">{name}</a> ' for name in self.names))
+        name = path.removeprefix("/m/")
+        return (200, html_, self.words(name, "")) if name in self.names else (404, {}, b"")
+
+    @staticmethod
+    def words(name: str, links: str) -> bytes:
+        return f"<h1>{name}</h1><p>All that is to be said about {name}, which fills a page.</p>{links}".encode()
+
+
+@pytest.fixture
+def manual() -> Iterator[Manual]:
+    with served(Manual()) as site:
+        assert isinstance(site, Manual)
+        yield site
+
+
+def crawl(site: Manual, folder: Path, options: CrawlOptions = OPTIONS) -> CrawlReport:
+    return Crawler(f"{site.url}/m/", "m", folder / "docs", folder / "index", options).run()
+
+
+def files(folder: Path) -> set[str]:
+    return {path.name for path in (folder / "docs" / "m").iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("answer", "stays"),
+    [
+        ((404, {}, b""), False),
+        ((410, {}, b""), False),
+        ((301, {"Location": "https://example.org/"}, b""), False),
+        ((302, {"Location": "/login"}, b""), True),
+        ((401, {}, b""), True),
+        ((403, {}, b""), True),
+        ((451, {}, b""), True),
+        ((200, {"Content-Type": "text/html"}, b""), True),
+        ((200, {"Content-Type": "text/html"}, b"<title>App</title><div id=app></div><script src=a.js></script>"), True),
+        ((200, {"Content-Type": "text/html", "Content-Encoding": "br"}, b"\x8b\x03\x80abc\x03"), True),
+    ],
+)
+def test_only_what_is_gone_is_taken_away(
+    manual: Manual, tmp_path: Path, answer: tuple[int, dict[str, str], bytes], stays: bool
+) -> None:
+    crawl(manual, tmp_path)
+    manual.answers["/m/one"] = answer
+    report = crawl(manual, tmp_path)
+    assert files(tmp_path) == FILES - ({"one.md"} if not stays else set())
+    assert [error["url"] for error in report.errors] == [f"{manual.url}/m/one"]
+    manual.answers.clear()
+    crawl(manual, tmp_path)
+    assert files(tmp_path) == FILES
+
+
+@pytest.mark.parametrize(
+    ("status", "body"), [(200, b"<h1>Maintenance</h1><p>We are back soon, please try again later.</p>"), (503, b"")]
+)
+def test_a_notice_instead_of_the_site_takes_no_page_away(
+    manual: Manual, tmp_path: Path, status: int, body: bytes
+) -> None:
+    crawl(manual, tmp_path)
+    manual.everywhere = (status, {"Content-Type": "text/html", "Retry-After": "0"}, body)
+    with pytest.raises(Unavailable, match=r"kept as they are|stays as it is"):
+        crawl(manual, tmp_path)
+    assert files(tmp_path) == FILES
+    manual.everywhere = None
+    assert crawl(manual, tmp_path).unchanged == 4
+
+
+def test_a_project_that_is_full_is_refreshed(manual: Manual, tmp_path: Path) -> None:
+    options = replace(OPTIONS, most_pages=3)
+    assert crawl(manual, tmp_path, options).skipped == {"more than 3 pages": 1}
+    manual.answers["/m/zero"] = (404, {}, b"")
+    report = crawl(manual, tmp_path, options)
+    assert (report.unchanged, report.removed, report.added) == (2, 1, 1)
+    assert files(tmp_path) == FILES - {"zero.md"}
+
+
+def test_a_site_that_is_away_does_not_keep_other_projects_from_their_turn(
+    manual: Manual, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = ["--root", str(tmp_path / "docs"), "--index", str(tmp_path / "index"), "--allow-private", "--rate", "0"]
+    with served(Manual()) as other:
+        assert cli.run(["crawl", f"{other.url}/m/", "--project", "a", *places]) == 0
+        assert cli.run(["crawl", f"{manual.url}/m/", "--project", "b", *places]) == 0
+    manual.names.append("three")
+    capsys.readouterr()
+    assert cli.run(["crawl", "--refresh", "--json", *places]) == 3
+    away, here = json.loads(capsys.readouterr().out)["projects"]
+    assert (away["pages"], here["pages"]) == (4, 5)
+    assert "can't be read" in away["errors"][0]["reason"]
+
+
+def test_a_connection_that_was_lost_is_tried_again(manual: Manual) -> None:
+    manual.answers["/m/one"] = (0, {}, b"")
+    fetcher = Fetcher(allow_private=True, per_second=0, timeout_s=5, sleep=lambda _: manual.answers.clear())
+    try:
+        assert fetcher.get(f"{manual.url}/m/one").ok
+    finally:
+        fetcher.close()
+    assert manual.asked["/m/one"] == 2
