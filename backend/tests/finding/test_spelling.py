@@ -104,5 +104,5 @@ def test_the_nearest_word_is_told_as_the_library_writes_it(index: TantivyIndex) 
 
 def test_words_that_every_text_holds_are_not_called_missing(index: TantivyIndex) -> None:
     put(index, "Read the howto of DOS.", "Howtos")
-    assert nearest(index, "how to do it") == []
+    assert nearest(index, "how to do it", "en", "de") == []
     assert nearest(index, "howtoo") == [("howtoo", "howto")]
