@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from librarian.reading.chunking import StructureChunker
 from librarian.reading.front_matter import read_front_matter
 from librarian.reading.parsers.markdown_blocks import BlockScanner
 
@@ -171,6 +173,29 @@ def test_shortcodes_comments_and_imports_are_left_out_but_words_that_they_show_s
     )
     assert visible.split() == ["A", "pod", "runs.", "Kept.", "```", "{{<", "kept", ">}}", "<!--", "kept", "-->", "```"]
     assert {span.reason for span in doc.excluded} == {"shortcode", "comment"}
+
+
+def test_targets_of_links_that_stand_apart_are_left_out_as_markdown_it_finds_them(parse: Parse) -> None:
+    text = (
+        '# Page\n\nSee [the docs][docs].\n\n[docs]: https://example.org/docs\n[1]: <../a b.md> "Title"\n\n'
+        "Some text\n[said]: https://in.a.paragraph/\n\n[note]: a/path with words behind it\n\n[^1]: A footnote.\n\n"
+        "## Links\n[a]: /x\n   [b]: #y 'Z'\n\n```\n[in]: /code\n```\n\n    [in]: /code\n"
+    )
+    doc = parse(text)
+    told = {(text.count("\n", 0, s.start), text.count("\n", 0, s.end) + 1): s.reason for s in doc.excluded}
+    lines = {line: reason for span, reason in told.items() for line in range(*span)}
+    env: dict[str, Any] = {}
+    _ORACLE.parse(text.replace("[^1]:", "1"), env)
+    assert set(lines) == {known["map"][0] for known in env["references"].values()}
+    assert set(lines.values()) == {"link definition"}
+    assert [link.target for link in doc.links] == ["https://example.org/docs"]
+
+
+def test_no_passage_holds_targets_of_links_alone(parse: Parse) -> None:
+    words = "A pod runs on a node until it is done. " * 40
+    targets = "".join(f"[issue {number}]: https://example.org/issues/{number}\n" for number in range(60))
+    doc = parse(f"# Page\n\n{words}\n\n{targets}")
+    assert all("pod" in chunk.text for chunk in StructureChunker().chunk(doc))
 
 
 def test_mdx_leaves_out_exports_and_lines_of_components(parse: Parse) -> None:

@@ -1,4 +1,5 @@
-"""What site generators add to Markdown and no reader sees: admonitions' markers, tabs, includes, template tags.
+"""What no reader of Markdown sees: targets of links that stand apart, and what site generators add to it, such as
+admonitions' markers, tabs, includes and template tags.
 
 The words that they show, such as an admonition's title, stay.
 """
@@ -24,6 +25,13 @@ _INCLUDE = re.compile(
     r"|\[TOC\]|\[\[_?toc_?\]\])[ \t]*$",
     re.M | re.I,
 )
+#: `[label]: target "Title"`, a line of its own at the head of a paragraph or below another one; not `[^1]: a footnote`,
+#: nor a word in brackets with another behind it.
+_DEFINITION = re.compile(
+    r"^ {0,3}\[(?!\^)(?:[^\[\]\n\\]|\\[^\n]){1,200}\]:[ \t]*(?:<[^<>\n]*>|(?=[^\s]*[/.#:])[^\s<>]+)"
+    r"(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)))?[ \t]*$",
+    re.M,
+)
 _TEMPLATE = re.compile(r"\{%-?[ \t]*(?:end)?[a-z_]\w*(?:[^%\n]|%(?!\}))*%\}")
 
 
@@ -37,9 +45,27 @@ def markup_spans(text: str, start: int) -> Iterator[Span]:
         yield from _around_title(_COLONS, text, start)
     if "///" in text:
         yield from _around_title(_SLASHES, text, start)
+    if "]:" in text:
+        yield from _definitions(text, start)
     yield from ((match.start(), match.end(), "include") for match in _INCLUDE.finditer(text, start))
     if "{%" in text:
         yield from ((match.start(), match.end(), "shortcode") for match in _TEMPLATE.finditer(text, start))
+
+
+def _definitions(text: str, start: int) -> Iterator[Span]:
+    """Runs of lines: what lies between two is blank, and no passage is to be made of blanks."""
+    begun = reached = -1
+    for match in _DEFINITION.finditer(text, start):
+        first = match.start()
+        above = text[max(start, text.rfind("\n", start, max(start, first - 1)) + 1) : first]
+        if begun >= 0 and text[reached:first].isspace():
+            reached = match.end()
+        elif not above.strip() or above.startswith("#"):
+            if begun >= 0:
+                yield begun, reached, "link definition"
+            begun, reached = first, match.end()
+    if begun >= 0:
+        yield begun, reached, "link definition"
 
 
 def _around_title(pattern: re.Pattern[str], text: str, start: int) -> Iterator[Span]:
