@@ -196,14 +196,10 @@ def served(site: Site) -> Iterator[Site]:
             if not status:
                 self.close_connection = True  # a lost connection
                 return
-            if (
-                body
-                and "Content-Encoding" not in headers
-                and "gzip" in self.headers.get("Accept-Encoding", "")
-                and not path.endswith(".xml")
-            ):
+            packs = "gzip" in self.headers.get("Accept-Encoding", "") and "Content-Encoding" not in headers
+            if body and packs and not path.endswith(".xml"):
                 body = gzip.compress(body, 1)
-                headers["Content-Encoding"] = "gzip"
+                headers = headers | {"Content-Encoding": "gzip"}
             try:
                 self.send_response(status)
                 for name, value in headers.items():
