@@ -123,7 +123,10 @@ def test_files_inserted_as_a_whole_are_read_in_their_place(
     assert [doc.text[link.start :][:4] for link in doc.links] == ["more"]
 
 
-@pytest.mark.parametrize("content", [None, "<?xml version='1.0'?><w:wordDocument/>", b"PK damaged", b"\0\0\0"])
+NESTED = "".join(f"Content-Type: multipart/mixed; boundary=b{n}\n\n--b{n}\n" for n in range(2_000))
+
+
+@pytest.mark.parametrize("content", [None, "<?xml version='1.0'?><w:wordDocument/>", b"PK damaged", b"\0\0\0", NESTED])
 def test_files_inserted_as_a_whole_that_cant_be_read_are_noted(parse: Parse, content: str | bytes | None) -> None:
     parts = {} if content is None else {"word/a.bin": content}
     data = word(paragraph("Before.") + '<w:altChunk r:id="rIdX"/>', parts, ("rIdX", "aFChunk", "a.bin"))

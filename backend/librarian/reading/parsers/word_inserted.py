@@ -16,14 +16,13 @@ _OTHER_XML = re.compile(rb"\s*(?:\xef\xbb\xbf)?<\?xml(?![^\0]{0,2000}<html)", re
 
 def inserted_document(parsers: Mapping[str, Parser], source: SourceFile, part: str, data: bytes) -> Document | None:
     """What an inserted part says, told by how it begins rather than by its name; None where no parser can read it."""
-    if _ARCHIVED.match(data[:4096]):
-        data = _page_of(data)
-    extension = _extension(data)
-    parser = parsers.get(extension)
-    if parser is None:
-        return None
     try:
-        return parser.parse(replace(source, file_path=f"{source.file_path}/{part}{extension}", size=len(data)), data)
+        page = _page_of(data) if _ARCHIVED.match(data[:4096]) else data
+        extension = _extension(page)
+        if extension not in parsers:
+            return None
+        inner = replace(source, file_path=f"{source.file_path}/{part}{extension}", size=len(page))
+        return parsers[extension].parse(inner, page)
     except Exception:  # what can't be read of it must not cost the file around it
         return None
 
