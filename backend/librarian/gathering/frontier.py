@@ -85,7 +85,7 @@ class Frontier:
         candidates = deque([*self.robots.sitemaps, *usual])
         seen: set[str] = set()
         while candidates and len(seen) < _MOST_SITEMAPS:
-            url = urls.normalised(candidates.popleft())
+            url = urls.normalised(candidates.popleft(), self.scope.origin)
             if not url or url in seen or self._moved(url) or not self.robots.allows(url):
                 continue
             seen.add(url)
@@ -126,7 +126,8 @@ class Frontier:
         reason = self.refused(url)
         if not reason and depth > self._options.most_depth:
             reason = f"more than {self._options.most_depth} links away"
-        if not reason and (query := urlsplit(url).query):
+        listed = source in ("sitemap", "llms.txt") or urls.names_page(url)
+        if not reason and not listed and (query := urlsplit(url).query):
             self._queries[url.removesuffix(query)] += 1
             if self._queries[url.removesuffix(query)] > self._options.most_queries:
                 reason = "one address with ever new parameters"

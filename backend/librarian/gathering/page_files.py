@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -14,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 from librarian.vocabulary.errors import CallerError
 
 MOST_NAME = 80  #: characters of a folder's or a file's name
+MOST_BYTES = 210  #: of such a name; file systems take 255, of which a file that is being written needs some
 _FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]+')
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u0085\u2028\u2029]")
 _ENDINGS = re.compile(r"\.(html?|xhtml|md|markdown|mdx|php|aspx|txt)$", re.I)
@@ -22,7 +24,7 @@ _ENDINGS = re.compile(r"\.(html?|xhtml|md|markdown|mdx|php|aspx|txt)$", re.I)
 def folder_name(text: str) -> str:
     """A category as a folder: what a reader sees, without what a file system can't hold."""
     plain = unicodedata.normalize("NFC", _FORBIDDEN.sub(" ", text))
-    return " ".join(plain.split()).strip(". ")[:MOST_NAME].rstrip(". ")
+    return _short(" ".join(plain.split()).strip(". ")).rstrip(". ")
 
 
 def project_name(name: str) -> str:
@@ -42,7 +44,11 @@ def file_name(segments: Sequence[str], parts: int = 1) -> str:
     named = [slug for segment in segments if (slug := slug_of(_ENDINGS.sub("", segment)))]
     if len(named) > 1 and named[-1] == "index":
         named.pop()
-    return "-".join(named[-parts:])[:MOST_NAME].strip("-") or "index"
+    return _short("-".join(named[-parts:])).strip("-") or "index"
+
+
+def _short(name: str) -> str:
+    return name[:MOST_NAME].encode("utf-8", "ignore")[:MOST_BYTES].decode("utf-8", "ignore")
 
 
 def slug_of(text: str) -> str:
@@ -60,10 +66,10 @@ def place(project: str, category: Sequence[str], segments: Sequence[str], query:
     folder = "/".join([project, *(name for part in category if (name := folder_name(part)))])
     names = [file_name(segments, parts) for parts in range(1, len(segments) + 1)] or ["index"]
     if query:
-        names = [f"{name}-{slug_of(query)}"[:MOST_NAME] for name in names]
-    names += [f"{names[-1]}-{number}" for number in range(2, 1000)]
+        names = [_short(f"{name}-{slug_of(query)}") for name in names]
+    numbered = (f"{names[-1]}-{number}" for number in itertools.count(2))
     low = {path.lower() for path in taken}
-    return next(path for name in names if (path := f"{folder}/{name}.md").lower() not in low)
+    return next(path for name in itertools.chain(names, numbered) if (path := f"{folder}/{name}.md").lower() not in low)
 
 
 def rendered(markdown: str, fields: Mapping[str, object]) -> str:

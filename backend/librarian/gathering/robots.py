@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 LONGEST_DELAY_S = 30.0
 
@@ -66,6 +66,7 @@ def parse_robots(text: str, agent: str) -> Robots:
 
 def _pattern(value: str) -> re.Pattern[str]:
     ends = value.endswith("$")
+    value = quote(value, safe="/%:@!$&'()*+,;=~-._?#[]")  # addresses are compared as they are sent
     parts = [re.escape(part) for part in re.split(r"\*+", value.removesuffix("$"))]
     return re.compile(".*?".join(parts) + (r"\Z" if ends else ""), re.S)
 

@@ -30,6 +30,9 @@ def parse_sitemap(data: bytes) -> tuple[list[str], list[str]]:
             data = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, MOST_BYTES)
         except (zlib.error, gzip.BadGzipFile):
             return [], []
+    if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"http://", b"https://")):
+        lines = data.decode("utf-8-sig", "replace").splitlines()  # the plain form: an address a line
+        return [url for line in lines if (url := urls.normalised(line))][:MOST_ADDRESSES], []
     try:
         root = etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True, recover=True))
     except (etree.XMLSyntaxError, ValueError):

@@ -16,8 +16,25 @@ from librarian.vocabulary.errors import CallerError
 MOST_CHARACTERS = 1_000
 MOST_SEGMENTS = 16
 MOST_REPEATS = 3  #: a path that says the same segment this often goes in circles
-_TRACKING = re.compile(r"^(utm_.*|fbclid|gclid|mc_[ce]id|ref|sessionid|phpsessid|sid|jsessionid)$", re.I)
-_PAGE_ENDINGS = frozenset({"", ".html", ".htm", ".xhtml", ".md", ".markdown", ".mdx", ".php", ".aspx", ".txt"})
+_TRACKING = re.compile(
+    r"^(utm_.*|fbclid|gclid|msclkid|yclid|_gl|mc_[ce]id|ref|session_?id|sess_?id|phpsessid|aspsessionid.*|sid|jsessionid)$",
+    re.I,
+)
+_SESSION = re.compile(r";(jsessionid|phpsessid|sid)=[^/;]*", re.I)  #: of a path, as servers of Java write it
+_NAMES = re.compile(
+    r"article|doc|document|entry|file|help|id|n|name|node|p|page|page_?name|path|title|topic|wiki", re.I
+)
+_WORD = re.compile(r"[^\W\d_]{3}")
+_FILES = """
+7z adoc apk avi avif bat bib bin bmp bz2 c cc cer cfg class conf cpp cs css csv dat db deb diff dll dmg doc docx dylib
+ear eot eps epub exe f90 gif go gz h hpp ico ics img ini ipynb iso jar java jpeg jpg js json jsonl lock log lua m4a
+m4v map mjs mkv mov mp3 mp4 mpeg mpg msi odp ods odt ogg otf parquet patch pdf pkl pl png pom ppt pptx proto ps psd py
+pyc pyi r rar rb rpm rs rss rst rtf sh sha256 sig so sql sqlite svg swf tar tex tgz tif tiff toml ts tsv tsx ttf wasm
+wav webm webmanifest webp whl woff woff2 xls xlsx xml xpi xsd xsl xz yaml yml zip zst
+"""
+_FILE_ENDINGS = frozenset(
+    _FILES.split()
+)  #: of files that aren't pages; what follows a dot otherwise belongs to a name (`System.Text`)
 _MACHINERY = re.compile(r"/(_sources|_static|_images|_downloads)/|/(genindex|py-modindex|search)(\.html)?$")
 _INDEX = re.compile(r"/(index|default)\.(html?|xhtml|php|aspx)$", re.I)
 _SAFE = "/%:@!$&'()*+,;=~-._"
@@ -55,6 +72,7 @@ def _spelt(url: str) -> str:
     shown = f"[{host}]" if ":" in host else host
     if port not in (None, {"http": 80, "https": 443}[parts.scheme]):
         shown = f"{shown}:{port}"
+    parts = parts._replace(path=_SESSION.sub("", parts.path))
     path = quote(unquote(parts.path), safe=_SAFE.replace("%", "")) if "%" in parts.path else quote(parts.path, _SAFE)
     slash = path.endswith(("/", "/.", "/.."))
     path = posixpath.normpath("/" + path.lstrip("/")) if path else "/"
@@ -128,7 +146,17 @@ def may_be_page(url: str) -> bool:
     if _MACHINERY.search(urlsplit(url).path):
         return False
     ending = posixpath.splitext(urlsplit(url).path.rsplit("/", 1)[-1])[1].lower()
-    return ending in _PAGE_ENDINGS or any(letter.isdigit() for letter in ending[:2])
+    return ending[1:] not in _FILE_ENDINGS
+
+
+def names_page(url: str) -> bool:
+    """Whether all behind the question mark is a page's name, as many wikis have it.
+
+    >>> names_page("https://e.org/w?title=Main_Page"), names_page("https://e.org/cal?month=7")
+    (True, False)
+    """
+    query = parse_qsl(urlsplit(url).query)
+    return len(query) == 1 and bool(_NAMES.fullmatch(query[0][0]) and _WORD.search(query[0][1]))
 
 
 def refuse_private(host: str) -> None:

@@ -233,6 +233,24 @@ def test_llms_txt_leads_to_markdown_and_gives_categories(small: Crawled) -> None
     assert "by hand" in small.text("Basics/one.md")
 
 
+def test_a_wiki_s_pages_and_a_sitemap_s_addresses_are_no_endless_parameters(small: Crawled) -> None:
+    pages = {f"/s/w?title={name}": name for name in ("Ape", "Bee", "Cat", "Dog", "Eel", "Fox", "Gnu")}
+    links = "".join(
+        f'<a href="{path}">{name}</a> <a href="{path}&action=edit">edit</a> ' for path, name in pages.items()
+    )
+    listed = "".join(f"<url><loc>{small.site.url}/s/d?id={number}</loc></url>" for number in range(7))
+    small.site.robots = "Sitemap: /elsewhere/map.xml"
+    small.site.extra |= {
+        "/s/": ("text/html", f"<h1>Start</h1><p>Where the animals of this wiki are listed.</p>{links}".encode()),
+        "/elsewhere/map.xml": ("application/xml", f"<urlset>{listed}</urlset>".encode()),
+    }
+    plan = Crawler(f"{small.site.url}/s/", "w", small.folder / "docs", small.folder / "index", OPTIONS).plan()
+    paths = [url.removeprefix(small.site.url) for url in plan.pages]
+    assert set(pages) <= set(paths)
+    assert sum(path.startswith("/s/d?id=") for path in paths) == 7
+    assert plan.skipped == {"one address with ever new parameters": 2}
+
+
 def test_overviews_hold_the_pages_of_a_group_with_their_sources(small: Crawled) -> None:
     report = small.crawl(f"{small.site.url}/s/", CrawlOptions(allow_private=True, per_second=0, group_by="navigation"))
     assert report.overviews == 1

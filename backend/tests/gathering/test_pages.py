@@ -48,6 +48,42 @@ def test_a_site_is_one_host_and_one_folder(url: str, scope: str, inside: bool) -
 
 
 @pytest.mark.parametrize(
+    ("path", "page"),
+    [
+        ("/api/System.Collections.Generic.List", True),
+        ("/api/torch.nn.Linear", True),
+        ("/start.jsp", True),
+        ("/notes/v1.2", True),
+        ("/logo.svg", False),
+        ("/setup.exe", False),
+        ("/archive.tar.gz", False),
+        ("/app.js", False),
+        ("/_sources/a.rst.txt", False),
+    ],
+)
+def test_a_dot_in_a_name_is_no_ending_unless_files_have_it(path: str, page: bool) -> None:
+    assert urls.may_be_page(f"https://e.org{path}") is page
+
+
+def test_a_session_s_number_is_no_part_of_an_address() -> None:
+    assert urls.normalised("/a.html;jsessionid=0A1B?x=1&PHPSESSID=7", "http://e.org") == "http://e.org/a.html?x=1"
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("title=Main_Page", True),
+        ("id=wiki:syntax", True),
+        ("page=2", False),
+        ("title=A&action=edit", False),
+        ("", False),
+    ],
+)
+def test_wikis_name_their_pages_behind_the_question_mark(query: str, names: bool) -> None:
+    assert urls.names_page(f"https://e.org/index.php?{query}") is names
+
+
+@pytest.mark.parametrize(
     "url", ["mailto:a@e.org", "javascript:x()", "ftp://e.org/", "http://", "http://[::1", "data:,x"]
 )
 def test_what_is_no_page_s_address_is_empty(url: str) -> None:
@@ -92,6 +128,7 @@ def test_a_host_with_a_private_address_is_refused() -> None:
         ("User-agent: other\nDisallow: /", "/a", True),
         ("Disallow: /a", "/a", True),
         ("User-agent: *\nDisallow: /a?b=", "/a?b=1", False),
+        ("User-agent: *\nDisallow: /café", "/caf%C3%A9/a", False),
     ],
 )
 def test_robots_txt_is_read_as_its_standard_says(text: str, path: str, allowed: bool) -> None:
@@ -275,8 +312,18 @@ def test_sitemaps_of_all_kinds_are_read() -> None:
     assert site_maps.parse_sitemap(index) == ([], ["https://e.org/2.xml"])
     pages = b"<urlset><url><loc> https://e.org/a </loc></url></urlset>"
     assert site_maps.parse_sitemap(gzip.compress(pages)) == (["https://e.org/a"], [])
+    assert site_maps.parse_sitemap(b"https://e.org/a\r\nhttps://e.org/b\n") == (
+        ["https://e.org/a", "https://e.org/b"],
+        [],
+    )
     assert site_maps.parse_sitemap(b"no xml") == ([], [])
     assert site_maps.parse_sitemap(b"\x1f\x8bbroken") == ([], [])
+
+
+def test_names_fit_file_systems_in_any_script() -> None:
+    for letter in ("文", "𠀀", "x"):
+        *folders, name = page_files.place("p", [letter * 300], [letter * 300], letter * 300, []).split("/")
+        assert all(20 < len(part.encode()) < 220 for part in (folders[-1], name))
 
 
 @given(st.lists(st.tuples(st.text("aB /.é", max_size=6), st.text("x/.?", max_size=5)), max_size=10))
