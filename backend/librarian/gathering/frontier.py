@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from librarian.vocabulary.errors import CallerError, Unavailable
 
 from . import site_maps, urls
+from .charsets import decoded
 from .crawl_options import CrawlOptions
 from .crawl_state import CrawlState
 from .fetching import AGENT, Fetched, Fetcher
@@ -101,7 +102,7 @@ class Frontier:
             fetched = self._fetcher.get(f"{self.scope.origin}{path}llms.txt", within=self._moved)
             if not fetched.ok or fetched.media_type == "text/html":
                 continue
-            for url, _, section in site_maps.parse_llms(fetched.body.decode("utf-8", "replace"), fetched.url):
+            for url, _, section in site_maps.parse_llms(decoded(fetched.body, fetched.charset), fetched.url):
                 if self.scope.holds(url):
                     if section and section.lower() != "optional":
                         self._state.categories.setdefault(urls.page_key(url), [section])

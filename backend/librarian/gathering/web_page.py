@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 from lxml import etree, html
 
 from . import main_text, markdown_writer, page_files, site_maps, tab_panels, urls
+from .charsets import decoded
 from .fetching import Fetched
 
 FEW_WORDS = 15  #: a page with fewer, but with scripts, shows its text only to a browser that runs them
@@ -60,7 +60,7 @@ def as_page(fetched: Fetched) -> WebPage:
     kind = fetched.media_type
     start = fetched.body[:200].lstrip().lower()
     if kind in _TEXT and not start.startswith((b"<!doctype", b"<html")):
-        text = fetched.body.decode("utf-8", "replace")
+        text = decoded(fetched.body, fetched.charset).replace("\r\n", "\n")
         text = page_files.without_front_matter(text).strip()
         title = page_files.title_of(text, fetched.url)
         return WebPage(title, f"{text}\n" if text else "", problem="" if text else "no text")
@@ -71,9 +71,9 @@ def as_page(fetched: Fetched) -> WebPage:
 
 def read_page(body: bytes, url: str, charset: str = "") -> WebPage:
     """Reads HTML. Never raises: what isn't HTML becomes a page with a problem."""
-    parser = html.HTMLParser(encoding=_known(charset) or _declared(body), remove_comments=True, huge_tree=False)
+    parser = html.HTMLParser(encoding="utf-8", remove_comments=True, huge_tree=False)
     try:
-        page = html.document_fromstring(body, parser=parser)
+        page = html.document_fromstring(decoded(body, charset).encode("utf-8", "replace"), parser=parser)
     except (etree.ParserError, etree.XMLSyntaxError, ValueError, LookupError) as error:
         return WebPage("", "", problem=f"can't be read as HTML: {error}")
     base = urls.normalised(next(iter(page.xpath("//base/@href")), ""), url) or url
@@ -166,20 +166,3 @@ def _refresh(page: html.HtmlElement, base: str) -> str:
             if target and delay.strip() in ("0", "1", "2", "3", "0.1"):
                 return urls.normalised(target, base)
     return ""
-
-
-def _known(charset: str) -> str | None:
-    try:
-        codecs.lookup(charset)
-    except LookupError:
-        return None
-    return charset
-
-
-def _declared(body: bytes) -> str | None:
-    """UTF-8 where the bytes are; else what lxml finds in the page."""
-    try:
-        body.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
-    return "utf-8"

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from lxml import html
 
 from librarian.gathering import page_files, site_maps, urls
-from librarian.gathering.fetching import Fetcher
+from librarian.gathering.fetching import Fetched, Fetcher
 from librarian.gathering.markdown_writer import to_markdown
 from librarian.gathering.robots import parse_robots
-from librarian.gathering.web_page import read_page
+from librarian.gathering.web_page import as_page, read_page
 from librarian.vocabulary.errors import CallerError
 from tests.gathering.site import Site, served
 
@@ -278,6 +278,35 @@ def test_old_encodings_are_read() -> None:
     body = "<html><body><h1>Größe</h1><p>Maß und Übermaß.</p></body></html>".encode("latin-1")
     assert read_page(body, "https://e.org/", "iso-8859-1").title == "Größe"
     assert read_page("<h1>Größe</h1>".encode(), "https://e.org/", "no-such").title == "Größe"
+
+
+@pytest.mark.parametrize(
+    ("written", "header", "meta"),
+    [
+        ("cp1252", "iso-8859-1", ""),
+        ("cp1252", "", "iso-8859-1"),
+        ("cp1252", "", ""),
+        ("utf-8-sig", "iso-8859-1", ""),
+        ("utf-16", "", ""),
+        ("utf-8", "base64", "utf-16"),
+    ],
+)
+def test_character_sets_mean_what_browsers_take_them_for(written: str, header: str, meta: str) -> None:
+    head = f'<meta charset="{meta}">' if meta else ""
+    body = f"<html><head>{head}</head><body><h1>“Größe” – 5 €</h1><p>Maß.</p></body></html>".encode(written)
+    assert read_page(body, "https://e.org/", header).title == "“Größe” – 5 €"
+
+
+def test_gb2312_and_shift_jis_hold_what_is_written_in_their_names() -> None:
+    assert "镕" in read_page("<p>朱镕基</p>".encode("gbk"), "https://e.org/", "gb2312").markdown
+    assert "①" in read_page("<meta charset=shift_jis><p>第①</p>".encode("cp932"), "https://e.org/").markdown
+
+
+@pytest.mark.parametrize("written", ["utf-8", "utf-8-sig", "utf-16"])
+def test_markdown_is_read_in_any_encoding_and_with_any_line_ends(written: str) -> None:
+    body = "---\r\ntitle: x\r\n---\r\n# Größe\r\n\r\nMaß.\r\n".encode(written)
+    page = as_page(Fetched("https://e.org/a.md", 200, body, {"content-type": "text/markdown"}))
+    assert (page.title, page.markdown) == ("Größe", "# Größe\n\nMaß.\n")
 
 
 def test_menus_nest_categories() -> None:
