@@ -51,7 +51,7 @@ from .legs import KeywordLeg, SemanticLeg
 from .meaning import Meaning, Meanings
 from .names import Names
 from .options import SearchOptions
-from .pool import Pool, gather, near, told
+from .pool import Pool, gather, told
 from .query_router import QueryRouter
 from .ranker import EVIDENCE, LinearRanker, shipped
 from .reranker import SecondLook
@@ -227,7 +227,6 @@ class HybridSearchEngine:
             meaning=run.meaning,
             names=run.names,
             known=run.told,
-            measured=run.near,
             threads=self._threads,
         )
         if run.mode != "semantic":
@@ -255,18 +254,14 @@ class HybridSearchEngine:
     def _ask(self, run: Run) -> tuple[Ranking, Ranking, Ranking]:
         """Keyword, semantic and HyDE rankings. Without the meaning, the words answer alone and it is said so."""
         future: Future[Meant] | None = None
-        asked = Future[Meaning]()
         self._rewrite(run)
         if run.mode in _BY_MEANING:
-            future = self._threads.submit(self._by_meaning, run, run.analyzed, asked)
+            future = self._threads.submit(self._by_meaning, run, run.analyzed)
         keyword, semantic, hypothetical = self._by_words(run) if run.mode in _BY_WORDS else OFF, OFF, OFF
         run.names = self._names.decisive(run.analyzed, run.selection)
         if future is not None:
             if keyword.ids:  # the meaning takes longer than the words
-                ids = np.array(keyword.ids)
-                run.told = told(run.analyzed, self._lexical, ids, run.names)
-                if asked.done() and asked.result().alone:
-                    run.near = self._threads.submit(near, asked.result(), ids, run.columns)
+                run.told = told(run.analyzed, self._lexical, np.array(keyword.ids), run.names)
             meant = self._await(run, future)
             semantic, hypothetical, run.meaning = meant.semantic, meant.hyde, meant.meaning
             run.variants += [meant.hypothesis] if meant.hypothesis is not None else []
@@ -298,17 +293,13 @@ class HybridSearchEngine:
             run.degraded.append(f"keyword: {error}")
             return Ranking("keyword", (), (), (), "failed", str(error))
 
-    def _by_meaning(self, run: Run, asked: AnalyzedQuery, early: Future[Meaning]) -> Meant:
-        """`asked` is the question as it was typed: the words' thread may take it otherwise meanwhile.
-
-        `early` gets the meaning as soon as it is known, and nothing where it stays unknown.
-        """
+    def _by_meaning(self, run: Run, asked: AnalyzedQuery) -> Meant:
+        """`asked` is the question as it was typed: the words' thread may take it otherwise meanwhile."""
         started = time.perf_counter()
         # A vector knows no "not": the word after the minus would draw in what is to be left out.
         text = asked.text if run.mode == "semantic" else asked.wanted
         try:
             meaning = self._semantic.of(text, run.selection)
-            early.set_result(meaning)
             hypothetical, hypothesis = self._by_hypothesis(run, asked, meaning)
             found = meaning.rank("semantic", run.selection, self._options.depth)
         except LibrarianError as error:

@@ -46,11 +46,6 @@ class Meaning:
         self._asked = list(asked)
         self._curves: dict[SemanticLeg, Curve] = {}
 
-    @property
-    def alone(self) -> bool:
-        """Whether one space answers: then passages' cosines are known before they are ranked."""
-        return len(self._asked) == 1
-
     def rank(self, source: str, selection: Selection, limit: int) -> Ranking:
         """The best passages above the threshold. Raises `Unavailable` where no space can answer."""
         found: list[tuple[SemanticLeg, Ranking]] = []

@@ -105,27 +105,12 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
-    """How near the question's meaning some passages are, by rising id; NaN where a passage has no vector."""
-
-    ids: Ids
-    semantic: Floats  #: as `Passages.semantic`
-    cosine: Floats  #: as `Passages.cosine`
-
-
-@dataclass(frozen=True, slots=True)
 class Told:
     """What the keyword index tells of some passages, by rising id; every array has shape (ids,)."""
 
     ids: Ids
     scores: Mapping[str, Floats]  #: by field, over the most that the question could reach; 0 where it says nothing
     holds: Mask  #: an identifier that decides the order
-
-
-def near(meaning: Meaning, ids: Ids, columns: Columns) -> Near:
-    """The cosines of given passages."""
-    ids = np.unique(np.asarray(ids, dtype=np.int64))
-    return Near(ids, *meaning.cosines(ids, columns))
 
 
 def told(
@@ -154,15 +139,13 @@ def gather(
     meaning: Meaning | None = None,
     names: tuple[str, ...] = (),
     known: Told | None = None,
-    measured: Future[Near] | None = None,
     threads: Executor,
 ) -> Pool:
     """Join the legs' passages and fill in what one leg knows about the other's. Unknown passages are dropped.
 
     `meaning` is the question's; without it the semantic score of keyword candidates stays unknown. `names` are the
-    identifiers that decide the order (`names.Names`); `known` and `measured` are what was told of the keyword
-    candidates, and how near they are, found out while the other leg was still at work. `threads` ask the legs side by
-    side.
+    identifiers that decide the order (`names.Names`), `known` is what was told of the keyword candidates while the
+    other leg was still at work. `threads` ask the legs side by side.
     """
     union = np.unique(np.array([*keyword.ids, *semantic.ids, *hyde.ids], dtype=np.int64))
     docs = columns.doc_of(union) if len(union) else union
@@ -172,12 +155,9 @@ def gather(
     _place(passages, keyword, passages.bm25)
     _place(passages, semantic, passages.semantic, passages.cosine)
     far, unsaid = np.isnan(passages.semantic), np.isnan(passages.bm25)
-    rest: Future[Near] | None = None
+    near: Future[tuple[Floats, Floats]] | None = None
     if meaning is not None and semantic.status == "ok":
-        if measured is not None:
-            far &= ~_measured(passages, measured.result(), far)
-        if far.any():
-            rest = threads.submit(near, meaning, union[far], columns)
+        near = threads.submit(meaning.cosines, union[far], columns)
     if keyword.status == "ok" and len(union):
         both = "ok" in (semantic.status, hyde.status)  # a leg alone knows all that its own order needs
         fields = FIELDS if both else ()
@@ -189,8 +169,8 @@ def gather(
         passages = _described(passages, parts, fields)
         if both and unsaid.any():
             _guess(passages.fields, passages.bm25, unsaid)
-    if rest is not None:
-        _measured(passages, rest.result(), far)
+    if near is not None:
+        passages.semantic[far], passages.cosine[far] = near.result()
     for scores in (passages.semantic, passages.cosine):
         np.clip(scores, 0.0, 1.0, out=scores)
     return Pool(keyword, semantic, hyde, passages, bool(names))
@@ -202,14 +182,6 @@ def _place(passages: Passages, ranking: Ranking, scores: Floats, raw: Floats | N
     scores[rows] = np.array(ranking.scores, dtype=np.float64)[ranks - 1]
     if raw is not None:
         raw[rows] = np.array(ranking.raw, dtype=np.float64)[ranks - 1]
-
-
-def _measured(passages: Passages, found: Near, wanted: Mask) -> Mask:
-    """Write how near the wanted ones among them are; returns which of all rows `found` speaks of."""
-    at = np.minimum(np.searchsorted(found.ids, passages.chunk_ids), len(found.ids) - 1)
-    here = wanted & (found.ids[at] == passages.chunk_ids) if len(found.ids) else np.zeros_like(wanted)
-    passages.semantic[here], passages.cosine[here] = found.semantic[at[here]], found.cosine[at[here]]
-    return here
 
 
 def _described(passages: Passages, parts: Sequence[Told], fields: Collection[str]) -> Passages:

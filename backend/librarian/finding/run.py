@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from librarian.vocabulary.protocols import Budget, CatalogReader, Columns, Rewrite
 from librarian.vocabulary.types import AnalyzedQuery, Candidate, LegReport, Mode, Query, Ranking, Selection
 
 from .meaning import Meaning
-from .pool import Near, Pool, Told
+from .pool import Pool, Told
 from .rewriting import Variant
 
 OFF = Ranking("", (), (), (), "off", "not part of this mode")
@@ -33,7 +32,6 @@ class Run:
     meaning: Meaning | None = None
     names: tuple[str, ...] = ()  #: identifiers that decide the order
     told: Told | None = None  #: of the keyword leg's passages
-    near: Future[Near] | None = None  #: how near these are
     legs: dict[str, LegReport] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
 

@@ -7,12 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from librarian.finding.legs import KeywordLeg, SemanticLeg
-from librarian.finding.meaning import Meaning
-from librarian.finding.pool import FIELDS, gather, near, told
+from librarian.finding.legs import KeywordLeg
+from librarian.finding.pool import FIELDS, gather, told
 from librarian.vocabulary.types import Filters, Ranking
 
-from .library import Library, Loaded
+from .library import Library
 
 
 @pytest.mark.parametrize("question", ["deploy a release", "log tokens", "rotate api_token"])
@@ -48,37 +47,6 @@ def test_what_was_told_of_the_words_candidates_early_is_what_is_told_of_them_lat
     for name in FIELDS:
         np.testing.assert_array_equal(joined.fields[name], late.fields[name])
         assert joined.fields[name].any()
-
-
-@pytest.mark.parametrize("question", ["deploy a release", "replicas on a disk", "nothing at all"])
-def test_how_near_the_words_candidates_are_is_the_same_whenever_it_is_measured(manual: Library, question: str) -> None:
-    query = manual.analyzer.query(question, ("en",))
-    columns = manual.catalog.columns()
-    selection = columns.select(Filters())
-    keyword = KeywordLeg(manual.lexical, manual.analyzer, 50).rank(query, selection)
-    leg = SemanticLeg(Loaded(manual.embedder), lambda: manual.vectors)
-    meaning = Meaning([(leg, leg.vector(question))])
-    semantic = meaning.rank("semantic", selection, 2)  # most of what the words found is beyond it
-    early = near(meaning, np.array(keyword.ids, dtype=np.int64), columns)
-    assert meaning.alone
-    with ThreadPoolExecutor(2) as threads:
-        late, joined = (
-            gather(
-                query,
-                columns,
-                manual.lexical,
-                keyword=keyword,
-                semantic=semantic,
-                meaning=meaning,
-                measured=threads.submit(lambda: early) if known else None,
-                threads=threads,
-            ).passages
-            for known in (False, True)
-        )
-    assert len(joined) > len(semantic.ids) or not keyword.ids
-    np.testing.assert_array_equal(joined.semantic, late.semantic)
-    np.testing.assert_array_equal(joined.cosine, late.cosine)
-    assert not np.isnan(joined.cosine).any()
 
 
 def test_what_only_the_meaning_found_is_guessed_to_have_the_usual_share_of_its_words_in_the_text(
