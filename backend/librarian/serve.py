@@ -35,6 +35,7 @@ from .log import configure
 from .opening import Opening
 from .reloading import reload
 from .shelving.heap import keep_small
+from .vocabulary.arguments import Counts
 from .vocabulary.calls import Calls
 from .vocabulary.desk_protocol import Desk
 from .vocabulary.errors import LibrarianError, Unavailable
@@ -281,6 +282,10 @@ class _Process:
         shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
         return f"http://{shown}:{port}"
 
+    @property
+    def _counts(self) -> Counts:
+        return Counts(self.settings.search.default_results, self.settings.search.max_results)
+
     def _mcp_door(self, calls: Calls | None = None) -> McpDoor:
         with _uncollected():
             from .mcp_server.app import McpDoor
@@ -288,6 +293,7 @@ class _Process:
         return McpDoor(
             cast(Desk, self._opening),
             toolsets=sorted(self.settings.enabled_toolsets),
+            counts=self._counts,
             calls=calls,
             version=__version__,
             on_call=self._visitors.note,
@@ -316,6 +322,7 @@ class _Process:
             endpoint=settings.mcp.endpoint,
             rate_limit=settings.security.rate_limit or None,
             version=__version__,
+            counts=self._counts,
             door=door,
         )
         config = uvicorn.Config(

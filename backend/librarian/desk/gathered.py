@@ -30,7 +30,8 @@ class Gathered:
         """Servers, agents and tools of the library's registry files; arguments as of the tool `search_registry`."""
         options = self._parts.options
         text = check.query_text(query, options.max_query_length)
-        most = check.whole_number("max_results", 3 if max_results is None else max_results, 1, options.max_results)
+        most = options.max_results
+        most = min(3, most) if max_results is None else check.whole_number("max_results", max_results, 1, most)
         wanted = tuple(dict.fromkeys(entity_types or ENTITY_TYPES))
         for kind in wanted:
             if kind not in ENTITY_TYPES:
@@ -50,7 +51,8 @@ class Gathered:
         """Documents with their matching sections; arguments as of the tool `searchDoc`."""
         options = self._parts.options
         text = check.query_text(query, options.max_query_length)
-        most = check.whole_number("limit", 5 if limit is None else limit, 1, options.max_results)
+        most = options.max_results
+        most = min(5, most) if limit is None else check.whole_number("limit", limit, 1, most)
         asked = Query(text=text, mode=cast(Mode, options.default_mode), filters=Filters(product=self._project(project)))
         answer = self._parts.sites.search_doc(asked, check.text_or_none("category", category), most, budget or Budget())
         self._parts.questions.note(text, len(answer.results), "unknown", asked.filters.product)

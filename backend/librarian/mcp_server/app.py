@@ -26,6 +26,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import Receive, Scope, Send
 
+from ..vocabulary.arguments import Counts
 from ..vocabulary.calls import Calls
 from ..vocabulary.desk_protocol import Desk
 from ..vocabulary.protocols import Observer
@@ -47,6 +48,7 @@ class McpDoor:
     Args:
         desk: who answers.
         toolsets: names of further sets of tools, see `tools.TOOLSETS`.
+        counts: how many results the settings allow, which the tools' schemas say.
         calls: threads shared with other doors; own ones by default.
         version: Librarian's version, told to clients.
         most_streams: open `/sse` streams; one more is answered 503.
@@ -58,6 +60,7 @@ class McpDoor:
         desk: Desk,
         *,
         toolsets: Sequence[str] = (),
+        counts: Counts = Counts(),
         calls: Calls | None = None,
         version: str = "",
         most_streams: int = 64,
@@ -69,7 +72,7 @@ class McpDoor:
         self.calls = calls or Calls()
         self.handlers = Handlers(
             desk,
-            build_tools(desk, toolsets),
+            build_tools(desk, toolsets, counts),
             self.calls,
             version=version,
             heartbeat_s=heartbeat_s,

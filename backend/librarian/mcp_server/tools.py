@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..vocabulary.arguments import schema_of
+from ..vocabulary.arguments import Counts, schema_of
 from ..vocabulary.desk_protocol import Desk
 from ..vocabulary.errors import SetupError
 from ..vocabulary.protocols import Budget
@@ -54,29 +54,31 @@ class Tool:
     read_only: bool = True
 
 
-TOOLSETS: dict[str, Callable[[Desk], Sequence[Tool]]] = {
-    "rag": lambda desk: [_tool(desk, verb) for verb in RAG],
-    "registry": lambda desk: [_tool(desk, verb) for verb in REGISTRY],
-    "sites": lambda desk: [_tool(desk, verb) for verb in SITES],
+TOOLSETS: dict[str, Callable[[Desk, Counts], Sequence[Tool]]] = {
+    "rag": lambda desk, counts: [_tool(desk, verb, counts) for verb in RAG],
+    "registry": lambda desk, counts: [_tool(desk, verb, counts) for verb in REGISTRY],
+    "sites": lambda desk, counts: [_tool(desk, verb, counts) for verb in SITES],
 }
 """Further sets of tools by name, off unless asked for, so that a model's tool list stays short."""
 
 
-def build_tools(desk: Desk, toolsets: Sequence[str] = ()) -> tuple[Tool, ...]:
+def build_tools(desk: Desk, toolsets: Sequence[str] = (), counts: Counts = Counts()) -> tuple[Tool, ...]:
     """The nine tools of every library, then those of `toolsets`, in an order that never changes.
+
+    Their schemas say how many results `counts` allows.
 
     Raises `SetupError` for a toolset that doesn't exist.
     """
-    tools = [_tool(desk, verb) for verb in VERBS]
+    tools = [_tool(desk, verb, counts) for verb in VERBS]
     for name in TOOLSETS if "all" in toolsets else dict.fromkeys(toolsets):
         if name not in TOOLSETS:
             known = ", ".join(["all", *TOOLSETS])
             raise SetupError(f"No toolset {name!r}.", hint=f"Set toolsets (MCP_TOOLSETS) to any of: {known}.")
-        tools += TOOLSETS[name](desk)
+        tools += TOOLSETS[name](desk, counts)
     return tuple(tools)
 
 
-def _tool(desk: Desk, verb: Verb) -> Tool:
+def _tool(desk: Desk, verb: Verb, counts: Counts) -> Tool:
     def call(given: Mapping[str, object], budget: Budget) -> ToolAnswer:
         answer = ask(desk, verb, given, budget)
         fields = answer.model_dump(mode="json")
@@ -88,7 +90,7 @@ def _tool(desk: Desk, verb: Verb) -> Tool:
         name=verb.name,
         title=verb.title,
         description=verb.description,
-        input_schema=schema_of(verb.arguments),
+        input_schema=schema_of(verb.arguments, counts),
         output_schema=compact_schema(verb.answer),
         call=call,
         read_only=verb is not CLEAR_CACHE,

@@ -37,26 +37,47 @@ _JSON: Mapping[Kind, dict[str, object]] = {
 }
 
 
+USUAL = 10  #: results where neither the caller nor the settings say
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many results a caller gets that doesn't say, and at most: what settings allow of a tool's own numbers."""
+
+    usual: int = USUAL
+    most: int = 50
+
+
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument of a verb; `limits` are JSON Schema keywords (minimum, enum, default …) shown to callers."""
+    """One argument of a verb; `limits` are JSON Schema keywords (minimum, enum, default …) shown to callers.
+
+    `results` is set where it says how many are wanted: those that come where it is left out, `USUAL` standing for the
+    settings'.
+    """
 
     name: str
     kind: Kind = "text"
     description: str = ""
     required: bool = False
     limits: Mapping[str, object] = field(default_factory=dict)
+    results: int = 0
 
-    def schema(self) -> dict[str, object]:
+    def schema(self, counts: Counts = Counts()) -> dict[str, object]:
         """The argument as JSON Schema, without title and without a null-union: what may be null may be left out."""
         described = {"description": self.description} if self.description else {}
         some = {"minLength": 1} if self.required and self.kind == "text" else {}
-        return {**_JSON[self.kind], **some, **self.limits, **described}
+        limits = dict(self.limits)
+        if self.results:
+            default = counts.usual if self.results == USUAL else self.results
+            limits = {"minimum": 1, "maximum": counts.most, "default": min(default, counts.most)}
+        return {**_JSON[self.kind], **some, **limits, **described}
 
 
-def schema_of(arguments: Sequence[Argument]) -> dict[str, object]:
+def schema_of(arguments: Sequence[Argument], counts: Counts = Counts()) -> dict[str, object]:
     """All arguments of a verb as one JSON Schema object that allows no others."""
-    schema: dict[str, object] = {"type": "object", "properties": {item.name: item.schema() for item in arguments}}
+    properties = {item.name: item.schema(counts) for item in arguments}
+    schema: dict[str, object] = {"type": "object", "properties": properties}
     if required := [item.name for item in arguments if item.required]:
         schema["required"] = required
     return {**schema, "additionalProperties": False}

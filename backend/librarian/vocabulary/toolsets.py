@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .arguments import Argument
+from .arguments import USUAL, Argument
 from .knowledge import SEARCH_TYPES, KnowledgeAnswer
 from .registry import ENTITY_TYPES, RegistryAnswer
 from .sites import SORTINGS, SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
@@ -21,7 +21,7 @@ SEARCH_REGISTRY = Verb(
             "Leave out for all",
             limits={"items": {"type": "string", "enum": list(ENTITY_TYPES)}},
         ),
-        Argument("max_results", "whole", "Of each type", limits={"minimum": 1, "maximum": 50, "default": 3}),
+        Argument("max_results", "whole", "Of each type", results=3),
     ),
     RegistryAnswer,
 )
@@ -36,7 +36,7 @@ SEARCH_KNOWLEDGE_BASE = Verb(
         Argument("source_id", description="Only this product or crawled project"),
         Argument("document_id", description="Only this document: a result's document_id"),
         Argument("document_type", description="pdf, html, markdown, … or a doc_type"),
-        Argument("match_count", "whole", limits={"minimum": 1, "maximum": 50, "default": 10}),
+        Argument("match_count", "whole", results=USUAL),
         Argument("search_type", limits={"enum": list(SEARCH_TYPES), "default": "hybrid"}),
     ),
     KnowledgeAnswer,
@@ -57,7 +57,7 @@ SEARCH_DOC = Verb(
         Argument("query", description="The question", required=True, limits={"minLength": 1, "maxLength": 2000}),
         _PROJECT,
         _CATEGORY,
-        Argument("limit", "whole", "Documents", limits={"minimum": 1, "maximum": 50, "default": 5}),
+        Argument("limit", "whole", "Documents", results=5),
     ),
     SiteSearchAnswer,
 )

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import get_args
 
-from .arguments import Argument, checked
+from .arguments import USUAL, Argument, checked
 from .desk_protocol import Desk
 from .protocols import Budget
 from .types import Mode
@@ -42,7 +42,7 @@ class Verb:
 
 _PRODUCT = Argument("product", description="Only this product (list_products)")
 _COMPONENT = Argument("component", description="Only this component (list_components)")
-_MAX_RESULTS = Argument("max_results", "whole", limits={"minimum": 1, "maximum": 50, "default": 10})
+_MAX_RESULTS = Argument("max_results", "whole", results=USUAL)
 _OFFSET = Argument("offset", "whole", "next_offset of the page before", limits={"minimum": 0, "default": 0})
 _MODE = Argument("mode", limits={"enum": list(get_args(Mode))}, description="Leave out for the library's default")
 _WEIGHT = Argument("semantic_weight", "number", "0 = words only, 1 = meaning only", limits={"minimum": 0, "maximum": 1})

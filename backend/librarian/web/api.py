@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from ..vocabulary import verbs
-from ..vocabulary.arguments import Argument, schema_of, shortened
+from ..vocabulary.arguments import Argument, Counts, schema_of, shortened
 from ..vocabulary.calls import Calls
 from ..vocabulary.desk_protocol import Desk
 from ..vocabulary.errors import CallerError, LibrarianError
@@ -61,10 +61,11 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 class Api:
     """The REST routes over one desk."""
 
-    def __init__(self, desk: Desk, calls: Calls, observe: Observer) -> None:
+    def __init__(self, desk: Desk, calls: Calls, observe: Observer, counts: Counts = Counts()) -> None:
         self._desk = desk
         self._calls = calls
         self._observe = observe
+        self._counts = counts
 
     def add_to(self, app: FastAPI) -> None:
         """Register all routes, with their schemas for OpenAPI."""
@@ -78,6 +79,7 @@ class Api:
                 verbs.SEARCH,
                 (TYPE, *fields),
                 SearchAnswer | EmailSearchAnswer,
+                self._counts,
             )
         for place in PATHS:
             for method in place.methods:
@@ -89,6 +91,7 @@ class Api:
                     place.verb,
                     place.verb.arguments,
                     place.verb.answer,
+                    self._counts,
                 )
         for path in HEALTH:
             app.add_api_route(path, self._health, methods=["HEAD"], include_in_schema=False)  # as monitors ask
@@ -187,12 +190,13 @@ def _add(
     verb: Verb,
     arguments: Sequence[Argument],
     answer: Any,
+    counts: Counts,
 ) -> None:
     if method == "POST":
-        content = {"application/json": {"schema": schema_of(arguments)}}
+        content = {"application/json": {"schema": schema_of(arguments, counts)}}
         extra: dict[str, Any] = {"requestBody": {"required": True, "content": content}} if arguments else {}
     else:
-        extra = {"parameters": [_parameter(item, path) for item in arguments]} if arguments else {}
+        extra = {"parameters": [_parameter(item, path, counts) for item in arguments]} if arguments else {}
     app.add_api_route(
         path,
         endpoint,
@@ -206,8 +210,8 @@ def _add(
     )
 
 
-def _parameter(item: Argument, path: str) -> dict[str, object]:
-    schema = item.schema()
+def _parameter(item: Argument, path: str, counts: Counts) -> dict[str, object]:
+    schema = item.schema(counts)
     description = schema.pop("description", "")
     name = "q" if item.name == "query" and path == "/api/search" else item.name
     return {"name": name, "in": "query", "required": item.required, "description": description, "schema": schema}

@@ -14,6 +14,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 
+from ..vocabulary.arguments import Counts
 from ..vocabulary.desk_protocol import Desk
 from .answers import on_error, on_http_error
 from .api import HEALTH, Api
@@ -38,6 +39,7 @@ def build_app(
     rate_limit: int | None = None,
     toolsets: Sequence[str] = (),
     version: str = "",
+    counts: Counts = Counts(),
     door: McpDoor | ComingDoor | None = None,
 ) -> FastAPI:
     """The web application over `desk`; its lifespan runs the MCP door, so serve it with lifespan on.
@@ -50,6 +52,7 @@ def build_app(
         rate_limit: requests a minute and caller; None or 0 for no limit.
         toolsets: further MCP tools (not used where `door` is given).
         version: told to clients.
+        counts: how many results the settings allow, which schemas say.
         door: one that other transports share; built here where absent. Must not be running yet.
     """
     if door is None:
@@ -74,7 +77,7 @@ def build_app(
     )
     app.add_exception_handler(HTTPException, on_http_error)
     app.add_exception_handler(Exception, on_error)
-    Api(desk, mcp.calls, metrics).add_to(app)
+    Api(desk, mcp.calls, metrics, counts).add_to(app)
 
     @app.get("/metrics", include_in_schema=False)
     async def metrics_page() -> Response:

@@ -312,7 +312,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Librarian]:
     with Librarian.open(
         root=root,
         index=tmp_path_factory.mktemp("index"),
-        **{"embeddings.enabled": False, "docs.watch_for_changes": False, "index.workers": 1},
+        # The tool's own three are more than a caller may ask for.
+        **{"embeddings.enabled": False, "docs.watch_for_changes": False, "index.workers": 1, "search.max_results": 2},
     ) as opened:
         yield opened
 
@@ -339,3 +340,5 @@ def test_unusable_arguments_are_named(library: Librarian) -> None:
         library.search_registry("x", entity_types=["mcp_servers"])
     with pytest.raises(CallerError, match="max_results is 0"):
         library.search_registry("x", max_results=0)
+    with pytest.raises(CallerError, match="max_results is 3"):
+        library.search_registry("x", max_results=3)

@@ -23,6 +23,7 @@ from librarian.mcp_server.rendering import render
 from librarian.mcp_server.schemas import compact_schema
 from librarian.mcp_server.tools import build_tools, links_of
 from librarian.vocabulary import wire
+from librarian.vocabulary.arguments import Counts
 from librarian.vocabulary.errors import SetupError
 from librarian.vocabulary.protocols import Budget
 from librarian.vocabulary.verbs import VERBS
@@ -274,7 +275,7 @@ def test_links_are_one_for_each_place_and_at_most_ten() -> None:
 
 def test_a_toolset_comes_after_the_nine_and_an_unknown_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     extra = tools_module.Tool("extra", "Extra", "More", {"type": "object"}, None, lambda given, budget: _nothing())
-    monkeypatch.setitem(tools_module.TOOLSETS, "more", lambda desk: [extra])
+    monkeypatch.setitem(tools_module.TOOLSETS, "more", lambda desk, counts: [extra])
     for chosen in (["more"], ["all"], ["more", "more"]):
         names = [tool.name for tool in build_tools(FakeDesk(), chosen)]
         assert names[: len(VERBS)] == [verb.name for verb in VERBS]
@@ -282,6 +283,22 @@ def test_a_toolset_comes_after_the_nine_and_an_unknown_one_is_refused(monkeypatc
         assert (len(names) == len(VERBS) + 1) == ("all" not in chosen)
     with pytest.raises(SetupError, match=r"No toolset 'moar'.*MCP_TOOLSETS.*more"):
         build_tools(FakeDesk(), ["moar"])
+
+
+def test_schemas_say_how_many_results_the_settings_allow() -> None:
+    told = {
+        (tool.name, name): (schema["minimum"], schema["maximum"], schema["default"])
+        for tool in build_tools(FakeDesk(), ["all"], Counts(usual=2, most=4))
+        for name, schema in tool.input_schema["properties"].items()  # type: ignore[attr-defined]
+        if name in ("max_results", "match_count", "limit")
+    }
+    assert told == {
+        ("search_documentation", "max_results"): (1, 4, 2),
+        ("search_emails", "max_results"): (1, 4, 2),
+        ("search_knowledge_base", "match_count"): (1, 4, 2),
+        ("search_registry", "max_results"): (1, 4, 3),
+        ("searchDoc", "limit"): (1, 4, 4),
+    }
 
 
 def _nothing() -> tools_module.ToolAnswer:

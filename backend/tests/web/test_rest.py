@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from librarian.mcp_server.app import McpDoor
+from librarian.vocabulary.arguments import Counts
 from librarian.vocabulary.calls import Calls
 from librarian.vocabulary.verbs import VERBS
 from librarian.web.app import build_app
@@ -139,6 +140,15 @@ def test_openapi_describes_every_argument_and_the_real_models(client: httpx.Clie
     assert "/mcp" not in api["paths"]
     ids = [operation["operationId"] for path in api["paths"].values() for operation in path.values()]
     assert len(ids) == len(set(ids))
+
+
+def test_openapi_says_how_many_results_the_settings_allow() -> None:
+    with served(build_app(FakeDesk(), counts=Counts(usual=2, most=4))) as url:
+        api = httpx.get(f"{url}/openapi.json").json()
+    search = api["paths"]["/api/search"]
+    body = search["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"]["max_results"]
+    (named,) = [item["schema"] for item in search["get"]["parameters"] if item["name"] == "max_results"]
+    assert body == named == {"type": "integer", "minimum": 1, "maximum": 4, "default": 2}
 
 
 def test_metrics_count_calls_searches_and_the_index(client: httpx.Client) -> None:
