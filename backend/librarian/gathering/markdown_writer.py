@@ -21,13 +21,20 @@ video math
 """
 _BLOCKS = frozenset(_BLOCK_NAMES.split())
 _DROPPED = frozenset(_DROPPED_NAMES.split())
-_LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight|brush:?|source)[-_ ]([\w+#.-]+)")
+_LANGUAGE = re.compile(r"(?:^|\s)(?:mw-highlight-lang|language|lang|highlight|brush:?|source)[-_ ]([\w+#.-]+)")
 _NO_LANGUAGE = frozenset({"default", "none", "text", "plain", "plaintext", "notranslate", "source", "wrapper", "txt"})
-_PERMALINK = re.compile(r"headerlink|anchorjs|hash-link|header-anchor|heading-anchor|sr-only|visually-hidden|copybtn")
+_PERMALINK = re.compile(
+    r"headerlink|anchorjs|hash-link|header-anchor|heading-anchor|sr-only|visually-hidden|copybtn|line-numbers-wrapper"
+)
 _LINE_NUMBERS = re.compile(r"(^|\s)(linenos?|linenodiv|gutter|line-numbers-rows|ln-num|lineno)(\s|$)")
 _MARKUP = re.compile(r"<(?=[A-Za-z/!?])")
 _FENCE = re.compile(r"`{3,}")
-_LABEL_CLASS = re.compile(rf"admonition-title|admonition-?heading|alert-title|sd-tab-label|{tab_panels.LABEL}", re.I)
+_LABEL_CLASS = re.compile(
+    rf"admonition-title|admonition-?heading|alert-title|custom-block-title|blockquote-tag-title|sd-tab-label"
+    rf"|{tab_panels.LABEL}",
+    re.I,
+)
+_SECTION = ("h3", "h4", "h5", "h6")
 _LABELS = frozenset({"dt", "summary"})
 _NO_PARAGRAPH = re.compile(r"#{1,6} |[-+*>|] ?|\d+[.)] |`{3}|!\[")
 _IMAGE_NAME = re.compile(r"\S*\.(png|jpe?g|gif|svg|webp|avif|bmp)", re.I)
@@ -54,7 +61,14 @@ def is_dropped(element: html.HtmlElement) -> bool:
         return True
     if element.get("hidden") is not None or element.get("role") in ("navigation", "search", "banner", "contentinfo"):
         return True
+    if tag == "span" and element.get("class") == "lang" and _precedes_code(element):
+        return True
     return bool(_PERMALINK.search(classes(element))) and tag in ("a", "span", "button", "div")
+
+
+def _precedes_code(element: html.HtmlElement) -> bool:
+    following = element.getnext()
+    return following is not None and following.tag == "pre"
 
 
 def code_text(element: html.HtmlElement) -> str:
@@ -63,7 +77,7 @@ def code_text(element: html.HtmlElement) -> str:
 
     def walk(node: html.HtmlElement) -> None:
         if isinstance(node.tag, str) and not _LINE_NUMBERS.search(classes(node)) and node.tag not in ("button", "svg"):
-            if node.tag == "br":
+            if node.tag == "br" or (node.tag == "div" and parts and not parts[-1].endswith("\n")):
                 parts.append("\n")
             parts.append(node.text or "")
             for child in node:
@@ -133,7 +147,7 @@ class _Writer:
                 if paragraph := _tidy("".join(loose)):
                     yield False, paragraph
                 loose = []
-                write = self._term if is_label else self._by_tag.get(child.tag, self.blocks)
+                write = self._term if is_label else self._fence if _is_listing(child) else self._writer(child)
                 if block := write(child):
                     yield is_label, block
             else:
@@ -142,6 +156,9 @@ class _Writer:
         if paragraph := _tidy("".join(loose)):
             yield False, paragraph
 
+    def _writer(self, element: html.HtmlElement) -> Callable[[html.HtmlElement], str]:
+        return self._by_tag.get(element.tag, self.blocks)
+
     @staticmethod
     def _is_block(element: html.HtmlElement) -> bool:
         if element.tag in _BLOCKS:
@@ -149,7 +166,7 @@ class _Writer:
         return any(isinstance(inner.tag, str) and inner.tag in _BLOCKS for inner in element.iterdescendants())
 
     def _heading(self, element: html.HtmlElement) -> str:
-        text = _tidy(self._children(element)).replace("\n", " ").rstrip("¶#").strip()
+        text = _tidy(self._children(element)).replace("\n", " ").rstrip("¶#").strip("◆ ")
         return f"{'#' * int(element.tag[1])} {text}" if text else ""
 
     def _paragraph(self, element: html.HtmlElement) -> str:
@@ -171,6 +188,10 @@ class _Writer:
         return f"{ticks}{code_language(element)}\n{text}\n{ticks}"
 
     def _list(self, element: html.HtmlElement) -> str:
+        if any(child.tag == "li" and child.find(".//h2") is not None for child in element) or any(
+            section.find(f"./{level}") is not None for section in element.xpath("./li/section") for level in _SECTION
+        ):
+            return "\n\n".join(block for child in element if (block := self.blocks(child)))  # a layout, as Javadoc's
         items: list[str] = []
         number = int(start) if (start := str(element.get("start") or "1")).isdigit() else 1
         for child in element:
@@ -197,7 +218,7 @@ class _Writer:
         rows = [row for row in rows if row]
         if not rows:
             return ""
-        lines = [[self._cell(cell) for cell in row for _ in range(_span(cell))] for row in rows]
+        lines = self._grid(rows)
         width = max(map(len, lines))
         if width == 1:
             return "\n\n".join(self.blocks(row[0]) for row in rows)
@@ -208,11 +229,30 @@ class _Writer:
         caption = next((_tidy(self._children(found)) for found in element.iter("caption")), "")
         return "\n".join([*([caption, ""] if caption else []), *table])
 
+    def _grid(self, rows: list[list[html.HtmlElement]]) -> list[list[str]]:
+        """The cells' texts, each in all columns that it reaches over, and left blank in the rows below its first."""
+        hanging: dict[int, int] = {}  # column → rows to come that a cell above reaches into
+        lines = []
+        for row in rows:
+            taken = {column for column, left in hanging.items() if left}
+            hanging = {column: hanging[column] - 1 for column in taken}
+            line: list[str] = []
+            for cell in row:
+                text, rows_below = self._cell(cell), _span(cell, "rowspan") - 1
+                for _ in range(_span(cell)):
+                    while len(line) in taken:
+                        line.append("")
+                    if rows_below:
+                        hanging[len(line)] = rows_below
+                    line.append(text)
+            lines.append(line)
+        return lines
+
     def _cell(self, cell: html.HtmlElement) -> str:
         text = re.sub(
             r"^(`{3,})[\w+#.-]*\n(.*?)\n\1$",
             lambda found: f"`{' '.join(found[2].split())}`",
-            self.blocks(cell),
+            re.sub(r"^#{1,6} ", "", self.blocks(cell)),
             flags=re.S | re.M,
         )
         return " ".join(text.replace("|", "\\|").split())
@@ -293,6 +333,11 @@ def _is_label(element: html.HtmlElement) -> bool:
     return bool(_LABEL_CLASS.search(classes(element))) and element.tag in ("p", "div", "label", "span", "h5", "h6")
 
 
+def _is_listing(element: html.HtmlElement) -> bool:
+    """Code whose lines are boxes, as Doxygen writes it."""
+    return "fragment" in classes(element).split() and element.find("div[@class='line']") is not None
+
+
 def _gap(block: str) -> str:
     """What stands between a label and its block: a line break only where both are one paragraph then."""
     return "\n\n" if _NO_PARAGRAPH.match(block) else "\n"
@@ -306,6 +351,6 @@ def _is_gutter(pre: html.HtmlElement) -> bool:
     return any(_LINE_NUMBERS.search(classes(node)) for node in (pre, *list(pre.iterancestors())[:3]))
 
 
-def _span(cell: html.HtmlElement) -> int:
-    given = str(cell.get("colspan") or "1")
+def _span(cell: html.HtmlElement, name: str = "colspan") -> int:
+    given = str(cell.get(name) or "1")
     return min(max(int(given), 1), 20) if given.isdigit() else 1

@@ -10,8 +10,12 @@ LABEL = "librarian-tab-label"  #: class of the paragraph that names a panel
 _PANELS = (
     ".//*[@role='tabpanel'] | .//*[contains(concat(' ', @class, ' '), ' tabbed-block ')]"
     " | .//*[contains(concat(' ', @class, ' '), ' tab-pane ')]"
+    " | .//*[contains(concat(' ', @class, ' '), ' vp-code-group ')]/div[@class='blocks']/div"
 )
-_TABS = ".//*[@role='tab'] | .//*[contains(concat(' ', @class, ' '), ' tabbed-labels ')]/label"
+_TABS = (
+    ".//*[@role='tab'] | .//*[contains(concat(' ', @class, ' '), ' tabbed-labels ')]/label"
+    " | .//*[contains(concat(' ', @class, ' '), ' vp-code-group ')]/div[@class='tabs']/label"
+)
 _FAR = 3  #: a set of tabs stands no further above its panels' parent
 
 
@@ -26,7 +30,7 @@ def unfold(main: html.HtmlElement) -> None:
         return
     tabs = main.xpath(_TABS)
     by_name = {str(tab.get("id")): tab for tab in tabs if tab.get("id")}
-    by_target = {target: tab for tab in tabs for target in _targets(tab)}
+    by_target = {target: tab for tab in reversed(tabs) for target in _targets(tab)}  # the first of several shows all
     by_place = dict(_by_place(panels))
     used = []
     for panel in panels:

@@ -17,6 +17,9 @@ _MAIN = (
     "//article[@role='main']",
     "//*[contains(concat(' ', @class, ' '), ' md-content__inner ')]",
     "//*[contains(concat(' ', @class, ' '), ' theme-doc-markdown ')]",
+    "//main//*[contains(concat(' ', @class, ' '), ' vp-doc ')]",
+    "//*[contains(concat(' ', @class, ' '), ' mw-parser-output ')]",
+    "//body[div[@id='top']]/div[contains(concat(' ', @class, ' '), ' contents ')]",
     "//*[@itemprop='articleBody']",
     "//div[contains(concat(' ', @class, ' '), ' body ')][@role='main']",
     "//main//article",
@@ -31,8 +34,12 @@ _CHROME = (
     " | .//*[contains(@class, 'rst-footer')]"
     " | .//*[contains(@class, 'edit-this-page')] | .//*[contains(@class, 'table-of-contents')]"
     " | .//*[@id='table-of-contents'] | .//*[contains(@class, 'pagination')]"
+    " | .//*[contains(@class, 'mw-editsection') or contains(@class, 'viewcode-link')]"
+    " | .//*[contains(@class, 'feedback')][not(.//pre or .//h1)][count(.//p) < 4]"
+    " | .//code//*[contains(concat(' ', @class, ' '), ' boring ')]"
 )
 _SHELL = ".//header | .//footer | .//aside"
+_MARKS = re.compile("[¶\u200b\ufeff\ue000-\uf8ff]")  #: of links to a heading itself, and icons
 _WORD = re.compile(r"\w+")
 _TEXT = frozenset({"text/markdown", "text/x-markdown", "text/plain"})
 _HTML = frozenset({"text/html", "application/xhtml+xml", ""})
@@ -138,15 +145,18 @@ def _without(element: html.HtmlElement, path: str) -> None:
 
 def _title(page: html.HtmlElement, meta: Mapping[str, str]) -> str:
     """The first heading, which says less about the site than `<title>` does."""
-    for heading in page.xpath("(//main//h1 | //article//h1 | //*[@role='main']//h1 | //h1)"):
+    named = " ".join(next((str(found.text_content()) for found in page.iter("title")), "").split())
+    marked = page.xpath("//main//h1 | //article//h1 | //*[@role='main']//h1")
+    for heading in marked or page.xpath("//h1") or page.xpath("//div[@class='headertitle']/div[@class='title']"):
         for mark in heading.xpath(
             ".//a[contains(@class, 'headerlink')] | .//a[contains(@class, 'anchor')][not(text())]"
         ):
             mark.drop_tree()
-        if text := " ".join(str(heading.text_content()).replace("¶", "").split()):
+        if text := " ".join(_MARKS.sub("", str(heading.text_content())).split()):
+            if named.endswith(text) and heading not in marked:  # the site's name, above its pages' own
+                return named.removesuffix(text).rstrip(" -–—|·:»/") or text
             return text
-    title = meta.get("og:title") or next((str(found.text_content()) for found in page.iter("title")), "")
-    return " ".join(title.split())
+    return " ".join(meta.get("og:title", "").split()) or named
 
 
 def _linked(page: html.HtmlElement, relation: str, base: str, media_type: str = "") -> str:

@@ -268,6 +268,71 @@ def test_tabs_that_no_panel_belongs_to_stay_where_they_are() -> None:
     assert page.markdown == "x\n\n**One****Two**\n\nfirst\n\n**in**\ndeep\n"
 
 
+VITEPRESS = """<div class="vp-code-group"><div class="tabs"><input type="radio" id="1"><label for="1">npm</label>
+<input type="radio" id="2"><label for="2">yarn</label></div><div class="blocks"><div class="language-sh active">
+<button class="copy"></button><span class="lang">sh</span><pre class="shiki"><code>npm add x</code></pre></div>
+<div class="language-sh"><span class="lang">sh</span><pre><code>yarn add x</code></pre>
+<div class="line-numbers-wrapper"><span>1</span></div></div></div></div>"""
+JAVADOC = """<ul class="summary-list"><li><section><h2>Methods</h2><ul class="member-list"><li><section><h3>open</h3>
+<p>Opens it.</p></section></li></ul></section></li></ul>"""
+DOXYGEN = """<div class="fragment"><div class="line"><span class="lineno"> 1</span>Box b;</div>
+<div class="line"><span class="lineno"> 2</span>b.open();</div></div>"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (VITEPRESS, "**npm**\n\n```sh\nnpm add x\n```\n\n**yarn**\n\n```sh\nyarn add x\n```"),
+        (JAVADOC, "## Methods\n\n### open\n\nOpens it."),
+        (DOXYGEN, "```\nBox b;\nb.open();\n```"),
+        ('<div class="tip"><p class="custom-block-title">TIP</p><p>Read it.</p></div>', "**TIP**\nRead it."),
+        (
+            '<pre><code class="language-rust"><span class="boring">use a;\n</span>b();</code></pre>',
+            "```rust\nb();\n```",
+        ),
+        (
+            "<h2>History<span class='mw-editsection'>[<a href='/e'>edit</a>]</span></h2><p>Old.</p>",
+            "## History\n\nOld.",
+        ),
+        ('<div class="mw-highlight-lang-python"><pre>x = 1</pre></div>', "```python\nx = 1\n```"),
+        ("<p>Words.</p><div class='feedback'><h2>Feedback</h2><p>Was this helpful?</p></div>", "Words."),
+        (
+            "<table><tr><th>a</th><th>b</th></tr><tr><td rowspan='2'>1</td><td>2</td></tr><tr><td>3</td></tr></table>",
+            "| a | b |\n| --- | --- |\n| 1 | 2 |\n|  | 3 |",
+        ),
+        ("<table><tr><td><h2>Functions</h2></td><td>x</td></tr></table>", "|  |  |\n| --- | --- |\n| Functions | x |"),
+    ],
+)
+def test_pages_of_the_usual_generators_read_as_they_look(body: str, expected: str) -> None:
+    page = read_page(f"<html><body><main>{body}</main></body></html>".encode(), "https://e.org/")
+    assert page.markdown.strip() == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "title"),
+    [
+        ("<h1>The Book</h1><main><h2>Variables</h2><p>x</p></main>", "Variables"),
+        ("<h1>The Book</h1><main><h1>Loops</h1><p>x</p></main>", "Loops"),
+        ("<main><h1>Config <a class='header-anchor'>\u200b</a></h1></main>", "Config"),
+        ("<h1>Variables</h1><p>x</p>", "Variables"),
+    ],
+)
+def test_a_page_s_title_is_its_own_and_not_its_site_s(body: str, title: str) -> None:
+    page = f"<html><head><title>Variables - The Book</title></head><body>{body}</body></html>"
+    assert read_page(page.encode(), "https://e.org/").title == title
+
+
+def test_what_stands_around_the_text_of_doxygen_and_mediawiki_is_left_out() -> None:
+    doxygen = """<div id="top"><div id="projectname">Gadget</div></div><div class="header"><div class="headertitle">
+    <div class="title">Box Class</div></div></div><div class="contents"><p>A box.</p></div><address>Made by</address>"""
+    page = read_page(f"<html><body>{doxygen}</body></html>".encode(), "https://e.org/")
+    assert (page.title, page.markdown) == ("Box Class", "A box.\n")
+    wiki = """<main><h1>Foo</h1><ul><li>Deutsch</li></ul><p>From Wiki</p><div class="mw-content-ltr mw-parser-output">
+    <p>Foo is a bar.</p></div><div id="catlinks">Categories: Bars</div></main>"""
+    page = read_page(f"<html><body>{wiki}</body></html>".encode(), "https://e.org/")
+    assert (page.title, page.markdown) == ("Foo", "Foo is a bar.\n")
+
+
 def test_a_page_that_leads_on_is_a_link() -> None:
     page = read_page(b'<meta http-equiv="refresh" content="0; url=new.html"><p>Moved.</p>', "https://e.org/a/")
     assert page.links == ("https://e.org/a/new.html",)
