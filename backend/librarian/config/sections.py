@@ -181,7 +181,11 @@ class EmbeddingsSettings(Section):
         0.5, "Share of meaning in weighted fusion; another value than the default chooses that fusion.", ge=0, le=1
     )
     chunk_size: int = knob(
-        200, "Size that a passage aims at, estimated; none is longer than twice that or 400.", unit="tokens", ge=20
+        200,
+        "Size that a passage aims at, estimated; none is longer than twice that or 400, or half as much again where it"
+        " is a whole document without sections.",
+        unit="tokens",
+        ge=20,
     )
     chunk_overlap: int = knob(
         32, "What neighbouring passages share, at most a quarter of their size.", unit="tokens", ge=0
@@ -194,7 +198,7 @@ class EmbeddingsSettings(Section):
 
     @property
     def chunk_ceiling(self) -> int:
-        """No passage is longer, in estimated tokens."""
+        """No part of a document is longer as a passage, in estimated tokens."""
         return min(2 * self.chunk_size, CHUNK_TOKENS_CEILING)
 
 

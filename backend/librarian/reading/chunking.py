@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from librarian.vocabulary.types import Block, Chunk, Document, Heading, embedding_prefix
 
@@ -20,7 +21,7 @@ from .frames import Frames
 from .sizing import estimate
 
 #: Changes whenever of the same document other chunks would be made.
-_VERSION = "3"
+_VERSION = "4"
 #: A chunk never exceeds this; the catalog's and the snippet's costs rest on it.
 HARD_CEILING_CHARACTERS = 2_400
 #: Without chunking a document is one chunk, as far as the 64 windows of a chunk can hold every token of it.
@@ -31,6 +32,10 @@ _GAP_CHARACTERS = 120
 
 class StructureChunker:
     """Chunks of about `target_tokens` (estimated), at most `ceiling_tokens`, borders at the document's own joints.
+
+    A document without parts, such as an abstract or a note, stays one chunk up to one and a half times the ceiling:
+    BM25 sees it whole then. Keyword nDCG@10 with and without that: 0.685 and 0.659 on 1,215 questions about abstracts
+    (SciFact, MED and CISI, p < 0.001; hybrid 0.733 and 0.729, p = 0.08), 0.557 and 0.558 on Ray, Kubernetes and CACM.
 
     The defaults were given, then held against others by keyword nDCG@10 on the Ray questions (167) and the
     Kubernetes tasks (50): 200/400 0.511 and 0.711; 120/240 0.499 and 0.673; 300/500 0.504 and 0.649; 400/600 0.513
@@ -83,11 +88,24 @@ class StructureChunker:
 
     def _by_structure(self, document: Document) -> Iterator[tuple[int, int, int]]:
         """(start, end, offset whose section the chunk belongs to)."""
+        blocks = list(_blocks(document))
+        if self._stays_whole(document, blocks):
+            return iter([(blocks[0].start, blocks[-1].end, blocks[0].start)])
         pieces: list[Piece] = []
-        for block in _blocks(document):
+        for block in blocks:
             self._cut(document.text, block, pieces)
         levels = {heading.start: heading.level for heading in document.headings}
         return self._join(document.text, pieces, levels)
+
+    def _stays_whole(self, document: Document, blocks: Sequence[Block]) -> bool:
+        """Whether the document is short and one section on one page, without gaps."""
+        if not blocks or blocks[-1].end - blocks[0].start > HARD_CEILING_CHARACTERS:
+            return False
+        text, start = document.text, blocks[0].start
+        parted = any(heading.start > start for heading in document.headings) or len(document.page_starts) > 1
+        if parted or any(after.start - before.end > _GAP_CHARACTERS for before, after in pairwise(blocks)):
+            return False
+        return sum(estimate(text[block.start : block.end], block.kind) for block in blocks) <= self._ceiling * 3 // 2
 
     def _cut(self, text: str, block: Block, pieces: list[Piece]) -> None:
         length = block.end - block.start

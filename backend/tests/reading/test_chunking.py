@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -152,6 +153,37 @@ def test_a_passage_from_the_middle_of_a_fence_knows_how_it_opens_and_closes() ->
         assert (frame.kind, frame.opening, frame.closing) == ("fence", "   ```bash", "   ```")
         assert frame.start < frame.opening_end < 0
         assert frame.closing_start > len(chunk.text)
+
+
+ABSTRACT = "# On drops\n\n" + " ".join(f"Sentence {n} of the abstract says what was seen of drops." for n in range(36))
+
+
+def test_a_short_document_without_parts_is_one_chunk_though_it_is_longer_than_the_ceiling() -> None:
+    (chunk,) = StructureChunker().chunk(document(ABSTRACT))
+    assert 400 * 4.4 < len(chunk.text) <= HARD_CEILING_CHARACTERS
+    assert chunk.heading_path == ("On drops",)
+    paragraphs = ABSTRACT.replace(" Sentence 18", "\n\nSentence 18")
+    assert [chunk.text for chunk in StructureChunker().chunk(document(paragraphs))] == [paragraphs]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ABSTRACT.replace(" Sentence 18", "\n\n## More\n\nSentence 18"),
+        ABSTRACT.replace(" Sentence 18", f"\n\n<!-- {'left out ' * 20} -->\n\nSentence 18"),
+        ABSTRACT + " And a few words more to pass what any chunk may hold." * 10,
+        "```\n" + "x = 1; print(x)\n" * 130 + "```",
+    ],
+    ids=["sections", "gap", "too long", "too many tokens"],
+)
+def test_a_document_with_parts_or_more_text_is_cut(text: str) -> None:
+    assert len(StructureChunker().chunk(document(text))) > 1
+
+
+def test_a_short_document_of_several_pages_keeps_them_apart() -> None:
+    doc = document(ABSTRACT)
+    pages = replace(doc, page_starts=(0, doc.text.index("Sentence 18")))
+    assert len(StructureChunker().chunk(pages)) > 1
 
 
 def test_headings_without_text_of_their_own_go_with_what_follows_them() -> None:
