@@ -86,7 +86,7 @@ class QuestionLog:
     def _lines(self) -> Iterator[dict[str, object]]:
         for path in (self._older, self._path):
             try:
-                text = path.read_text("utf-8")
+                text = path.read_text("utf-8", "replace")
             except OSError:
                 continue
             for line in text.split("\n"):

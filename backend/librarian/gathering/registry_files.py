@@ -85,9 +85,25 @@ def _promises(name: str) -> bool:
     return base in _NAMES or base.endswith((".registry.json", ".server.json", ".agent-card.json"))
 
 
+def _parsed(data: bytes) -> object:
+    """JSON that can be answered as JSON again: NaN and infinities are null, halves of a surrogate pair U+FFFD."""
+    found = json.loads(data, parse_constant=lambda _: None)
+    return _whole(found) if b"\\ud" in data or b"\\uD" in data else found
+
+
+def _whole(value: object) -> object:
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    if isinstance(value, dict):
+        return {_whole(key): _whole(item) for key, item in value.items()}
+    return value
+
+
 def _read(path: Path, name: str) -> tuple[Entity, ...]:
     try:
-        found = entities_of(json.loads(path.read_bytes()), name)
+        found = entities_of(_parsed(path.read_bytes()), name)
     except (OSError, ValueError, RecursionError) as error:
         if _promises(name):
             logger.warning("The registry file %s can't be read: %s", name, error)

@@ -335,6 +335,20 @@ def test_a_file_that_changes_changes_the_answer_at_once(library: Librarian) -> N
     assert library.search_registry("renamed").servers == []
 
 
+def test_what_json_can_not_hold_spoils_no_answer(library: Librarian) -> None:
+    path = library.root / "tools/own/unnamed.json"
+    before = path.read_text("utf-8")
+    tool = r'{"name": "odd_\ud83d", "inputSchema": {"maximum": NaN, "minimum": -Infinity, "title": "\udc00"}}'
+    path.write_text(f'{{"path": "/odd", "name": "Odd \\ud800", "description": "Peculiar", "tools": [{tool}]}}', "utf-8")
+    try:
+        answer = library.search_registry("odd peculiar")
+    finally:
+        path.write_text(before, "utf-8")
+    assert answer.servers[0].server_name == "Odd \ufffd"
+    assert answer.tools[0].tool_name == "odd_\ufffd"
+    assert answer.tools[0].inputSchema == {"maximum": None, "minimum": None, "title": "\ufffd"}
+
+
 def test_unusable_arguments_are_named(library: Librarian) -> None:
     with pytest.raises(CallerError, match=r"entity_types holds 'mcp_servers'.*Did you mean 'mcp_server'"):
         library.search_registry("x", entity_types=["mcp_servers"])

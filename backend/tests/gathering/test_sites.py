@@ -395,8 +395,8 @@ def test_questions_without_an_answer_are_gaps(tmp_path: Path) -> None:
         ("later found", 4, "yes"),
     ]:
         log.note(query, results, answerable, None)
-    with (tmp_path / "q.jsonl").open("a") as file:
-        file.write('{"query": "cut sh')
+    with (tmp_path / "q.jsonl").open("ab") as file:
+        file.write('{"query": "cut shé'.encode()[:-1])
     answer = log.gaps(10)
     assert answer.questions == 6
     assert [(gap.query, gap.times, gap.results) for gap in answer.gaps] == [("warp  drive", 2, 0), ("maybe", 1, 3)]
