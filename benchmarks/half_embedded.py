@@ -42,11 +42,11 @@ def measure(judged: JudgedSet, work: Path) -> list[str]:
     model = embedder.get().fingerprint
     ids, digests = zip(*held.catalog.windows(model), strict=True)
     docs = held.catalog.columns().doc_of(np.array(ids, dtype=np.int64) // WINDOWS_PER_CHUNK)
-    order = sorted(set(docs.tolist()))
-    random.Random(20).shuffle(order)
     found = held.archive.get(model, digests)
     with held.catalog.read() as reader:
         paths = {stored.doc_id: stored.document.file_path for stored in reader.iter_documents()}
+    order = sorted(set(docs.tolist()), key=paths.__getitem__)  # ids change when a library is read again
+    random.Random(20).shuffle(order)
     for part in PARTS:
         chosen = np.isin(docs, order[: round(part * len(order))])
         store = ExactStore(embedder.get().spec.dimension)

@@ -65,18 +65,19 @@ def expected(found: Documents, pool: Pool) -> Documents:
     if pool.semantic.status != "ok" or known_passages.all() or not known_passages.any():
         return found
     embedded = np.isin(found.ids, passages.doc_ids[known_passages])
+    by_meaning = (*_BY_MEANING, "hyde") if pool.hyde.ids else _BY_MEANING
     values = dict(found.values)
     if not embedded.all():
-        words, meaning = (np.stack([values[name] for name in names], axis=1) for names in (_BY_WORDS, _BY_MEANING))
+        words, meaning = (np.stack([values[name] for name in names], axis=1) for names in (_BY_WORDS, by_meaning))
         guesses = _fitted(words, meaning, _telling(embedded, values["keyword"]), ~embedded)
-        for name, guess in zip(_BY_MEANING, guesses.T, strict=True):
+        for name, guess in zip(by_meaning, guesses.T, strict=True):
             values[name] = values[name].copy()
             values[name][~embedded] = guess
     best = np.zeros(len(found))
     owner = np.searchsorted(found.ids, passages.doc_ids[known_passages])
     np.maximum.at(best, owner, passages.semantic[known_passages])
     lacking = values["semantic"] > best
-    return replace(found, values=values, assumed=frozenset(_BY_MEANING), lacking=lacking | ~embedded)
+    return replace(found, values=values, assumed=frozenset(by_meaning), lacking=lacking | ~embedded)
 
 
 def held_back(found: Documents, pool: Pool) -> Documents:

@@ -54,6 +54,20 @@ def test_the_best_by_words_isnt_lost_among_those_that_are_embedded(shelve: Calla
     assert "semantic_scaled" not in sources
 
 
+def test_a_hypothetical_answer_speaks_for_what_has_no_vector_too(shelve: Callable[..., Library]) -> None:
+    library = shelve(FILES)
+    engine = library.engine()
+    query = Query(QUESTION, mode="hyde", hypothetical_answer="The token is rotated with a secret.")
+    before = engine.search(query).hits[0]
+    assert before.document.document.file_path == "p/best.md"
+    windows = np.array(sorted(library.vectors.ids()), dtype=np.int64)
+    docs = library.catalog.columns().doc_of(windows // WINDOWS_PER_CHUNK)
+    library.vectors.delete(windows[docs == before.candidate.doc_id])
+    after = engine.search(query).hits[0]
+    assert after.candidate.doc_id == before.candidate.doc_id
+    assert {"hyde_scaled_expected", "semantic_scaled_expected"} <= {why.source for why in after.candidate.why}
+
+
 def test_the_nearest_of_few_vectors_comes_behind_what_the_words_say(shelve: Callable[..., Library]) -> None:
     far = {f"far/{n}.md": f"# Walk {n}\n\nThe gateway of garden {n} is open in summer." for n in range(3)}
     library = shelve({**FILES, **far, "near/log.md": "# Harbour\n\nShips log what is secret."})
