@@ -85,8 +85,9 @@ class McpDoor:
         self._streaming: set[anyio.CancelScope] = set()
         # The web door's guard checks Host and Origin on every path; a second list to keep would only differ from it.
         open_ = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-        self._http = StreamableHTTPSessionManager(
-            app=self.server, json_response=False, stateless=True, security_settings=open_
+        self._http, self._plain_http = (
+            StreamableHTTPSessionManager(app=self.server, json_response=plain, stateless=True, security_settings=open_)
+            for plain in (False, True)
         )
         self._sse = SseServerTransport(MESSAGES, security_settings=open_)
 
@@ -113,7 +114,7 @@ class McpDoor:
         unsubscribe = self._desk.on_generation(notice)
         await self._introduce()
         try:
-            async with self._http.run(), anyio.create_task_group() as tasks:
+            async with self._http.run(), self._plain_http.run(), anyio.create_task_group() as tasks:
                 tasks.start_soon(self._announce, changed)
                 try:
                     yield
@@ -162,7 +163,7 @@ class McpDoor:
     def routes(self, endpoint: str = "/mcp") -> list[BaseRoute]:
         """Routes for a web app: Streamable HTTP at `endpoint`, `/sse` and `/messages/`."""
         return [
-            Route(endpoint, endpoint=_PostOnly(self._http, endpoint)),
+            Route(endpoint, endpoint=_PostOnly(self._http, self._plain_http, endpoint)),
             Route("/sse", endpoint=_SseEndpoint(self), methods=["GET"]),
             Mount(MESSAGES, app=Posted(self._sse.handle_post_message)),
         ]
@@ -291,8 +292,8 @@ class _SseEndpoint:
 class _PostOnly:
     """Streamable HTTP without sessions: all there is to do is POST; a GET is told where older clients go."""
 
-    def __init__(self, http: StreamableHTTPSessionManager, endpoint: str) -> None:
-        self._http = Posted(http.handle_request)
+    def __init__(self, http: StreamableHTTPSessionManager, plain: StreamableHTTPSessionManager, endpoint: str) -> None:
+        self._http = Posted(http.handle_request, plain=plain.handle_request)
         self._endpoint = endpoint
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

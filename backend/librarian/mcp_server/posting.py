@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 
+import anyio
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+_JSON, _STREAMS = ("application/json", "application/*"), ("text/event-stream", "text/*", "*/*")
 _HINTS = {404: "Connect to /sse anew: a session ends with its stream.", 400: "See the MCP specification's transports."}
 
 
@@ -30,10 +32,14 @@ def mended(text: bytes) -> bytes:
 
 
 class Posted:
-    """An ASGI application of the SDK that takes JSON-RPC messages by POST."""
+    """An ASGI application of the SDK that takes JSON-RPC messages by POST.
 
-    def __init__(self, app: ASGIApp) -> None:
+    `plain` answers in one piece of JSON: it gets what is asked by those who take no stream, as scripts do.
+    """
+
+    def __init__(self, app: ASGIApp, *, plain: ASGIApp | None = None) -> None:
         self._app = app
+        self._plain = plain
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":
@@ -52,7 +58,35 @@ class Posted:
             error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": text}}
             await JSONResponse(error, 400)(scope, receive, send)
             return
-        await self._app(scope, _once(mended(body), receive), _shaped(send))
+        if self._plain is not None and not _takes_streams(Headers(scope=scope)):
+            await _while_connected(self._plain, scope, mended(body), receive, _shaped(send))
+        else:
+            await self._app(scope, _once(mended(body), receive), _shaped(send))
+
+
+def _takes_streams(headers: Headers) -> bool:
+    """False for whoever says so; where nothing is said the specification wants both, and the SDK refuses."""
+    accepted = {kind.partition(";")[0].strip().lower() for kind in headers.get("accept", "").split(",")}
+    return accepted.isdisjoint(_JSON) or not accepted.isdisjoint(_STREAMS)
+
+
+async def _while_connected(app: ASGIApp, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+    """Let `app` answer until whoever asked has gone, which it doesn't look at itself."""
+    async with anyio.create_task_group() as tasks:
+
+        async def watch() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(watch)
+        await app(scope, _once(body, _never), send)
+        tasks.cancel_scope.cancel()
+
+
+async def _never() -> Message:
+    await anyio.sleep_forever()
+    raise AssertionError
 
 
 async def _body(receive: Receive) -> bytes | None:

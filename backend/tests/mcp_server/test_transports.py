@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import http.client
 import json
 from collections.abc import AsyncIterator, Iterator
 
@@ -301,6 +302,37 @@ def test_half_an_emoji_does_not_keep_a_call_from_its_answer(url: str) -> None:
             assert json.loads(await reader.readline()) == {"jsonrpc": "2.0", "id": "\ufffd 😀", "result": {}}
 
     run(body())
+
+
+@pytest.mark.parametrize("accept", ["application/json", "application/json;q=0.9, application/*"])
+@pytest.mark.parametrize("revision", [None, "2025-11-25", "2026-07-28"])
+def test_whoever_takes_no_stream_is_answered_in_one_piece(url: str, accept: str, revision: str | None) -> None:
+    params: dict[str, object] = {"name": "list_products", "arguments": {}}
+    headers = {**HEADERS, "accept": accept}
+    if revision is not None:
+        headers["mcp-protocol-version"] = revision
+    if revision == "2026-07-28":
+        about = {"name": "script", "version": "1"}
+        key = "io.modelcontextprotocol/"
+        params["_meta"] = {f"{key}protocolVersion": revision, f"{key}clientInfo": about, f"{key}clientCapabilities": {}}
+        headers |= {"mcp-method": "tools/call", "mcp-name": "list_products"}
+    asked = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
+    answer = httpx.post(f"{url}/mcp", headers=headers, json=asked)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"].startswith("application/json")
+    assert answer.json()["result"]["structuredContent"]["total"] == 2
+
+
+def test_a_call_by_whoever_takes_no_stream_ends_when_they_have_gone() -> None:
+    desk = FakeDesk()
+    asked = {"name": "search_documentation", "arguments": {"query": "block"}}
+    call = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": asked})
+    with served(build_app(desk, door=McpDoor(desk))) as url:
+        host, port = url.removeprefix("http://").split(":")
+        with contextlib.closing(http.client.HTTPConnection(host, int(port))) as connection:
+            connection.request("POST", "/mcp", call, {**HEADERS, "accept": "application/json"})
+            assert desk.blocking.wait(10)
+        assert desk.cancelled.wait(10)
 
 
 @pytest.mark.parametrize(
