@@ -16,6 +16,7 @@ from ..vocabulary.types import Hit, Mode, SearchOutcome
 from . import addresses, questions
 from . import arguments as check
 from .parts import Parts
+from .reading import document_at
 
 _MODES: Final[dict[str, Mode]] = {"vector": "semantic", "hybrid": "hybrid", "rerank": "rerank"}
 #: What document types are called elsewhere; other names are doc_types, and what begins with a dot is a file type.
@@ -52,8 +53,9 @@ class Knowledge:
             questions.documents(options, self._products, {**given, **_typed(document_type), "mode": _MODES[wanted]}),
             semantic_weight=options.knowledge_weight if wanted == "hybrid" else None,
         )
-        filters = replace(asked.filters, kind=None, file_paths=_paths(document_id))
+        filters = replace(asked.filters, kind=None, file_paths=self._document_named(document_id))
         outcome = self._parts.engine.search(replace(asked, filters=filters), budget or Budget())
+        self._parts.questions.note(asked.text, outcome.total, outcome.answerable, filters.product)
         ran = _ran(outcome, wanted)
         weight = options.knowledge_weight
         return KnowledgeAnswer(
@@ -62,6 +64,12 @@ class Knowledge:
             search_mode=ran,
             degraded=_degraded(outcome, wanted, ran),
         )
+
+    def _document_named(self, document_id: str | None) -> tuple[str, ...]:
+        if document_id is None:
+            return ()
+        with self._parts.catalog.read() as reader:
+            return (document_at(reader, addresses.parse(document_id).file_path).document.file_path,)
 
     def _products(self) -> dict[str, dict[str, int]]:
         """Product → component → documents."""
@@ -76,10 +84,6 @@ def _typed(document_type: str | None) -> dict[str, object]:
     if name.startswith(".") or name in _FORMATS or name in _FORMAT_NAMES:
         return {"file_types": [_FORMATS.get(name, name)]}
     return {"doc_type": name}
-
-
-def _paths(document_id: str | None) -> tuple[str, ...]:
-    return () if document_id is None else (addresses.parse(document_id).file_path,)
 
 
 def _ran(outcome: SearchOutcome, wanted: str) -> Literal["hybrid", "vector", "rerank", "text"]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from .hosting import Hosting
 from .knowledge import Knowledge
 from .parts import Parts
 from .presence import Checked, checked
-from .reading import passage, read
+from .reading import document_at, passage, read
 from .state import StateReport, layout_notes, skipped
 
 #: Reasons of a degraded state without which an index run hasn't done its work, by how they begin.
@@ -204,9 +204,7 @@ class Librarian(Gathered, Knowledge, Hosting):
         limit = check.whole_number("max_chars", 20_000 if max_chars is None else max_chars, 0, None, hint="0 = all.")
         wanted = check.text_or_none("section", section)
         with self._parts.catalog.read() as reader:
-            stored = reader.document_by_path(file_path)
-            if stored is None:
-                raise self._no_document(file_path, [item.document.file_path for item in reader.iter_documents()])
+            stored = document_at(reader, file_path)
             chunk = None if place.ordinal is None else passage(reader.chunks_of(stored.doc_id), place)
         try:
             return read(
@@ -232,13 +230,6 @@ class Librarian(Gathered, Knowledge, Hosting):
                 max_chars=limit,
                 column=column,
             )
-
-    @staticmethod
-    def _no_document(file_path: str, known: Sequence[str]) -> NotFound:
-        by_name = [path for path in known if path.rsplit("/", 1)[-1].lower() == file_path.rsplit("/", 1)[-1].lower()]
-        near = by_name[:3] or check.nearest(file_path, known)
-        hint = f"Nearest: {', '.join(repr(path) for path in near)}. " if near else ""
-        return NotFound(f"No document {file_path!r}.", hint=f"{hint}Use list_components to see what is indexed.")
 
     def get_thread(self, thread_id: str, *, budget: Budget | None = None) -> wire.ThreadAnswer:
         """A mail conversation, oldest first."""

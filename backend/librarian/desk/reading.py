@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ..vocabulary import wire
 from ..vocabulary.errors import CallerError, NotFound
+from ..vocabulary.protocols import CatalogReader
 from ..vocabulary.types import Heading, StoredChunk, StoredDocument
 from . import addresses
 from .arguments import nearest
@@ -13,6 +14,17 @@ from .arguments import nearest
 
 def _lines(text: str) -> list[str]:
     return text.split("\n")
+
+
+def document_at(reader: CatalogReader, file_path: str) -> StoredDocument:
+    """The document of a path. Raises `NotFound` with the nearest paths where there is none."""
+    if (stored := reader.document_by_path(file_path)) is not None:
+        return stored
+    known = [item.document.file_path for item in reader.iter_documents()]
+    by_name = [path for path in known if path.rsplit("/", 1)[-1].lower() == file_path.rsplit("/", 1)[-1].lower()]
+    near = by_name[:3] or nearest(file_path, known)
+    hint = f"Nearest: {', '.join(repr(path) for path in near)}. " if near else ""
+    raise NotFound(f"No document {file_path!r}.", hint=f"{hint}Use list_components to see what is indexed.")
 
 
 def passage(chunks: Sequence[StoredChunk], place: addresses.Place) -> StoredChunk:

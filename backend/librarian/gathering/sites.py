@@ -28,6 +28,7 @@ from .slugs import slugs
 
 GENERAL = "general"
 SECTIONS_PER_DOCUMENT = 5
+MOST_HITS = 50  #: passages that one search is asked for
 MOST_DOCUMENTS = 20  #: that one call may load
 
 
@@ -56,13 +57,14 @@ class Sites:
         filters = Filters(kind="document", product=query.filters.product)
         if category is not None:
             filters = Filters(kind="document", product=query.filters.product, file_paths=tuple(by_path))
+        each = max(1, min(SECTIONS_PER_DOCUMENT, MOST_HITS // limit))  # so that many documents get a place each
         outcome = self._search(
             Query(
                 text=query.text,
                 mode=query.mode,
                 filters=filters,
-                max_results=min(50, limit * (SECTIONS_PER_DOCUMENT + 1)),
-                max_per_document=SECTIONS_PER_DOCUMENT,
+                max_results=min(MOST_HITS, limit * (each + 1)),
+                max_per_document=each,
             ),
             budget,
         )

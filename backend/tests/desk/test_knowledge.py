@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from librarian.assembly import Librarian
-from librarian.vocabulary.errors import CallerError
+from librarian.vocabulary.errors import CallerError, NotFound
 from tests import postgres
 
 from .conftest import write_library
@@ -68,6 +68,11 @@ def test_reranking_says_what_it_was_before_or_falls_back(library: Librarian) -> 
     else:
         assert answer.search_mode == "hybrid"
         assert answer.degraded
+
+
+def test_an_unknown_document_is_named_with_the_nearest(library: Librarian) -> None:
+    with pytest.raises(NotFound, match=r"No document 'api/tokens\.md'\. Nearest: 'shop/api/tokens\.md'"):
+        library.search_knowledge_base(CARD, document_id="api/tokens.md")
 
 
 def test_filters_let_nothing_else_through(library: Librarian) -> None:

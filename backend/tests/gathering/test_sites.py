@@ -35,7 +35,7 @@ from librarian.reading.reader import FileReader
 from librarian.shelving.catalog import SqliteCatalog
 from librarian.vocabulary.errors import CallerError, NotFound
 from librarian.vocabulary.protocols import Budget
-from librarian.vocabulary.types import Document, Filters, Query, SourceFile
+from librarian.vocabulary.types import Document, Filters, Query, SearchOutcome, SourceFile
 
 READER = FileReader(StandardAnalyzer(2), StructureChunker())
 HUNDRED = settings(max_examples=100)
@@ -327,6 +327,19 @@ def test_two_projects_never_leak_into_each_other(library: Librarian) -> None:
         assert other not in json.dumps(library.list_doc(project=project).model_dump())
 
 
+@pytest.mark.parametrize("limit", [1, 5, 10, 20, 50])
+def test_each_document_that_is_asked_for_has_a_place_among_the_passages(shelf: Shelf, limit: int) -> None:
+    asked: list[Query] = []
+
+    def search(query: Query, budget: Budget) -> SearchOutcome:
+        asked.append(query)
+        raise NotFound("nothing")
+
+    with pytest.raises(NotFound):
+        Sites(shelf.catalog, search).search_doc(Query(text="tokens"), None, limit, Budget())
+    assert asked[0].max_results // asked[0].max_per_document >= limit
+
+
 def test_a_category_narrows_a_search_and_holds_what_is_below_it(library: Librarian) -> None:
     found = library.search_doc("quorum of replicas", project="alpha", category="guides")
     assert found.results[0].slug == "alpha-guides-deep-quorum"
@@ -413,7 +426,9 @@ def test_nothing_is_kept_unless_it_is_wanted(tmp_path: Path) -> None:
 def test_the_desk_keeps_questions_where_analytics_is_on(library: Librarian) -> None:
     library.search("xyzzy plugh nothing", mode="keyword")
     library.search_doc("tokens")
+    library.search_knowledge_base("frobnicate quuxly")
     answer = library.gaps(limit=1000)
+    assert "frobnicate quuxly" in (library.index / "questions.jsonl").read_text("utf-8")
     assert answer.enabled
     assert "xyzzy plugh nothing" in [gap.query for gap in answer.gaps]
     assert (library.index / "questions.jsonl").stat().st_mode & 0o077 == 0
