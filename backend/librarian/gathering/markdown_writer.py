@@ -24,7 +24,7 @@ _DROPPED = frozenset(_DROPPED_NAMES.split())
 _LANGUAGE = re.compile(r"(?:^|\s)(?:mw-highlight-lang|language|lang|highlight|brush:?|source)[-_ ]([\w+#.-]+)")
 _NO_LANGUAGE = frozenset({"default", "none", "text", "plain", "plaintext", "notranslate", "source", "wrapper", "txt"})
 _PERMALINK = re.compile(
-    r"headerlink|anchorjs|hash-link|header-anchor|heading-anchor|sr-only|visually-hidden|copybtn|line-numbers-wrapper"
+    r"footnote-backref|headerlink|anchorjs|hash-link|header-anchor|heading-anchor|sr-only|visually-hidden|copybtn|line-numbers-wrapper"
 )
 _LINE_NUMBERS = re.compile(r"(^|\s)(linenos?|linenodiv|gutter|line-numbers-rows|ln-num|lineno)(\s|$)")
 _MARKUP = re.compile(r"<(?=[A-Za-z/!?])")
@@ -209,7 +209,9 @@ class _Writer:
     def _table(self, element: html.HtmlElement) -> str:
         fences = list(element.iter("pre"))
         if "highlighttable" in classes(element) or (fences and len(list(element.iter("tr"))) == 1):
-            return "\n\n".join(block for pre in fences if (block := self._fence(pre)) and not _is_gutter(pre))
+            blocks = [block for pre in fences if (block := self._fence(pre)) and not _is_gutter(pre)]
+            named = _tidy("".join(str(name.text_content()) for name in element.xpath(".//th[@class='filename']")))
+            return "\n\n".join([named, *blocks] if named else blocks)
         rows = [
             [cell for cell in row if isinstance(cell.tag, str) and cell.tag in ("td", "th")]
             for row in element.iter("tr")
@@ -290,6 +292,8 @@ class _Writer:
             return _wrapped(text, "*")
         if tag == "a":
             return self._link(element, text)
+        if tag == "sup" and text.strip().isdigit() and element.find("a[@href]") is not None:
+            return f"[{text.strip()}]"  # a footnote's number, which would be one with the word before it
         return text
 
     def _link(self, element: html.HtmlElement, text: str) -> str:

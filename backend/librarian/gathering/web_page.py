@@ -13,6 +13,7 @@ from .charsets import decoded
 from .fetching import Fetched
 
 FEW_WORDS = 15  #: a page with fewer, but with scripts, shows its text only to a browser that runs them
+FEW_BESIDE_TITLE = 3  #: of such a page that has its title as a heading, which only a server writes there
 _MAIN = (
     "//article[@role='main']",
     "//*[contains(concat(' ', @class, ' '), ' md-content__inner ')]",
@@ -96,9 +97,10 @@ def read_page(body: bytes, url: str, charset: str = "") -> WebPage:
     main = main_part(page)
     tab_panels.unfold(main)
     markdown = markdown_writer.to_markdown(main, base, url)
-    words = len(_WORD.findall(markdown))
+    words, named = len(_WORD.findall(markdown)), len(_WORD.findall(title))
+    written = words - named >= FEW_BESIDE_TITLE and main.find(".//h1") is not None  # a heading, and something below it
     problem = ""
-    if words < FEW_WORDS and scripts and len(_WORD.findall(title)) * 2 + 3 > words - 3 and not refresh:
+    if words < FEW_WORDS and scripts and named * 2 + 3 > words - 3 and not refresh and not written:
         problem, markdown = "empty without JavaScript", ""
     elif not words:
         problem, markdown = "no text", ""
