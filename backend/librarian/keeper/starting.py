@@ -41,7 +41,7 @@ class Library(NamedTuple):
     root: Path | None = None  #: only where the command line named it
     idle_timeout_s: float | None = None  #: None leaves it to the settings
     version: str = __version__
-    program: tuple[str, ...] = (sys.executable, "-m", "librarian.serve")
+    program: tuple[str, ...] = (sys.executable, "-P", "-m", "librarian.serve")  #: never from the working directory
 
     def command(self) -> list[str]:
         """How a keeper is started."""

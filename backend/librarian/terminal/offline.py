@@ -71,7 +71,7 @@ def prove(settings: Settings) -> Proof:
             (folder / "docs" / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / "docs" / path).write_text(text, "utf-8")
         environment, written = watched(folder)
-        command = [sys.executable, "-m", "librarian.terminal.offline", str(folder)]
+        command = [sys.executable, "-P", "-m", "librarian.terminal.offline", str(folder)]
         command += [str(settings.config_file)] if settings.config_file else []
         try:
             done = subprocess.run(

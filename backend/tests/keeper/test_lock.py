@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import librarian
 from librarian.keeper import address
 from librarian.keeper.greeting import greet
 from librarian.keeper.lock import FolderLock, Holder
@@ -195,3 +196,18 @@ def test_a_free_folder_is_taken_at_once(index: Path) -> None:
     assert lock.held
     lock.release()
     until(lambda: lock.holder() is None, "letting go")
+
+
+def test_a_keeper_runs_nothing_that_lies_in_the_working_directory(tmp_path: Path) -> None:
+    (tmp_path / "argparse.py").write_text("raise SystemExit(99)", "utf-8")
+    source = str(Path(librarian.__file__).resolve().parents[1])
+    done = subprocess.run(
+        [*Library(tmp_path).program, "--help"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": source},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
