@@ -91,7 +91,7 @@ def test_points_are_weights_times_what_was_seen_and_add_up(answer: dict[str, Res
         for reason in result.why:
             assert reason.raw is not None
             assert reason.points == pytest.approx(weights[reason.source] * reason.raw, rel=1e-6)
-        curve = 1 / (1 + math.exp(-1.2 * (total(result) - 14.6)))
+        curve = 1 / (1 + math.exp(-1.2 * (total(result) - 14.45)))
         assert result.relevance_score == pytest.approx(curve, abs=1e-5)
     assert [total(result) for result in documents] == sorted((total(result) for result in documents), reverse=True)
 

@@ -370,6 +370,23 @@ def test_a_paragraph_that_quotes_by_the_way_is_read_as_prose(manual: Library) ->
     assert manual.engine().search(Query(text, mode="auto")).mode == "hybrid"
 
 
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+def test_a_single_word_that_a_paragraph_quotes_need_not_occur(shelve: Callable[..., Library], mode: Mode) -> None:
+    notes = {f"box/notes/{number}.md": f"# Note {number}\n\nA colour matches the wall.\n" for number in range(12)}
+    types = "# Types\n\nThe type of a module says in which contexts a compiler accepts it, and checks its interface.\n"
+    engine = shelve({**notes, "box/papers/types.md": types}).engine()
+    paragraph = (
+        'What is the type of a module? I want to know how compilers check that the interface of a module "matches" '
+        "those contexts in which programmers use it, in languages with separate compilation"
+    )
+    outcome = engine.search(Query(paragraph, mode=mode))
+    assert paths(outcome)[0] == "box/papers/types.md"
+    assert outcome.rewritten is not None
+    assert outcome.rewritten["source"] == "quotes left aside"
+    short = engine.search(Query('which module "matches" the type', mode=mode))
+    assert "box/papers/types.md" not in paths(short)
+
+
 def test_quotes_that_no_index_can_look_for_are_left_aside_and_it_is_told(manual: Library) -> None:
     engine = manual.engine()
     outcome = engine.search(Query('"how to" deploy “to be”', mode="keyword"))
