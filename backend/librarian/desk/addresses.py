@@ -59,19 +59,8 @@ def passage_uri(document: Document, chunk: Chunk) -> str:
     """The address of the section that a passage stands in; the document's own where it stands in none."""
     if not chunk.heading_path:
         return uri(document.file_path)
-    return uri(document.file_path, _anchor_of(document, chunk))
-
-
-def _anchor_of(document: Document, chunk: Chunk) -> str:
-    name, above = chunk.heading_path[-1], -1
-    for index, heading in enumerate(document.headings):
-        if heading.line > chunk.line_start and above >= 0:
-            break
-        if heading.text == name:
-            above = index
-    if above < 0:  # the heading of an attachment, or one that a reader made up
-        return anchor(name)
-    return _anchors_of(_Headed((document.file_path, document.content_hash), document.headings))[above]
+    headed = _Headed((document.file_path, document.content_hash), document.headings)
+    return _section_uri(headed, chunk.heading_path[-1], chunk.line_start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +69,19 @@ class _Headed:
 
     content: tuple[str, str]
     headings: Sequence[Heading] = field(compare=False)
+
+
+@lru_cache(1024)
+def _section_uri(headed: _Headed, name: str, line: int) -> str:
+    """The address of the last section of that name that begins before or in a line; 1-based."""
+    above = -1
+    for index, heading in enumerate(headed.headings):
+        if heading.line > line and above >= 0:
+            break
+        if heading.text == name:
+            above = index
+    # the heading of an attachment, or one that a reader made up, is none of the document's
+    return uri(headed.content[0], anchor(name) if above < 0 else _anchors_of(headed)[above])
 
 
 @lru_cache(256)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from ..vocabulary import wire
@@ -80,6 +81,27 @@ def email_result(hit: Hit, rank: int, *, stale: bool, context: Mapping[str, obje
         thread_id=email.thread_id,
         message_id=email.message_id,
     )
+
+
+class Same:
+    """Hits, told from others by identity: a kept answer's are the same tuple each time that it is given."""
+
+    __slots__ = ("hits",)
+
+    def __init__(self, hits: tuple[Hit, ...]) -> None:
+        self.hits = hits
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.hits is other.hits
+
+    def __hash__(self) -> int:
+        return id(self.hits)
+
+
+@lru_cache(64)  # results are immutable, and to make them takes the better part of a repeated question
+def results(shown: Same, first_rank: int, build: Callable[..., wire.Result]) -> tuple[wire.Result, ...]:
+    """Hits of files that are as they were read, without what stands around them."""
+    return tuple(build(hit, rank, stale=False, context=None) for rank, hit in enumerate(shown.hits, first_rank))
 
 
 def envelope(outcome: SearchOutcome, count: Count, requested_mode: str) -> dict[str, Any]:

@@ -141,6 +141,8 @@ class Librarian(Gathered, Knowledge, Hosting):
     def _results(self, answer: Checked, build: Callable[..., Any]) -> list[Any]:
         """Hits as results; those of changed files are marked stale."""
         outcome = answer.outcome
+        if not (answer.changed or outcome.query.include_parent_context):
+            return list(answers.results(answers.Same(outcome.hits), outcome.query.offset + 1, build))
         contexts = self._contexts(outcome) if outcome.query.include_parent_context else {}
         return [
             build(

@@ -95,8 +95,21 @@ class SqliteCatalog:
     @contextmanager
     def read(self) -> Iterator[SqliteCatalogReader]:
         """A read transaction: what is committed later stays invisible until it ends."""
-        with self._reading() as (_, reader):
-            yield reader
+        with self._pool_lock:
+            if self._closed:
+                raise Unavailable(f"The catalog {self._path} is closed.", hint="Open the library again.")
+            connection = self._idle.pop()[0] if self._idle else None
+        try:
+            if connection is None:
+                connection = connect(self._path, read_only=True)
+            connection.execute("BEGIN")
+            yield SqliteCatalogReader(connection, self._shared_products, self._memory)
+        except (sqlite3.DatabaseError, zlib.error) as error:
+            raise self._explained(error) from error
+        finally:
+            if connection is not None:
+                connection.rollback()
+                self._put_by(connection)
 
     def columns(self) -> LoadedColumns:
         """The columns of what is committed: kept, and brought up to date by what changed since."""
@@ -196,8 +209,8 @@ class SqliteCatalog:
 
     def known(self) -> dict[str, tuple[int, int, str]]:
         """file_path → (size, mtime_ns, content_hash) of every file; the hash of a failed one is empty."""
-        with self._reading() as (connection, _):
-            return catalog_mails.known(connection)
+        with self.read() as reader:
+            return catalog_mails.known(reader.connection)
 
     def set_failures(self, failures: Iterable[Failure], *, replace: bool) -> None:
         """Remember what couldn't be read; with `replace`, instead of all that was remembered before."""
@@ -224,9 +237,9 @@ class SqliteCatalog:
 
     def pending(self, model: str, limit: int, within: Products = ALL_PRODUCTS) -> list[tuple[StoredChunk, str]]:
         """Chunks of these products that lack vectors of `model`, with their embedding prefix, lowest id first."""
-        with self._reading() as (connection, _):
+        with self.read() as reader:
             first = self._embedded_below.get((model, within), 0)
-            found = catalog_windows.pending(connection, model, limit, within, first)
+            found = catalog_windows.pending(reader.connection, model, limit, within, first)
         if found:
             # Ids only grow and what is embedded stays so: the next call needn't look below.
             self._embedded_below[model, within] = found[0][0].chunk_id
@@ -243,8 +256,8 @@ class SqliteCatalog:
 
     def windows(self, model: str) -> Iterator[tuple[int, str]]:
         """(window id, window hash) of every embedded chunk, ascending."""
-        with self._reading() as (connection, _):
-            return iter(catalog_windows.marked(connection, model))
+        with self.read() as reader:
+            return iter(catalog_windows.marked(reader.connection, model))
 
     def forget(self, model: str, within: Products = ALL_PRODUCTS) -> list[int]:
         """Drop what is remembered of a model's windows; the chunks of these products are returned, pending again."""
@@ -256,8 +269,8 @@ class SqliteCatalog:
 
     def verify(self) -> list[str]:
         """Sentences about what is inconsistent; empty where all is well. Reads everything."""
-        with self._reading() as (connection, _):
-            return inconsistencies(connection)
+        with self.read() as reader:
+            return inconsistencies(reader.connection)
 
     @property
     def damage(self) -> str:
@@ -277,24 +290,6 @@ class SqliteCatalog:
             self._writer.close()
 
     # -- connections -----------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def _reading(self) -> Iterator[tuple[sqlite3.Connection, SqliteCatalogReader]]:
-        with self._pool_lock:
-            if self._closed:
-                raise Unavailable(f"The catalog {self._path} is closed.", hint="Open the library again.")
-            connection = self._idle.pop()[0] if self._idle else None
-        try:
-            if connection is None:
-                connection = connect(self._path, read_only=True)
-            connection.execute("BEGIN")
-            yield connection, SqliteCatalogReader(connection, self._shared_products, self._memory)
-        except (sqlite3.DatabaseError, zlib.error) as error:
-            raise self._explained(error) from error
-        finally:
-            if connection is not None:
-                connection.rollback()
-                self._put_by(connection)
 
     def _put_by(self, connection: sqlite3.Connection) -> None:
         """Keep it for the next reader, who takes the one used last; close those that nobody has taken for long."""

@@ -21,7 +21,7 @@ class SqliteCatalogReader(CatalogQueries):
     def __init__(
         self, connection: sqlite3.Connection, shared_products: frozenset[str], memory: DocumentMemory | None = None
     ) -> None:
-        self._connection = connection
+        self.connection = connection
         self._memory = memory or DocumentMemory()
         super().__init__(shared_products)
 
@@ -46,19 +46,24 @@ class SqliteCatalogReader(CatalogQueries):
 
     def _totals(self) -> tuple[Count, dict[str, int]]:
         """Counted once per state of the file: SQLite's data_version changes for a connection when another commits."""
-        version = int(self._connection.execute("PRAGMA data_version").fetchone()[0])
-        totals = self._memory.totals.get(self._connection)
+        version = int(self.connection.execute("PRAGMA data_version").fetchone()[0])
+        totals = self._memory.totals.get(self.connection)
         if totals is None or totals[0] != version:
-            totals = self._memory.totals[self._connection] = (version, *super()._totals())
+            totals = self._memory.totals[self.connection] = (version, *super()._totals())
         return totals[1], totals[2]
 
     def _embedded(self) -> tuple[int, dict[str, int]]:
-        return catalog_windows.embedded(self._connection)
+        return catalog_windows.embedded(self.connection)
+
+    def meta(self, key: str, default: str = "") -> str:
+        """What `set_meta` stored; asked with every transaction, so by the shortest way."""
+        row = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return str(row[0]) if row else default
 
     def _rows(self, statement: str, *values: object) -> list[Any]:
         # A list is one bound value, whatever its length: one prepared statement.
         bound = [json.dumps(value) if isinstance(value, list) else value for value in values]
-        return self._connection.execute(_in_sqlite(statement), bound).fetchall()
+        return self.connection.execute(_in_sqlite(statement), bound).fetchall()
 
 
 @cache

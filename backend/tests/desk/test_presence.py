@@ -87,3 +87,13 @@ def test_a_changed_file_is_marked_stale_and_an_absent_root_hides_nothing(library
     assert [result.stale for result in library.search("turn a key").results] == [True]
     library.root.rename(library.root.with_name("elsewhere"))
     assert paths(library.search("turn a key")) == ["app/en/keys.md"]
+
+
+def test_a_repeated_question_makes_results_anew_only_where_a_file_has_changed(library: Librarian) -> None:
+    first, again = (library.search("turn a key").results for _ in range(2))
+    assert first
+    assert first is not again  # whoever was given the list may do with it what they like
+    assert all(one is other for one, other in zip(first, again, strict=True))
+    path = library.root / first[0].file_path
+    path.write_text(path.read_text("utf-8") + "\nTurn it twice.\n", "utf-8")
+    assert library.search("turn a key").results[0].stale

@@ -265,3 +265,13 @@ def test_a_commit_that_cannot_be_written_is_told_and_searches_go_on(tmp_path: Pa
     assert index.search(asked("apple"), EVERYTHING, 9).ids == (1,)
     assert index.generation == 1
     index.close()
+
+
+def test_the_whole_of_a_hyphenated_word_counts_little_beside_its_parts() -> None:
+    apart = LexicalEntry("boundary layer separation", "", "", "", "")
+    whole = LexicalEntry("boundary-layer boundary layer", "", "", "", "boundary-layer")
+    index = made_of([apart, whole, *(LexicalEntry("wing of a plane", "", "", "", "") for _ in range(8))])
+    query = asked("boundary-layer", "boundary", "layer", "separation", identifiers=["boundary-layer"])
+    assert index.search(query, EVERYTHING, 9).ids == (0, 1)
+    # and no more than that: of two texts with the parts the one that writes them so comes first
+    assert index.search(asked("boundary-layer", "boundary", "layer"), EVERYTHING, 9).ids == (1, 0)
