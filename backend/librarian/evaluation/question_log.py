@@ -51,8 +51,8 @@ class QuestionLog:
                 if self._path.is_file() and self._path.stat().st_size > MOST_BYTES:
                     self._path.replace(self._older)
                 descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-                with os.fdopen(descriptor, "a", encoding="utf-8") as file:
-                    file.write(json.dumps(line, ensure_ascii=False) + "\n")
+                with os.fdopen(descriptor, "a", encoding="utf-8", errors="replace") as file:
+                    file.write("\n" * self._cut() + json.dumps(line, ensure_ascii=False) + "\n")
         except OSError as error:
             logger.warning("A question can't be kept in %s: %s", self._path, error)
 
@@ -78,6 +78,13 @@ class QuestionLog:
         ]
         gaps.sort(key=lambda gap: (-gap.times, gap.results, gap.query))
         return GapsAnswer(enabled=self._enabled, questions=total, gaps=gaps[:limit])
+
+    def _cut(self) -> bool:
+        """Whether the last line has no end, as a kill leaves it: what is added would be lost with it."""
+        with self._path.open("rb") as file:
+            end = file.seek(0, os.SEEK_END)
+            file.seek(max(0, end - 1))
+            return end > 0 and file.read(1) != b"\n"
 
     @property
     def _older(self) -> Path:

@@ -143,6 +143,8 @@ def _margin(text: str, start: int, end: int) -> str:
 def _sentence_ends(text: str, start: int, end: int) -> list[int]:
     """Where prose is cut: behind each sentence but the last; very long ones between words."""
     cuts = [match.end() for match in _SENTENCE_END.finditer(text, start, end) if match.end() < end]
+    if cuts and text[start : cuts[0]].strip(" \t>.").isdigit():  # the number of an item belongs to it
+        del cuts[0]
     if end - start <= LONGEST:
         return cuts
     all_cuts = []

@@ -50,6 +50,11 @@ def test_a_sentence_that_ends_with_its_line_ends_there() -> None:
     assert [(unit.line, unit.line_end) for unit in units(passage("\n".join(lines)))] == [(1, 1), (2, 2)]
 
 
+def test_the_number_of_an_item_belongs_to_its_first_sentence() -> None:
+    assert shown("1. Open the valve. Wait.\n  12. Close it.") == ["1. Open the valve.", "Wait.", "12. Close it."]
+    assert shown("It began in 1998. Then it grew.") == ["It began in 1998.", "Then it grew."]
+
+
 APART = [
     "Tyger Tyger, burning bright,\nIn the forests of the night;\nWhat immortal hand or eye,\nCould frame thy",
     "timeout: 30\nretries: 5\nlog_level: warning",

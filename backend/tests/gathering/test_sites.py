@@ -414,6 +414,8 @@ def test_questions_without_an_answer_are_gaps(tmp_path: Path) -> None:
     assert answer.questions == 6
     assert [(gap.query, gap.times, gap.results) for gap in answer.gaps] == [("warp  drive", 2, 0), ("maybe", 1, 3)]
     assert log.gaps(1).gaps == answer.gaps[:1]
+    log.note("asked after a kill, with half a character: \ud83d", 0, "unlikely", None)
+    assert "asked after a kill, with half a character: ?" in [gap.query for gap in log.gaps(10).gaps]
 
 
 def test_nothing_is_kept_unless_it_is_wanted(tmp_path: Path) -> None:
