@@ -21,7 +21,9 @@ _FEW = 400
 
 
 #: What the whole of a hyphenated word counts beside its parts, which have said it all: writers join such words as they
-#: like, and in full the rare whole would outweigh the rest of a question.
+#: like, and in full the rare whole would outweigh the rest of a question. Keyword nDCG@10 with a tenth and in full:
+#: SciFact 0.699 and 0.695, MED 0.682 and 0.670, CACM 0.500 and 0.499, Kubernetes tasks 0.724 and 0.722, Ray and CISI
+#: the same; hybrid moves by 0.003 at most.
 _WHOLE = 0.1
 _HYPHENATED = re.compile("[a-z]+(?:-[a-z]+)+")
 

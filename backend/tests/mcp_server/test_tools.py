@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jsonschema
 import pytest
@@ -289,7 +289,7 @@ def test_schemas_say_how_many_results_the_settings_allow() -> None:
     told = {
         (tool.name, name): (schema["minimum"], schema["maximum"], schema["default"])
         for tool in build_tools(FakeDesk(), ["all"], Counts(usual=2, most=4))
-        for name, schema in tool.input_schema["properties"].items()  # type: ignore[attr-defined]
+        for name, schema in cast(dict[str, dict[str, int]], tool.input_schema["properties"]).items()
         if name in ("max_results", "match_count", "limit")
     }
     assert told == {
