@@ -2,25 +2,62 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 from pathlib import Path
 
 from .config.settings import Settings
+from .keeper import where
+from .vocabulary.errors import SetupError
 
 
 def welcome(settings: Settings, url: str) -> str:
-    """A line for each door, and notices of the settings."""
+    """A line for each door, and notices of the settings; what the command line named, `connect` must be told too."""
+    hosts = "claude-code | claude-desktop | cursor | vscode | codex | gemini"
     return "\n".join(
         [
             f"Librarian serves {settings.docs.root_path}",
             f"  page         {url}/",
             f"  MCP          {url}{settings.mcp.endpoint}   (Streamable HTTP; older clients: {url}/sse)",
             f"  health       {url}/health",
-            f"  connect      {typed()} connect claude-code | claude-desktop | cursor | vscode | codex | gemini",
-            *(f"  note         {notice}" for notice in settings.notices),
+            f"  connect      {' '.join([typed(), 'connect', *_named(settings)])} {hosts}",
+            *(f"  note         {notice}" for notice in (*settings.notices, *_alone(settings))),
         ]
     )
+
+
+def _named(settings: Settings) -> list[str]:
+    """The options with which a command typed here means the same library: those that it wouldn't find by itself."""
+    config, root, index = settings.config_file, settings.docs.root_path, settings.index.path
+    try:
+        found = where.find()
+        others = config is not None and config != found.config
+        found = where.find(config=config) if others else found
+    except SetupError:  # of a file that this server was told not to read
+        return _words({"--config": config, "--root": root, "--index": index})
+    return _words(
+        {
+            "--config": config if others else None,
+            "--root": root if root != found.root else None,
+            "--index": index if index != found.index else None,
+        }
+    )
+
+
+def _words(options: dict[str, Path | None]) -> list[str]:
+    return [word for name, path in options.items() if path is not None for word in (name, shlex.quote(str(path)))]
+
+
+def _alone(settings: Settings) -> list[str]:
+    """What only this server knows and another process of the library would do otherwise."""
+    layout = settings.provenance("docs.layout")
+    if layout.source != "command line":
+        return []
+    return [
+        f"--layout {layout.value} holds for this server. Other commands and hosts read the folder anew without it once "
+        'this one has ended: write "layout" under "docs" into the configuration file, or set DOCS_LAYOUT.'
+    ]
 
 
 def typed(beside: Path | None = None, found: str | None = None) -> str:

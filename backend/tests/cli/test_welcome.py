@@ -40,3 +40,36 @@ def test_every_door_and_notice_has_its_line(tmp_path: Path) -> None:
     said = welcome(Settings.load(None, overrides={"docs.root_path": tmp_path}), "http://127.0.0.1:1").splitlines()
     assert str(tmp_path) in said[0]
     assert [line.split()[0] for line in said[1:5]] == ["page", "MCP", "health", "connect"]
+
+
+def test_a_command_as_it_is_told_connects_the_library_that_is_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("INDEX_PATH", raising=False)
+    (tmp_path / "config.json").write_text('{"docs": {"root_path": "mine"}}', "utf-8")
+    (tmp_path / "other.json").write_text('{"docs": {"root_path": "theirs"}}', "utf-8")
+
+    def told(config: str | None = None, **named: Path) -> str:
+        overrides = {key.replace("__", "."): path for key, path in named.items()}
+        return welcome(Settings.load(config, overrides=overrides), "http://127.0.0.1:1").splitlines()[4]
+
+    assert " connect claude-code | " in told()
+    assert f" connect --root '{tmp_path}/my docs' claude-code | " in told(docs__root_path=tmp_path / "my docs")
+    both = told(docs__root_path=tmp_path / "docs", index__path=tmp_path / "index")
+    assert f" connect --root {tmp_path}/docs --index {tmp_path}/index claude-code | " in both
+    assert f" connect --config {tmp_path}/other.json claude-code | " in told("other.json")
+    (tmp_path / "config.json").write_text("{", "utf-8")
+    assert f" connect --config {tmp_path}/other.json --root {tmp_path}/theirs --index " in told("other.json")
+
+
+def test_a_layout_that_other_commands_would_not_know_is_said_to_be_the_servers_alone(tmp_path: Path) -> None:
+    def notes(**named: object) -> list[str]:
+        overrides = {"docs.root_path": tmp_path} | {key.replace("__", "."): value for key, value in named.items()}
+        lines = welcome(Settings.load(None, overrides=overrides), "http://127.0.0.1:1").splitlines()
+        return [line for line in lines if line.startswith("  note")]
+
+    assert notes() == []
+    (note,) = notes(docs__layout="flat")
+    assert "--layout flat holds for this server" in note
+    assert "DOCS_LAYOUT" in note
