@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 from .config.settings import Settings
-from .keeper import where
 from .vocabulary.errors import SetupError
 
 
@@ -31,16 +30,16 @@ def _named(settings: Settings) -> list[str]:
     """The options with which a command typed here means the same library: those that it wouldn't find by itself."""
     config, root, index = settings.config_file, settings.docs.root_path, settings.index.path
     try:
-        found = where.find()
-        others = config is not None and config != found.config
-        found = where.find(config=config) if others else found
+        found = Settings.load()
+        others = config is not None and config != found.config_file
+        found = Settings.load(config) if others else found
     except SetupError:  # of a file that this server was told not to read
         return _words({"--config": config, "--root": root, "--index": index})
     return _words(
         {
             "--config": config if others else None,
-            "--root": root if root != found.root else None,
-            "--index": index if index != found.index else None,
+            "--root": root if root != found.docs.root_path else None,
+            "--index": index if index != found.index.path else None,
         }
     )
 

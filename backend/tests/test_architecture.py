@@ -77,7 +77,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ending": {"keeper"},
     "event_loop": set(),
     "listening": {"vocabulary"},
-    "welcome": {"config"},
+    "welcome": {"vocabulary", "config"},
     "terminal": {"vocabulary", "desk", "config", "keeper", "gathering", "models", "serve", "assembly", "assembly_parts"}
     | {"assembly_sharing", "assembly_storage"},
     "__init__": {"vocabulary", "config", "desk", "assembly", "shelving", "finding"},
