@@ -32,6 +32,7 @@ from .children import Children
 from .company import Company
 from .embedding import Rate
 from .folder_diff import examine_folder
+from .index_log import tell_embedded, tell_report
 from .indexer_options import IndexerOptions
 from .migration import COPY_OF
 from .missing_files import MissingFiles
@@ -308,6 +309,7 @@ class IndexWork:
             if self._spaces.moved():
                 self._wake_embedding()
         self._last_indexed_at = self._clock()
+        tell_report(report)
         self._observe("refreshed", added=report.added, changed=report.changed, removed=report.removed,
                       moved=report.moved, failed=len(report.failed), ms=report.took_ms)  # fmt: skip
         return report
@@ -341,6 +343,7 @@ class IndexWork:
         """(passages done, whether all that can be embedded is)."""
         done, finished = self._vectors.fill(partial(self._give_way, stop), lambda: self._stopped(stop))
         if done and finished:
+            tell_embedded(done)
             self._tell(self._catalog.bump())
         return done, finished
 

@@ -20,6 +20,7 @@ from librarian.vocabulary.protocols import Catalog, Reader, Scanner
 from librarian.vocabulary.types import OUTDATED, Failure, IndexReport, Progress, ReadResult, SourceFile
 
 from .folder_diff import FolderDiff, compare, is_as_it_was
+from .index_log import tell_left_out
 from .parcel import Parcel, packing, unpack
 from .text_writer import Batch, as_read
 from .worker_errors import WorkerDied
@@ -264,6 +265,7 @@ class Refresh:
         now = {path: failure for path, failure in now.items() if failure.reason != "vanished"}
         self._failures = [failure for failure in now.values() if failure.kind == "failed"]
         if now != before and not self.stopping():
+            tell_left_out(before, now)
             self.catalog.set_failures(now.values(), replace=True)
 
 

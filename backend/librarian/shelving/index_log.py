@@ -1,0 +1,48 @@
+"""What the log says of indexing: a line for each look that changed something, one for each file that is left out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from librarian.vocabulary.types import Failure, IndexReport
+
+logger = logging.getLogger(__name__)
+
+_CHOSEN = frozenset({"ignored", "excluded", "hidden", "extension"})  # left out because somebody said so
+_NAMED = 20  # files of one look that have a line of their own
+
+
+def tell_left_out(before: Mapping[str, Failure], now: Mapping[str, Failure]) -> None:
+    """A warning for each file that isn't indexed any more, or never was, though no setting leaves it out."""
+    fresh = [
+        failure
+        for path, failure in now.items()
+        if failure.reason not in _CHOSEN and (path not in before or before[path].reason != failure.reason)
+    ]
+    for failure in fresh[:_NAMED]:
+        logger.warning("%s isn't indexed: %s (%s)", failure.file_path, failure.reason, failure.detail)
+    if (further := len(fresh) - _NAMED) > 0:
+        logger.warning("%d further files aren't indexed: `librarian status` counts them by reason.", further)
+
+
+def tell_report(report: IndexReport) -> None:
+    """One line for a look at the folder; where nothing changed, only for who wants to know everything."""
+    changed = report.added or report.changed or report.removed or report.moved
+    logger.log(
+        logging.INFO if changed else logging.DEBUG,
+        "Indexed in %.1f s: %d added, %d changed, %d removed, %d moved, %d unchanged, %d unreadable, %d left out",
+        report.took_ms / 1000,
+        report.added,
+        report.changed,
+        report.removed,
+        report.moved,
+        report.unchanged,
+        len(report.failed),
+        len(report.skipped),
+    )
+
+
+def tell_embedded(passages: int) -> None:
+    """One line once everything that was without a vector has one."""
+    logger.info("Embedded what had no vector: %d passages in all", passages)
