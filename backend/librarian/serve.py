@@ -273,6 +273,7 @@ class _Process:
             role="serve" if serves else "background",
             url=self._url if serves else "",
             root=settings.docs.root_path,
+            root_named=settings.root_is_named,
         )
 
     @property

@@ -184,6 +184,12 @@ class Settings(sections.Section):
         given = self._given.get(knob.key)
         return Provenance(knob.key, value, given.source if given else "default", knob)
 
+    @property
+    def root_is_named(self) -> bool:
+        """Whether the folder of documents was named beside the configuration file: by command line or variable."""
+        source = self.provenance("docs.root_path").source
+        return source == "command line" or source.endswith(": DOCS_ROOT_PATH")
+
     def check_listening(self) -> None:
         """Refuses to listen beyond this machine without a token. Raises SetupError. For `serve`, before it listens."""
         if self.security.token is None and not _is_loopback(self.mcp.host):

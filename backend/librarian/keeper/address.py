@@ -31,6 +31,7 @@ class Address(NamedTuple):
     secret: str = ""
     url: str = ""  #: where it also serves HTTP
     root: str = ""  #: the folder of documents; empty where it isn't told
+    named: bool = False  #: whether that was named beside the configuration file, by command line or environment
 
     def connect(self, timeout_s: float) -> socket.socket:
         """A connected socket. Raises `OSError` where nobody listens any more."""
@@ -46,12 +47,19 @@ class Address(NamedTuple):
         return connection
 
 
-def require_root(address: Address, root: Path) -> None:
-    """Raises `SetupError` where the keeper at this address keeps the documents of another folder."""
-    if address.root and Path(address.root).resolve() != root.resolve():
+def require_root(address: Address, root: Path, *, named: bool = True) -> None:
+    """Raises `SetupError` where the keeper at this address keeps the documents of another folder.
+
+    `named`: whoever asks has named the root beside the configuration file. Where only the keeper's was, they are let
+    through: what `serve --root` serves is asked without repeating it.
+    """
+    if not address.root or (address.named and not named):
+        return
+    if Path(address.root).resolve() != root.resolve():
+        way_back = "leave --root out" if named else "set docs.root_path back"
         raise SetupError(
             f"This index belongs to the library in {address.root}, not to {root}.",
-            hint="Choose another index folder with --index or `index.path`, or leave --root out.",
+            hint=f"Choose another index folder with --index or `index.path`, or {way_back}.",
         )
 
 

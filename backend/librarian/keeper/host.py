@@ -66,6 +66,7 @@ class Host:
         role: Role = "background",
         url: str = "",
         root: Path | None = None,
+        root_named: bool = False,
         threads: int = 8,
         unix: bool | None = None,
     ) -> None:
@@ -81,6 +82,7 @@ class Host:
         self._role: Role = role
         self._url = url
         self._root = root
+        self._root_named = root_named
         self._unix = unix
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="verb")
         self._server: asyncio.Server | None = None
@@ -100,7 +102,7 @@ class Host:
 
     async def __aenter__(self) -> Host:
         listening, address = addresses.listen(self._index, version=self._version, url=self._url, unix=self._unix)
-        self._address = address._replace(root=str(self._root or ""))
+        self._address = address._replace(root=str(self._root or ""), named=self._root_named)
         # asyncio removes a unix socket itself from Python 3.13 on; `withdraw` does everywhere
         self._server = await asyncio.start_server(self._accept, sock=listening, limit=LONGEST_REQUEST)
         addresses.publish(self._index, self._address)

@@ -298,7 +298,7 @@ def main(argv: Sequence[str] | None = None, *, program: Sequence[str] | None = N
     try:
         given = _options(arguments)
         where = find(config=given.get("config"), root=given.get("root"), index=given.get("index"))
-        library = Library(where.index, where.config, where.root if "root" in given else None, **_program(program))
+        library = Library.at(where, root_given="root" in given)._replace(**_program(program))
     except SetupError as error:
         print(f"librarian: {error}", file=sys.stderr)  # noqa: T201
         return SETUP_EXIT

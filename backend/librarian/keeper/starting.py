@@ -26,6 +26,8 @@ from .lock import KEEPER, STARTING, FolderLock
 if TYPE_CHECKING:
     import subprocess
 
+    from .where import Where
+
 LOG: Final = "keeper.log"
 START_S: Final = 30.0  #: until a started keeper must have published its address; it does so before it loads anything
 SETUP_EXIT: Final = 78  #: exit code of a keeper whose configuration is wrong
@@ -39,9 +41,17 @@ class Library(NamedTuple):
     index: Path  # type: ignore[assignment]  # hides tuple.index, which nobody asks it for
     config: Path | None = None
     root: Path | None = None  #: only where the command line named it
+    documents: Path | None = None  #: the folder of documents, whoever named it; None: any will do
+    named: bool = False  #: whether that was named beside the configuration file
     idle_timeout_s: float | None = None  #: None leaves it to the settings
     version: str = __version__
     program: tuple[str, ...] = (sys.executable, "-P", "-m", "librarian.serve")  #: never from the working directory
+
+    @classmethod
+    def at(cls, where: Where, *, root_given: bool) -> Library:
+        """The library at these places. `root_given`: the command line named the root, so a keeper is told it."""
+        root = where.root if root_given else None
+        return cls(where.index, where.config, root, documents=where.root, named=where.named)
 
     def command(self) -> list[str]:
         """How a keeper is started."""
@@ -134,9 +144,9 @@ def _reach(library: Library, kind: Kind, timeout_s: float) -> Greeted | None:
         greeted = Greeted(*greet(address, kind, library.version, timeout_s=timeout_s))
     except OSError:
         return None
-    if library.root is not None:
+    if (documents := library.root or library.documents) is not None:
         try:
-            addresses.require_root(address, library.root)
+            addresses.require_root(address, documents, named=library.named or library.root is not None)
         except SetupError:
             greeted.lines.close()
             raise

@@ -47,6 +47,7 @@ class Where(NamedTuple):
     config: Path | None
     root: Path
     index: Path  # type: ignore[assignment]  # hides tuple.index, which nobody asks it for
+    named: bool = False  #: whether the root was named beside the configuration file, by command line or environment
 
 
 def find(
@@ -78,7 +79,8 @@ def find(
             raise SetupError(f"{file}: {key} is {value!r}.", hint='Right would be: a path, such as "docs".')
         return _absolute(value, folder)
 
-    found = Where(file, place(root, *_ROOT), place(index, *_INDEX))
+    named = root is not None or _ROOT[1] in variables
+    found = Where(file, place(root, *_ROOT), place(index, *_INDEX), named)
     require_apart(found.root, found.index)
     return found
 

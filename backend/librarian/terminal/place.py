@@ -37,14 +37,14 @@ class Place:
         Neither settings nor arrays are loaded for this: what a short command costs is its start.
         """
         from librarian.keeper import client, where
+        from librarian.keeper.starting import Library
 
         found = where.find(config=self.config, root=self.root, index=self.index)
         return client.call(
             found.index,
             verb,
             {name: value for name, value in given.items() if value is not None},
-            config=found.config,
-            root=found.root if self.root else None,
+            library=Library.at(found, root_given=self.root is not None),
             on_progress=on_progress,
             timeout=timeout,
         )

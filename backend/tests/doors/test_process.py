@@ -32,6 +32,7 @@ from librarian.keeper import address as addresses
 from librarian.keeper import client, visitors
 from librarian.keeper.lock import KEEPER, FolderLock
 from librarian.keeper.starting import LOG
+from librarian.terminal.place import Place
 from librarian.vocabulary.errors import SetupError
 from tests.doors.fake_desk import FakeDesk
 from tests.doors.keeping import kept as keeping
@@ -272,6 +273,39 @@ def test_an_index_does_not_answer_for_another_root(library: Library) -> None:
     client.retire(library.index)
     with pytest.raises(SetupError, match="belongs to the library in"):  # and one that is started for it
         client.call(library.index, "search", {"query": "storage"}, root=other, config=config)
+
+
+def test_a_keeper_that_runs_does_not_answer_for_the_root_that_the_settings_name_since(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = library.root.parent / "other"
+    other.mkdir()
+    config = library.root.parent / "config.json"
+
+    def settle(root: Path) -> None:
+        settings = {
+            "docs": {"root_path": str(root)},
+            "index": {"path": str(library.index)},
+            "embeddings": {"enabled": False},
+        }
+        config.write_text(json.dumps(settings), "utf-8")
+
+    settle(library.root)
+    mine, hers = Place(config=config), Place(root=library.root, config=config)
+    assert mine.ask("search", query="storage")["results"]
+    settle(other)
+    with pytest.raises(SetupError, match=r"or set docs\.root_path back"):
+        mine.ask("search", query="storage")
+    assert hers.ask("search", query="storage")["results"]
+    settle(library.root)
+    monkeypatch.setenv("DOCS_ROOT_PATH", str(other))
+    with pytest.raises(SetupError, match="belongs to the library in"):
+        mine.ask("search", query="storage")
+    monkeypatch.delenv("DOCS_ROOT_PATH")
+    client.retire(library.index)
+    settle(other)
+    assert hers.ask("search", query="storage")["results"]  # starts a keeper for a root that was named
+    assert mine.ask("search", query="storage")["results"]  # and needn't name it again
 
 
 def test_stdins_end_ends_the_relay_and_an_idle_keeper_ends_by_itself(tmp_path: Path) -> None:

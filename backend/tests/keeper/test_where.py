@@ -52,7 +52,9 @@ class Surroundings:
         try:
             overrides = {"docs.root_path": given.get("root"), "index.path": given.get("index")}
             loaded = Settings.load(given.get("config"), overrides=overrides, **surroundings)  # type: ignore[arg-type]
-            settled: Where | SetupError = Where(loaded.config_file, loaded.docs.root_path, loaded.index.path)
+            settled: Where | SetupError = Where(
+                loaded.config_file, loaded.docs.root_path, loaded.index.path, loaded.root_is_named
+            )
         except SetupError as error:
             settled = error
         return found, settled
