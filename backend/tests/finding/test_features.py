@@ -2,6 +2,7 @@
 
 * best and further passages are what `evidence.of_documents` makes of the same scores, places its order
 * scaled features run from 0, the worst candidate, to 1, the best, in the order of what they are made of
+* where the best cosine is far, being the best of it says little
 * a score that is expected, not known, is expected in its scaled form too
 * the reasons of a hypothetical answer take over half of what the cosine says
 """
@@ -73,13 +74,23 @@ def test_scaled_features_run_from_the_worst_candidate_to_the_best(
     for name, absolute in SCALED.items():
         pairs = sorted(zip(found.values[absolute].tolist(), found.values[name].tolist(), strict=True))
         assert [stretched for _, stretched in pairs] == sorted(stretched for _, stretched in pairs)
-        expected = (0.0, 1.0) if pairs[0][0] < pairs[-1][0] else (0.0, 0.0)
+        best = min(1.0, pairs[-1][0] / 0.25) if absolute in ("semantic", "hyde") else 1.0
+        expected = (0.0, best) if pairs[0][0] < pairs[-1][0] else (0.0, 0.0)
         assert (pairs[0][1], pairs[-1][1]) == pytest.approx(expected)
     weights = {**shipped().weights, "evidence": EVIDENCE}
     for row in range(len(found)):
         expected_sum = sum(weight * found.values[name][row] for name, weight in weights.items())
         assert score(shipped().why(found, row)) == pytest.approx(expected_sum)
         assert math.fsum(shipped().points(found)[row]) == score(shipped().why(found, row))
+
+
+def test_words_come_before_the_best_of_what_is_far_in_meaning() -> None:
+    held = [(1, 0.44, 0.02, 0.0), (1, 0.44, 0.01, 0.0), (1, 0.44, None, 0.0)]  # in the file's name alone
+    far = [(2, None, 0.104, 0.0), (2, None, 0.1, 0.0)]
+    found = features.scaled(features.of(pool_of(held + far)))
+    assert found.values["semantic_scaled"].tolist() == pytest.approx([0.0, 0.104 / 0.25])
+    sums = dict(zip(found.ids.tolist(), shipped().points(found).sum(axis=1).tolist(), strict=True))
+    assert sums[1] > sums[2]
 
 
 def test_a_scaled_feature_keeps_its_place_and_whether_it_is_expected() -> None:
