@@ -20,7 +20,7 @@ from .parsers import ARCHIVES, PARSERS, READABLE, SOURCES
 
 _log = logging.getLogger(__name__)
 
-_VERSION = "6"
+_VERSION = "7"
 #: Characters of prose that the language is found by.
 _LANGUAGE_SAMPLE = 4_000
 

@@ -45,6 +45,7 @@ _EXTENSIONS = {
 #: A line of base64, and one that is so long that nobody writes it as a footer.
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}[ \t]*\r?$")
 _ENCODED = re.compile(r"^[ \t]*[A-Za-z0-9+/]{40}", re.M)
+_TIGHT_QUOTE = re.compile(r"^>(?!From )[^\s>]", re.M)
 #: HTML is preferred where the plain part has fewer words than this share of it: "your program can't show HTML".
 _TOKEN_SHARE = 0.2
 _TOKEN_WORDS = 40
@@ -121,7 +122,7 @@ class Body:
         unparted = kind.startswith("multipart/") and not name and _disposition(part) != "attachment"
         if unparted or _is_read(part):
             words = self._text(part)
-            yield _READERS[kind](words) if kind in _READERS else words
+            yield _READERS[kind](words) if kind in _READERS else _unescaped(words)
         else:
             data = _payload(part)
             attachment = Attachment(name or _default_name(kind), kind, len(data))
@@ -173,6 +174,21 @@ def _is_token(plain: Message, rich: Message) -> bool:
     text, _, _ = decoded_by(_payload(markup), _charset(markup))
     told = len(html_to_text(text).split())
     return words == 0 or (told > _TOKEN_WORDS and words < told * _TOKEN_SHARE)
+
+
+def _unescaped(text: str) -> str:
+    """Text whose own lines some mailbox has changed from `From ` to `>From `: as it was written.
+
+    Where lines beside such a one are quoted, or others are without a space behind their mark, it is a quote.
+    """
+    if ">From " not in text or _TIGHT_QUOTE.search(text):
+        return text
+    lines = text.split("\n")
+    for place, line in enumerate(lines):
+        beside = (*lines[max(0, place - 1) : place], *lines[place + 1 : place + 2])
+        if line.startswith(">From ") and not any(one.startswith(">") or one.endswith(":") for one in beside):
+            lines[place] = line[1:]
+    return "\n".join(lines)
 
 
 def _payload(part: Message) -> bytes:

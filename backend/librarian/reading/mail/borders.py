@@ -70,6 +70,8 @@ _TORN = re.compile(
     rf"<?\s*(?:mailto:)?{_EMAIL}\s*>|<|(?:{_any(phrases.VERBS)})(?!\w)", re.I
 )  #: no attribution begins so
 _NAMED = re.compile(rf"(?:[^\s<>]+\s+){{1,6}}<\s*(?:mailto:)?{_EMAIL}\s*>.{{0,40}}$")
+#: Above the headers of a patch, as git writes and cuts it out: those are the sender's own.
+_PATCH = re.compile(r"^[>\s]*(?:From [0-9a-f]{40} |-[-\s]*(?:8<|>8)[-\s]*-)")
 _AROUND = "> \t\xa0\u3000\u202a*_=-"  #: what stands around the words of a border
 _QUOTING = "> \t\xa0*"
 _DIVIDERS_BEGIN = frozenset(words[:4].lower() for words in (*phrases.ORIGINAL_MESSAGE, *phrases.FORWARDED_MESSAGE))
@@ -106,10 +108,15 @@ def find(lines: Sequence[str]) -> list[Border]:
     """
     found: dict[int, Border] = {}
     suspects: set[int] = set()  # lines that may hold the verb of an attribution, or its date
+    patched = 0  # before this line stand the headers of a patch
     for place, line in enumerate(lines):
         if len(line) > _LONGEST_LINE or not line:
             continue
         bare = line.strip(_AROUND).lower()
+        if bare.startswith(("from ", "8")) and _PATCH.match(line):
+            patched = _end_of_headers(lines, place + 1)
+        if place < patched:
+            continue
         dashed = ":" in bare and line.lstrip(_QUOTING).startswith("---")
         border = _divider(lines, place) if dashed or bare[:4] in _DIVIDERS_BEGIN else None
         if border is None and (_may_be_header(bare) if bare else line.rstrip().endswith(_RULE_ENDS)):

@@ -14,20 +14,17 @@ from librarian.vocabulary.types import FOLDED, Excluded
 
 from . import closings, disclaimers, phrases
 from .borders import Border, find, margin_of
+from .signatures import FOOTER, FOOTER_LINES, SIGNATURE, may_open, opens
 
 QUOTE = "quote"  #: history
 INLINE_QUOTE = "inline quote"  #: quoted lines that are answered between
 ATTRIBUTION = "quote header"  #: what introduces it: "On … wrote:", copied headers
 FORWARDED = "forwarded header"
-SIGNATURE = "signature"
 CLOSING = "closing"  #: "Thanks, Ann"
-FOOTER = "footer"  #: of a mailing list
 PGP = "pgp"
 
 QUOTED = frozenset({QUOTE, INLINE_QUOTE})
 
-_SIGNATURE_LINES = 15
-_FOOTER_LINES = 10
 _WRAPPED_WIDTH = 70  #: characters to which programs wrap lines, at least
 _SENT_FROM = re.compile(rf"^[\s*_<(]*(?:{'|'.join(phrases.SENT_FROM)})$", re.I)
 _PROSE = re.compile(r"\b(?:is|are|was|were|will|would|have|had|because)\b", re.I)
@@ -36,14 +33,6 @@ _SNIP = rf"[\[(<{{*-]+\s*(?:{'|'.join(phrases.SNIPS)})\b[^\])>}}*-]{{0,30}}[\])>
 _LEFT_OUT = re.compile(rf"^\s*(?:[\[(<{{*-]*\s*(?:\.{{3,}}|…)\s*[\])>}}*-]*|{_SNIP})\s*$", re.I)  #: out of a quote
 _BAR = re.compile(r"(\s*)\|(?!.*\|\s*$)")  #: a quote mark of old programs; a table's row ends with one too
 _RULE = re.compile(r"^\s*(?:[-_=*#~+—–ᐧ]\s*)+$")
-_FOOTER_RULE = re.compile(r"^\s*(?:_{5,}|-{5,}|={5,}|-- ?|\*{5,})\s*$")
-_RULES = frozenset("-_=*—–")
-_SIGNATURE_RULES = frozenset({"--", "---", "—", "–"})
-_FOOTER_WORDS = re.compile(
-    r"mailing list|listinfo|unsubscri|lists?\.|/mailman|groups?\.google|google groups|list-?serv|abmelden|abbestellen"
-    r"|désinscri|desuscri|отписат|退订",
-    re.I,
-)
 _PGP_BEGIN = re.compile(r"^-----BEGIN PGP (?P<what>[A-Z ]+)-----\s*$")
 _PGP_END = "-----END PGP "
 
@@ -113,11 +102,11 @@ def _footer_below(lines: Sequence[str]) -> _Span | None:
     end = len(lines)
     while end > 0 and not lines[end - 1].strip():
         end -= 1
-    for place in range(end - 1, max(-1, end - 2 - _FOOTER_LINES), -1):
+    for place in range(end - 1, max(-1, end - 2 - FOOTER_LINES), -1):
         if margin_of(lines[place]):
             return None
-        if _may_open_trimming(lines[place]):
-            return _Span(place, end, FOOTER) if _opens_trimming(lines, place, end) == FOOTER else None
+        if may_open(lines[place]):
+            return _Span(place, end, FOOTER) if opens(lines, place, end) == FOOTER else None
     return None
 
 
@@ -237,7 +226,7 @@ def _is_wrapped_end(lines: Sequence[str], place: int) -> bool:
     above, line = lines[place - 1].rstrip(), lines[place].strip()
     word = line.split()[0] if line else ""
     full = len(above) + 1 + len(word) > _WRAPPED_WIDTH
-    goes_on = line[:1].islower() and not set(word) & set("/_=<>") and not above.endswith((".", "!", "?", ":", ";"))
+    goes_on = line[:1].islower() and not set(word) & set("/_=<>:") and not above.endswith((".", "!", "?", ":", ";"))
     return full and goes_on and len(line) < len(above)
 
 
@@ -262,9 +251,9 @@ def _trimmings(lines: Sequence[str], end: int, taken: Sequence[_Span]) -> list[_
     found: list[_Span] = []
     place = 0
     while place < end:
-        if not covered[place] and _may_open_trimming(lines[place]):
+        if not covered[place] and may_open(lines[place]):
             stop = _stop(place, end, covered)
-            reason = _opens_trimming(lines, place, stop)
+            reason = opens(lines, place, stop)
             if reason:
                 found.append(_Span(place, stop, reason))
                 place = stop
@@ -300,33 +289,6 @@ def _stop(place: int, end: int, covered: Sequence[bool]) -> int:
     while place < end and not covered[place]:
         place += 1
     return place
-
-
-def _may_open_trimming(line: str) -> bool:
-    bare = line.strip()
-    return bare[:1] in _RULES and (bare in _SIGNATURE_RULES or bool(_FOOTER_RULE.match(line)))
-
-
-def _opens_trimming(lines: Sequence[str], place: int, stop: int) -> str:
-    """Why everything from a rule to `stop` is a signature or footer; empty where it isn't."""
-    line = lines[place]
-    below = [text for text in lines[place + 1 : stop] if text.strip()]
-    if len(below) <= _FOOTER_LINES and any(_FOOTER_WORDS.search(text) for text in below):
-        return FOOTER
-    if line.strip() in ("--", "—", "–") and len(below) <= _SIGNATURE_LINES:
-        return SIGNATURE
-    if line.strip() == "---" and 0 < len(below) <= 3 and all(len(text) <= 60 for text in below):
-        return SIGNATURE
-    legal = (disclaimers.SECRET, disclaimers.FOR_WHOM)
-    if all(any(map(said.search, below)) for said in legal) and (
-        line.strip() == "--" or (len(below) <= _SIGNATURE_LINES and any(said.search(below[0]) for said in legal))
-    ):
-        return SIGNATURE
-    if re.match(r"^\s*[_-]{5,}\s*$", line) and len(below) <= 8 and all(len(text) <= 72 for text in below):
-        whole = " ".join(below)
-        if re.search(r"@|\+?\d[\d\s()./-]{6,}|www\.|https?:|signature|signatur", whole, re.I):
-            return SIGNATURE
-    return ""
 
 
 def _is_sent_from(line: str) -> bool:

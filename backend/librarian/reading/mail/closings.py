@@ -19,6 +19,7 @@ _ASIDE = re.compile(
     rf"\s*(?:\W{{0,2}}(?:{'|'.join(map(re.escape, phrases.POSTSCRIPTS))})(?!\w)|[\[(]?\d{{1,2}}[\])]|[-*•]\s)", re.I
 )
 _CODE = re.compile(r"[{}]|;$")
+_TRAILER = re.compile(r"[A-Z][\w-]*-by: ")  #: "Reviewed-by: Ann": what is said of a patch
 _CONTACT = re.compile(r"[\w.+-]+@[\w-]+\.\S+|\bwww\.\S+|https?://\S+|(?!\d+[/.-]\d\d?[/.-]\d)\+?\d[\d\s()./-]{6,}")
 
 
@@ -53,7 +54,7 @@ def find(lines: Sequence[str], end: int, covered: Sequence[bool]) -> Iterator[tu
 def _signs(line: str) -> bool:
     """Whether a line under a closing reads as a name, a title or an address rather than as a sentence."""
     bare = line.strip()
-    if len(bare) > _WIDTH or _ASIDE.match(bare) or _CODE.search(bare):
+    if len(bare) > _WIDTH or _ASIDE.match(bare) or _CODE.search(bare) or _TRAILER.match(bare):
         return False
     if _CLOSING.match(bare):
         return True

@@ -1,0 +1,53 @@
+"""What a rule opens at the end of a mail: a signature, or the footer of a mailing list."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from . import disclaimers
+
+SIGNATURE = "signature"
+FOOTER = "footer"  #: of a mailing list
+
+FOOTER_LINES = 10
+_SIGNATURE_LINES = 15
+_FOOTER_RULE = re.compile(r"^\s*(?:_{5,}|-{5,}|={5,}|-- ?|\*{5,})\s*$")
+_RULES = frozenset("-_=*—–")
+_SIGNATURE_RULES = frozenset({"--", "---", "—", "–"})
+_LISTED = re.compile(r"\s*--\s+\S")  #: what some programs print: the rules between such lines are empty ones of them
+_FOOTER_WORDS = re.compile(
+    r"mailing list|listinfo|unsubscri|lists?\.|/mailman|groups?\.google|google groups|list-?serv|abmelden|abbestellen"
+    r"|désinscri|desuscri|отписат|退订",
+    re.I,
+)
+
+
+def may_open(line: str) -> bool:
+    """Whether the line is a rule, or one of the marks that signatures begin with."""
+    bare = line.strip()
+    return bare[:1] in _RULES and (bare in _SIGNATURE_RULES or bool(_FOOTER_RULE.match(line)))
+
+
+def opens(lines: Sequence[str], place: int, stop: int) -> str:
+    """Why everything from a rule to `stop` is a signature or footer; empty where it isn't."""
+    line = lines[place]
+    below = [text for text in lines[place + 1 : stop] if text.strip()]
+    if len(below) <= FOOTER_LINES and any(_FOOTER_WORDS.search(text) for text in below):
+        return FOOTER
+    if any(map(_LISTED.match, (*lines[max(0, place - 1) : place], *lines[place + 1 : stop][:1]))):
+        return ""
+    if line.strip() in ("--", "—", "–") and len(below) <= _SIGNATURE_LINES:
+        return SIGNATURE
+    if line.strip() == "---" and 0 < len(below) <= 3 and all(len(text) <= 60 for text in below):
+        return SIGNATURE
+    legal = (disclaimers.SECRET, disclaimers.FOR_WHOM)
+    if all(any(map(said.search, below)) for said in legal) and (
+        line.strip() == "--" or (len(below) <= _SIGNATURE_LINES and any(said.search(below[0]) for said in legal))
+    ):
+        return SIGNATURE
+    if re.match(r"^\s*[_-]{5,}\s*$", line) and len(below) <= 8 and all(len(text) <= 72 for text in below):
+        whole = " ".join(below)
+        if re.search(r"@|\+?\d[\d\s()./-]{6,}|www\.|https?:|signature|signatur", whole, re.I):
+            return SIGNATURE
+    return ""
