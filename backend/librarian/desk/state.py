@@ -143,8 +143,12 @@ class StateReport:
         loaded = source.peek() if source is not None else None
         if loaded is None:
             return []
-        main = next(iter(self._parts.catalog.columns().languages()), "")
+        columns = self._parts.catalog.columns()
+        main = next(iter(columns.languages()), "")
         if not main or main in loaded.spec.languages or len(loaded.spec.languages) > _MULTILINGUAL:
+            return []
+        counts = Counter(columns.tally("document").languages) + Counter(columns.tally("email").languages)
+        if 2 * counts[main] <= counts.total():  # the most frequent of many isn't most of them
             return []
         return [
             f"Most documents are in the language '{main}', for which the model {loaded.spec.name} wasn't trained: "

@@ -11,10 +11,11 @@ from librarian.desk.state import StateReport
 from librarian.models.table import spec_of
 
 
-def notes(languages: tuple[str, ...], model: str | None) -> list[str]:
-    """What a library in some languages says about a loaded model (None: none is loaded)."""
+def notes(languages: dict[str, int], model: str | None) -> list[str]:
+    """What a library with so many documents in each language says about a loaded model (None: none is loaded)."""
     loaded = SimpleNamespace(spec=spec_of(model)) if model else None
-    columns = SimpleNamespace(languages=lambda: languages)
+    tallies = {"document": SimpleNamespace(languages=languages), "email": SimpleNamespace(languages={})}
+    columns = SimpleNamespace(languages=lambda: tuple(languages), tally=tallies.__getitem__)
     parts: Any = SimpleNamespace(
         embedder=SimpleNamespace(peek=lambda: loaded), catalog=SimpleNamespace(columns=lambda: columns)
     )
@@ -22,14 +23,20 @@ def notes(languages: tuple[str, ...], model: str | None) -> list[str]:
 
 
 def test_a_german_library_with_an_english_model_is_told_of_the_multilingual_one() -> None:
-    (note,) = notes(("de", "en"), "all-MiniLM-L6-v2")
+    (note,) = notes({"de": 3, "en": 2}, "all-MiniLM-L6-v2")
     assert "'de'" in note
     assert "multilingual-e5-small" in note
 
 
 @pytest.mark.parametrize(
     ("languages", "model"),
-    [(("en", "de"), "all-MiniLM-L6-v2"), (("de",), "multilingual-e5-small"), ((), "all-MiniLM-L6-v2"), (("de",), None)],
+    [
+        ({"en": 2, "de": 1}, "all-MiniLM-L6-v2"),
+        ({"de": 2, "en": 1, "ru": 1}, "all-MiniLM-L6-v2"),  # the most frequent, but not most of them
+        ({"de": 1}, "multilingual-e5-small"),
+        ({}, "all-MiniLM-L6-v2"),
+        ({"de": 1}, None),
+    ],
 )
-def test_nobody_else_is(languages: tuple[str, ...], model: str | None) -> None:
+def test_nobody_else_is(languages: dict[str, int], model: str | None) -> None:
     assert notes(languages, model) == []
