@@ -83,6 +83,8 @@ def of(pool: Pool) -> Documents:
 def scaled(found: Documents) -> Documents:
     """The same with evidence and the scaled features: 0 for the question's worst candidate document, 1 for its best.
 
+    Where all are alike each is the best: the only document that a filter leaves can be the answer.
+
     Where even the best cosine is below the floor, nothing is near: the best of that has only its share of 1, or it
     would come before what holds the words. The 217 judged questions on Ray and Kubernetes have 0.28 at least.
 
@@ -94,7 +96,7 @@ def scaled(found: Documents) -> Documents:
     for name, absolute in SCALED.items():
         own = values[absolute]
         low, high = own.min(initial=np.inf), own.max(initial=0.0)
-        values[name] = (own - low) / (high - low) if high > low else np.zeros(len(own))
+        values[name] = (own - low) / (high - low) if high > low else np.full(len(own), float(high > 0))
         if 0 < high < (floor := _FLOOR.get(absolute, 0.0)):
             values[name] *= high / floor
     values["evidence"] = np.full(len(found), values["semantic"].max(initial=0.0))

@@ -75,7 +75,8 @@ def test_scaled_features_run_from_the_worst_candidate_to_the_best(
         pairs = sorted(zip(found.values[absolute].tolist(), found.values[name].tolist(), strict=True))
         assert [stretched for _, stretched in pairs] == sorted(stretched for _, stretched in pairs)
         best = min(1.0, pairs[-1][0] / 0.25) if absolute in ("semantic", "hyde") else 1.0
-        expected = (0.0, best) if pairs[0][0] < pairs[-1][0] else (0.0, 0.0)
+        alike = pairs[0][0] == pairs[-1][0]
+        expected = (best if alike and pairs[0][0] else 0.0, best if pairs[-1][0] else 0.0)
         assert (pairs[0][1], pairs[-1][1]) == pytest.approx(expected)
     weights = {**shipped().weights, "evidence": EVIDENCE}
     for row in range(len(found)):
