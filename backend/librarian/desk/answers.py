@@ -7,7 +7,18 @@ from functools import lru_cache
 from typing import Any
 
 from ..vocabulary import wire
-from ..vocabulary.types import FOLDED, Count, Document, Email, Hit, LegReport, SearchOutcome, StoredDocument
+from ..vocabulary.types import (
+    FOLDED,
+    Candidate,
+    Count,
+    Document,
+    Email,
+    Hit,
+    LegReport,
+    MatchType,
+    SearchOutcome,
+    StoredDocument,
+)
 from . import addresses
 
 HEADINGS_SHOWN = 12  #: a result's outline is cut here; get_document has all
@@ -22,10 +33,17 @@ def attachments(email: Email) -> list[wire.AttachmentItem]:
     ]
 
 
+def match_type(candidate: Candidate) -> MatchType:
+    """Which legs found it; what filters alone have found, ordered by date, was found without meaning."""
+    by_words, by_meaning = candidate.keyword_score is not None, candidate.semantic_score is not None
+    if by_words and by_meaning:
+        return "both"
+    by_filters = all(reason.source == "date" for reason in candidate.why)
+    return "keyword" if by_words or by_filters else "semantic"
+
+
 def _result_fields(hit: Hit, rank: int, *, stale: bool, context: Mapping[str, object] | None) -> dict[str, Any]:
     document, chunk, candidate = hit.document.document, hit.chunk.chunk, hit.candidate
-    keyword, semantic = candidate.keyword_score, candidate.semantic_score
-    match_type = "both" if keyword is not None and semantic is not None else "keyword" if keyword is not None else ""
     return {
         "rank": rank,
         "id": addresses.chunk_id(document.file_path, chunk),
@@ -44,10 +62,10 @@ def _result_fields(hit: Hit, rank: int, *, stale: bool, context: Mapping[str, ob
         "snippet": hit.snippet.text,
         "uri": addresses.passage_uri(document, chunk),
         "relevance_score": round(hit.relevance, 6),
-        "keyword_score": keyword,
-        "semantic_score": semantic,
+        "keyword_score": candidate.keyword_score,
+        "semantic_score": candidate.semantic_score,
         "rerank_score": candidate.rerank_score,
-        "match_type": match_type or "semantic",
+        "match_type": match_type(candidate),
         "doc_type": document.doc_type,
         "tags": list(document.tags),
         "language": document.language,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from ..vocabulary.types import Hit, SearchOutcome
+from ..vocabulary.types import SearchOutcome
+from .answers import match_type
 
 logger = logging.getLogger(__name__)
 
@@ -29,13 +30,7 @@ def note(outcome: SearchOutcome, slow_ms: float) -> None:
     if slow:
         logger.warning("slow search %r %s", text, said)
     hits = " ".join(
-        f"{hit.document.document.file_path}#{hit.chunk.chunk.ordinal}:{_legs_of(hit)}:{hit.relevance:.3f}"
+        f"{hit.document.document.file_path}#{hit.chunk.chunk.ordinal}:{match_type(hit.candidate)}:{hit.relevance:.3f}"
         for hit in outcome.hits
     )
     logger.debug("search %r %s hits=[%s]", text, said, hits)
-
-
-def _legs_of(hit: Hit) -> str:
-    """As the answer's match_type."""
-    by_words, by_meaning = hit.candidate.keyword_score is not None, hit.candidate.semantic_score is not None
-    return "both" if by_words and by_meaning else "keyword" if by_words else "semantic"

@@ -319,7 +319,7 @@ class HybridSearchEngine:
                 return OFF, None
             hypothesis = Variant("", run.query.hypothetical_answer or "", "caller")
             if not hypothesis.hypothetical_answer:
-                if reason := hyde.applies(asked):
+                if reason := hyde.applies(asked, hyde.FEWEST_FOR_TEMPLATE):
                     return Ranking("hyde", (), (), (), "skipped", reason), None
                 query_type = self._router.judge(asked).query_type
                 hypothesis = Variant("", hyde.from_template(asked.wanted, query_type), "template")

@@ -15,8 +15,10 @@ from librarian.vocabulary.types import AnalyzedQuery, Vector
 
 QueryType = Literal["factual", "conceptual", "troubleshooting", "navigational"]
 
-#: A question of fewer content words says too little to be answered in advance.
+#: A question of fewer content words says too little for a language model to answer it in advance. A template only says
+#: it otherwise, for those who have asked for that: it needs something to speak of.
 FEWEST_TERMS = 3
+FEWEST_FOR_TEMPLATE = 1
 
 _QUESTION_OPENING = re.compile(
     r"^(please\s+)?(can (you|i|we)|could (you|i|we)|how (do|does|can|could|should|would|to)( (i|we|you|one))?|"
@@ -34,12 +36,12 @@ _TEMPLATES: dict[str, str] = {
 }
 
 
-def applies(query: AnalyzedQuery) -> str:
-    """Why HyDE stays off for this question; empty where it applies."""
+def applies(query: AnalyzedQuery, fewest: int = FEWEST_TERMS) -> str:
+    """Why HyDE stays off for this question; empty where it applies. `fewest` content words are needed."""
     if query.identifiers:
         return "the question names an identifier: its exact words matter"
-    if len(query.terms) < FEWEST_TERMS:
-        return f"fewer than {FEWEST_TERMS} content words"
+    if len(query.terms) < fewest:
+        return f"fewer than {fewest} content words" if fewest > 1 else "no content word"
     return ""
 
 

@@ -131,6 +131,15 @@ def test_filters_hold_in_every_mode(manual: Library, mode: Mode, filters: Filter
     assert outcome.hits
 
 
+def test_the_page_that_answers_is_as_relevant_where_a_filter_leaves_nothing_else(manual: Library) -> None:
+    engine, text = manual.engine(), "rotate each credential every month"
+    among_others = engine.search(Query(text, mode="hybrid")).hits[0]
+    alone = engine.search(Query(text, mode="hybrid", filters=Filters(tags=("security",)))).hits[0]
+    assert alone.document.document.file_path == among_others.document.document.file_path == "shop/ops/secrets.md"
+    assert alone.relevance == pytest.approx(among_others.relevance, abs=0.01)
+    assert alone.relevance > 0.2
+
+
 def test_an_answer_holds_no_documents_text(manual: Library) -> None:
     hits = manual.engine().search(Query("deploy logs and secrets to scale")).hits
     assert hits
@@ -284,6 +293,15 @@ def test_hyde_takes_the_callers_answer_and_shows_it(manual: Library) -> None:
     assert outcome.mode == "hyde"
     assert outcome.rewritten == {"search_terms": "", "hypothetical_answer": answer, "source": "caller"}
     assert paths(outcome)[0] == "shop/ops/secrets.md"
+
+
+@pytest.mark.parametrize("question", ["how do I configure capacity?", "capacity"])
+def test_hyde_answers_short_questions_in_advance_for_whom_asks_for_it(manual: Library, question: str) -> None:
+    outcome = manual.engine().search(Query(question, mode="hyde"))
+    assert (outcome.mode, outcome.legs["hyde"].status) == ("hyde", "ok")
+    assert outcome.rewritten is not None
+    assert outcome.rewritten["source"] == "template"
+    assert paths(outcome)[0] == "shop/api/scaling.md"
 
 
 def test_hyde_is_skipped_for_identifiers_and_says_so(manual: Library) -> None:
