@@ -43,6 +43,7 @@ from .gathering.registry import Registry
 from .gathering.registry_files import RegistryFiles
 from .gathering.sites import Sites
 from .keeper.lock import KEEPER, FolderLock
+from .keeper.starting import step_in
 from .language.analyzer import StandardAnalyzer
 from .models.loading import Retrying
 from .models.query_cache import QueryEmbeddings
@@ -102,10 +103,10 @@ class Librarian(desk.Librarian):
 
 
 def _owned(index: Path) -> FolderLock:
-    """The lock of an index folder. Raises `SetupError` where another process has it: two would write at once."""
-    lock = FolderLock(index, KEEPER)
-    if not lock.acquire(version=__version__):
-        holder = lock.holder()
+    """The lock of an index folder. Raises `SetupError` where another process uses it: two would write at once."""
+    lock = step_in(index)
+    if lock is None:
+        holder = FolderLock(index, KEEPER).holder()
         raise SetupError(
             f"Process {holder.pid if holder else '?'} owns the index {index}.",
             hint="Ask it instead (`librarian search`, REST), end it (`librarian serve`, hosts), or use another index.",

@@ -30,6 +30,7 @@ from .keeper.host import Host
 from .keeper.lock import KEEPER, FolderLock
 from .keeper.starting import take_over
 from .keeper.visitors import Visitors
+from .keeper.where import fingerprint
 from .listening import bind
 from .log import configure
 from .opening import Opening
@@ -148,6 +149,8 @@ class _Process:
         self._listening = listening
         self._out = out
         self._stop = asyncio.Event()
+        named = settings.provenance("docs.root_path").source == "command line"
+        self._fingerprint = fingerprint(settings.config_file, root_named=named)
         self._visitors = Visitors(settings.index.path)
         self._failure: Exception | None = None
         self._app: Any = None
@@ -274,6 +277,7 @@ class _Process:
             url=self._url if serves else "",
             root=settings.docs.root_path,
             root_named=settings.root_is_named,
+            settings=self._fingerprint,
         )
 
     @property

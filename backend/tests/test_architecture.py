@@ -43,6 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "assembly_spaces",
         "assembly_parts",
         "keeper.lock",  # who opens a library in a program of their own owns its index folder as a keeper does
+        "keeper.starting",  # and one that a command left behind makes way for them
         *INNER,
     },
     "assembly_calibration": {"vocabulary", "evaluation", "finding"},

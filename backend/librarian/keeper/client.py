@@ -23,6 +23,7 @@ from librarian.vocabulary.errors import Unavailable
 from .greeting import Lines, as_error, encode
 from .starting import Library, connect
 from .starting import retire as _retire
+from .where import fingerprint
 
 OnProgress = Callable[[Mapping[str, Any]], None]
 
@@ -37,16 +38,21 @@ def call(
     on_progress: OnProgress | None = None,
     timeout: float | None = None,
     library: Library | None = None,
+    on_note: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """A verb's answer by the keeper of `index`, which is started (with `config` and `root`) where there is none.
 
     Raises what the verb raised, by its code; `SetupError` where the keeper can't start; `Unavailable` where it hangs,
-    dies or takes longer than `timeout` seconds.
+    dies or takes longer than `timeout` seconds. `on_note` hears where the keeper has other settings than these.
     """
     if library is None:
-        library = Library(index.absolute(), _absolute(config), _absolute(root))
+        settings = fingerprint(_absolute(config), root_named=root is not None)
+        library = Library(index.absolute(), _absolute(config), _absolute(root), settings=settings)
     end = None if timeout is None else time.monotonic() + timeout
-    lines = connect(library, "verb").lines
+    greeted = connect(library, "verb")
+    lines = greeted.lines
+    if on_note is not None and (note := greeted.note(library)):
+        on_note(note)
     try:
         lines.socket.sendall(encode({"id": 1, "verb": verb, "arguments": dict(arguments)}))
         while True:

@@ -3,7 +3,8 @@
 ::
 
     client  {"librarian": {"kind": "mcp", "version": "0.1.0", "pid": 4711, "secret": ""}}
-    keeper  {"librarian": {"version": "0.1.0", "pid": 4242, "role": "background", "url": ""}}
+    keeper  {"librarian": {"version": "0.1.0", "pid": 4242, "role": "background", "url": "",
+                          "settings": "1f-8a3c…", "clients": 0}}
     keeper  {"librarian": {"error": {"code": "setup", "message": "…", "hint": "…"}}}      (instead)
 
     keeper  {"librarian": {"farewell": true}}                    (last, on `mcp`, where it ends of its own accord)
@@ -42,6 +43,8 @@ class Welcome(NamedTuple):
     pid: int
     role: Role = "background"
     url: str = ""
+    settings: str = ""  #: `where.fingerprint` of what it was started with
+    clients: int = 0  #: hosts and commands that are connected, this one aside
 
 
 def encode(content: object) -> bytes:
@@ -117,7 +120,12 @@ def greet(address: Address, kind: Kind, version: str, *, timeout_s: float = GREE
             raise as_error(refusal)
         lines.socket.settimeout(None)
         return lines, Welcome(
-            str(answer["version"]), int(answer["pid"]), answer.get("role", "background"), str(answer.get("url", ""))
+            str(answer["version"]),
+            int(answer["pid"]),
+            answer.get("role", "background"),
+            str(answer.get("url", "")),
+            str(answer.get("settings", "")),
+            int(answer.get("clients", 0)),
         )
     except TimeoutError as error:
         lines.close()

@@ -48,6 +48,7 @@ class Host:
         failed: whether it ends because the library can't be opened, so that no relay starts another keeper in vain.
         busy: whether something else keeps the process from being idle, for example a running index.
         role, url: `serve` and its address where a person started the process to serve HTTP.
+        settings: fingerprint of what the process's settings came from, told to clients.
         threads: verbs that are answered at the same time.
     """
 
@@ -67,6 +68,7 @@ class Host:
         url: str = "",
         root: Path | None = None,
         root_named: bool = False,
+        settings: str = "",
         threads: int = 8,
         unix: bool | None = None,
     ) -> None:
@@ -83,6 +85,7 @@ class Host:
         self._url = url
         self._root = root
         self._root_named = root_named
+        self._settings = settings
         self._unix = unix
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="verb")
         self._server: asyncio.Server | None = None
@@ -173,6 +176,7 @@ class Host:
             return
         address = self.address
         welcome = {"version": self._version, "pid": address.pid, "role": self._role, "url": self._url}
+        welcome |= {"settings": self._settings, "clients": self._clients}
         writer.write(encode({"librarian": welcome}))
         await writer.drain()
         if kind in ("mcp", "verb"):

@@ -23,7 +23,7 @@ from librarian.vocabulary.errors import LibrarianError, SetupError, Unavailable
 
 from .greeting import FAILED, FAREWELL, GREETING_S, Lines, encode
 from .starting import Library, connect
-from .where import find
+from .where import find, fingerprint
 
 KEEPER_ERROR: Final = -32000  #: JSON-RPC's first code for errors of a server's own
 DRAIN_S: Final = 10.0  #: how long answers are awaited after stdin has ended
@@ -193,7 +193,12 @@ class Relay:
         if self._problem is not None and time.monotonic() - self._tried < AGAIN_S:
             return False
         try:
-            lines = connect(self._library, "mcp", timeout_s=self._greeting_s).lines
+            greeted = connect(self._library, "mcp", timeout_s=self._greeting_s)
+            lines = greeted.lines
+            if note := greeted.note(self._library):
+                print(f"librarian: {note}", file=sys.stderr, flush=True)  # noqa: T201
+            # who takes this keeper's place later knows better what the settings are then
+            self._library = self._library._replace(settings="")
             try:
                 self._repeat(lines)
                 for line in again:

@@ -45,6 +45,7 @@ class Library(NamedTuple):
     named: bool = False  #: whether that was named beside the configuration file
     idle_timeout_s: float | None = None  #: None leaves it to the settings
     version: str = __version__
+    settings: str = ""  #: `where.fingerprint` of what its settings come from; empty where any will do
     program: tuple[str, ...] = (sys.executable, "-P", "-m", "librarian.serve")  #: never from the working directory
 
     @classmethod
@@ -65,11 +66,13 @@ class Library(NamedTuple):
 def connect(library: Library, kind: Kind, *, may_start: bool = True, timeout_s: float = GREETING_S) -> Greeted:
     """A greeted connection to the library's keeper, started where there is none.
 
+    One of an older version, or with other settings and nobody connected, makes way for a new one.
+
     Raises `SetupError` where a keeper can't start, `Unavailable` where it hangs, or where none runs and none may be
     started.
     """
     greeted = _reach(library, kind, timeout_s)
-    if greeted is not None and _older(greeted.welcome, library.version) and may_start:
+    if greeted is not None and _makes_way(greeted.welcome, library) and may_start:
         greeted.lines.close()
         retire(library.index, version=library.version)
         greeted = None
@@ -97,6 +100,18 @@ class Greeted(NamedTuple):
     lines: Lines
     welcome: Welcome
     started: bool = False  #: whether the keeper was started for it
+
+    def note(self, library: Library) -> str:
+        """A sentence where the keeper has other settings than `library` asks for; empty where it has these."""
+        if self.started or not _differs(self.welcome, library):
+            return ""
+        now, remedy = f"process {self.welcome.pid}", f"end it with `kill {self.welcome.pid}`: another starts by itself"
+        if self.welcome.role == "serve":
+            now, remedy = f"the server at {self.welcome.url}", "start it again"
+        return (
+            f"The settings in force are those that {now} was started with; config.json, .env or a variable says "
+            f"something else here. To have that in force, {remedy}."
+        )
 
 
 def retire(index: Path, *, version: str = "", timeout_s: float = 30.0) -> bool:
@@ -133,6 +148,29 @@ def take_over(index: Path, *, version: str, timeout_s: float = 30.0) -> FolderLo
                     hint="End it and try again.",
                 )
     return lock
+
+
+def step_in(index: Path, *, version: str = __version__) -> FolderLock | None:
+    """The keeper's lock, for a program that uses the library by itself for a while. A keeper that a command or a host
+    has left behind makes way; None where another process really uses the folder.
+
+    Raises `Unavailable` where a keeper that was asked doesn't let go.
+    """
+    lock = FolderLock(index, KEEPER)
+    if lock.acquire(version=version):
+        return lock
+    with FolderLock(index, STARTING).hold(timeout_s=START_S):
+        address = addresses.read(index)
+        try:
+            lines, welcome = greet(address, "ping", version) if address else (None, None)
+        except OSError:
+            return None
+        if lines is not None:
+            lines.close()
+        if welcome is None or welcome.role != "background" or welcome.clients:
+            return None
+        retire(index, version=version)
+        return lock if lock.acquire(version=version, timeout_s=1.0) else None
 
 
 def _reach(library: Library, kind: Kind, timeout_s: float) -> Greeted | None:
@@ -236,6 +274,17 @@ def _last_words(log: Path) -> str:
 def _older(welcome: Welcome, version: str) -> bool:
     """Whether a background keeper is of an older version; one that a person started with `serve` stays."""
     return welcome.role == "background" and _parts(welcome.version) < _parts(version)
+
+
+def _differs(welcome: Welcome, library: Library) -> bool:
+    return bool(library.settings and welcome.settings) and welcome.settings != library.settings
+
+
+def _makes_way(welcome: Welcome, library: Library) -> bool:
+    """Whether another keeper is started in its place. What hosts are connected to isn't taken from them for a
+    variable that one shell has and another hasn't."""
+    unused = welcome.role == "background" and not welcome.clients
+    return _older(welcome, library.version) or (unused and _differs(welcome, library))
 
 
 def _parts(version: str) -> list[int]:

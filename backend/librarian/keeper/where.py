@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -23,6 +24,17 @@ REPOSITORY: Final = Path(__file__).resolve().parents[3]
 
 _ROOT: Final = ("docs.root_path", "DOCS_ROOT_PATH", "docs")  #: setting, variable, default
 _INDEX: Final = ("index.path", "INDEX_PATH", ".librarian")
+
+VARIABLES: Final = frozenset(
+    (
+        *("AGENT_USE_LLM", "CROSSENCODER_MAX_LENGTH", "CROSSENCODER_MODEL", "DATABASE_URL", "DOCS_ROOT_PATH"),
+        *("EMBEDDING_MODEL", "ENABLE_EMBEDDINGS", "HYBRID_CANDIDATE_COUNT", "JEDI_EMBEDDING_MODEL", "LLM_MODEL"),
+        *("LLM_PROVIDER", "LOG_LEVEL", "MCP_TOOLSETS", "OLLAMA_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
+        *("QDRANT_URL", "RERANKING_CANDIDATE_MULTIPLIER", "SEARCH_MODE", "SIMILARITY_THRESHOLD", "TEXT_WEIGHT"),
+        *("USE_HYBRID_SEARCH", "USE_RERANKING", "VECTOR_MATCH_COUNT", "VECTOR_SEARCH_EF_SEARCH", "VECTOR_WEIGHT"),
+    )
+)
+"""The variables that matter to a keeper. Those that say where it lies are answered by `find`; those of HTTP don't."""
 
 _COMMENT_OR_COMMA: Final = re.compile(
     r'"(?:\\.|[^"\\\n])*"'  # strings stay
@@ -83,6 +95,31 @@ def find(
     found = Where(file, place(root, *_ROOT), place(index, *_INDEX), named)
     require_apart(found.root, found.index)
     return found
+
+
+def fingerprint(
+    config: Path | None,
+    *,
+    root_named: bool = False,
+    environ: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+) -> str:
+    """What the settings come from, as a few characters that differ where a file or a variable does.
+
+    `config` is the file that `find` has found. A root that the command line names counts for no variable.
+    """
+    environ = os.environ if environ is None else environ
+    cwd = Path(os.path.abspath(cwd or Path.cwd()))
+    variables = _dotenv(cwd) | _dotenv(config.parent if config else cwd)
+    variables |= {name: value for name, value in environ.items() if value}
+    counting = VARIABLES - {"DOCS_ROOT_PATH"} if root_named else VARIABLES
+    said = {name: variables[name] for name in sorted(counting & variables.keys())}
+    try:
+        content = config.read_bytes() if config else b""
+    except OSError:
+        content = b""  # who loads the settings says so
+    text = json.dumps([str(config or ""), said]).encode() + content
+    return f"{len(text):x}-{zlib.crc32(text):08x}"
 
 
 def _config_file(argument: Path | str | None, variables: Mapping[str, str], cwd: Path, repository: Path) -> Path | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,4 +48,5 @@ class Place:
             library=Library.at(found, root_given=self.root is not None),
             on_progress=on_progress,
             timeout=timeout,
+            on_note=lambda note: print(f"Note: {note}", file=sys.stderr),  # noqa: T201
         )

@@ -48,6 +48,7 @@ def move_to(place: Place, to: str, out: TextIO | None) -> dict[str, Any]:
     from librarian import assembly_parts
     from librarian.assembly_sharing import STORAGES, migrate
     from librarian.keeper.lock import KEEPER, FolderLock
+    from librarian.keeper.starting import step_in
 
     if to not in STORAGES:
         raise CallerError(f"--to is {to!r}, which is no storage.", hint=f"Use {' or '.join(STORAGES)}.")
@@ -64,10 +65,11 @@ def move_to(place: Place, to: str, out: TextIO | None) -> dict[str, Any]:
 
     with ExitStack() as held:
         chosen.index.path.mkdir(parents=True, exist_ok=True)
-        lock = FolderLock(chosen.index.path, KEEPER)
-        if not lock.acquire(version="migrate"):
+        lock = step_in(chosen.index.path)
+        if lock is None:
+            holder = FolderLock(chosen.index.path, KEEPER).holder()
             raise SetupError(
-                f"A Librarian serves the index {chosen.index.path}.",
+                f"Process {holder.pid if holder else '?'} serves the index {chosen.index.path}.",
                 hint="End it (`librarian serve`, hosts), try again.",
             )
         held.callback(lock.release)

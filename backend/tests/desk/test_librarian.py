@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from librarian.assembly import Librarian
+from librarian.keeper import client
 from librarian.vocabulary.errors import CallerError, NotFound, SetupError
 
 from .conftest import write_library
@@ -206,6 +207,21 @@ def test_a_library_that_another_process_owns_is_not_opened_beside_it(tmp_path: P
             assert reading.search("checkout").results
     with Librarian.open(**given) as next_one:
         assert next_one.search("checkout").results
+
+
+def test_a_keeper_that_a_command_left_behind_makes_way(tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text('{"embeddings": {"enabled": false}}')
+    write_library(tmp_path / "docs")
+    client.call(tmp_path / ".librarian", "status", {}, config=config)
+    with Librarian.open(config) as library:
+        assert library.search("checkout").results
+    config.write_text('{"embeddings": {"enabled": false}, "search": {"mode": "keyword"}}')
+    asked = client.call(tmp_path / ".librarian", "search", {"query": "checkout"}, config=config)
+    config.write_text('{"embeddings": {"enabled": false}, "search": {"mode": "hybrid"}}')
+    again = client.call(tmp_path / ".librarian", "search", {"query": "checkout"}, config=config)
+    assert (asked["requested_mode"], again["requested_mode"]) == ("keyword", "hybrid"), "as the file says by then"
+    client.retire(tmp_path / ".librarian")
 
 
 def test_a_library_that_cannot_be_opened_lets_its_index_folder_go(tmp_path: Path) -> None:

@@ -82,6 +82,7 @@ async def keep(index: Path, idle_s: float) -> None:
         on_idle=ended.set,
         idle_timeout_s=idle_s,
         role=role,  # type: ignore[arg-type]
+        settings=os.environ.get("ECHO_SETTINGS", ""),
     ):
         await ended.wait()
 

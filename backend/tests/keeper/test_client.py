@@ -1,6 +1,8 @@
 """Properties of the command line's client, against real keepers:
 
 * A verb is answered, with its progress, by a keeper that is started where there is none.
+* A keeper that nobody uses makes way where it was started with other settings; one that somebody uses stays, and who
+  asks is told.
 * What the verb raised is raised here, by its code; a keeper that dies or takes too long is a clear error.
 """
 
@@ -14,7 +16,7 @@ import pytest
 
 from librarian.keeper import client
 from librarian.keeper.greeting import as_error
-from librarian.keeper.starting import Library
+from librarian.keeper.starting import Library, connect, step_in
 from librarian.vocabulary.errors import Busy, LibrarianError, NotFound, SetupError, SourceError, Unavailable
 from tests.keeper.processes import keeper_of, until
 
@@ -35,6 +37,69 @@ def test_a_verb_is_answered_by_a_keeper_that_is_started_for_it(library: Library)
     assert client.retire(library.index)
     assert keeper_of(library.index) is None
     assert not client.retire(library.index)
+
+
+def unused(library: Library) -> bool:
+    welcome = keeper_of(library.index)
+    return welcome is not None and not welcome.clients
+
+
+def with_settings(library: Library, settings: str, monkeypatch: pytest.MonkeyPatch) -> Library:
+    """The library as one asks for it who finds these settings; a keeper started for it has them."""
+    monkeypatch.setenv("ECHO_SETTINGS", settings)
+    return library._replace(settings=settings)
+
+
+def test_a_keeper_that_nobody_uses_makes_way_where_the_settings_are_others(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes: list[str] = []
+    first = call(with_settings(library, "old", monkeypatch), "search", on_note=notes.append)["pid"]
+    assert call(library._replace(settings="old"), "search", on_note=notes.append)["pid"] == first
+    assert call(library, "search", on_note=notes.append)["pid"] == first, "who doesn't say takes what there is"
+    second = call(with_settings(library, "new", monkeypatch), "search", on_note=notes.append)["pid"]
+    assert second != first
+    assert not notes
+
+
+def test_a_keeper_that_somebody_uses_stays_and_the_others_hear_that_its_settings_are_not_theirs(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used = connect(with_settings(library, "old", monkeypatch), "mcp")
+    notes: list[str] = []
+    answer = call(with_settings(library, "new", monkeypatch), "search", on_note=notes.append)
+    assert answer["pid"] == used.welcome.pid
+    assert [f"kill {used.welcome.pid}" in note for note in notes] == [True]
+    used.lines.close()
+    until(lambda: unused(library), "its leaving")
+    assert call(library._replace(settings="new"), "search", on_note=notes.append)["pid"] != used.welcome.pid
+    assert len(notes) == 1
+
+
+def test_a_server_that_a_person_started_stays_whatever_the_settings(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ECHO_ROLE", "serve")
+    first = call(with_settings(library, "old", monkeypatch), "search")["pid"]
+    notes: list[str] = []
+    assert call(with_settings(library, "new", monkeypatch), "search", on_note=notes.append)["pid"] == first
+    assert "the server at" in notes[0]
+
+
+def test_a_keeper_that_was_left_behind_makes_way_for_a_program_and_one_in_use_does_not(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used = connect(library, "mcp")
+    assert step_in(library.index) is None
+    used.lines.close()
+    until(lambda: unused(library), "its leaving")
+    lock = step_in(library.index)
+    assert lock is not None
+    assert step_in(library.index) is None, "it is taken"
+    lock.release()
+    monkeypatch.setenv("ECHO_ROLE", "serve")
+    call(library, "search")
+    assert step_in(library.index) is None
 
 
 def test_progress_is_passed_on(library: Library) -> None:

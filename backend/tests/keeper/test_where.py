@@ -2,6 +2,7 @@
 
 * In every combination of command line, environment, `.env` files, configuration file and defaults, it names the same
   configuration file, root and index as `librarian.config` does, and refuses what that refuses.
+* The fingerprint of the settings differs where a file or a variable that a keeper heeds does.
 * A `.env` file is read as python-dotenv reads it (oracle, hypothesis).
 """
 
@@ -12,13 +13,15 @@ from collections.abc import Iterator
 from io import StringIO
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 from dotenv import dotenv_values
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from librarian.config.settings import Settings
+from librarian.config.layers import DERIVED_VARIABLES
+from librarian.config.settings import Settings, knobs
 from librarian.keeper import where
 from librarian.keeper.where import Where, assignments, find
 from librarian.vocabulary.errors import SetupError
@@ -165,6 +168,32 @@ def test_without_arguments_the_process_itself_is_asked(monkeypatch: pytest.Monke
     write(tmp_path / "config.json", json.dumps({"docs": {"root_path": "d"}}))
     assert find() == Where(tmp_path / "config.json", tmp_path / "d", tmp_path / "somewhere")
     assert (where.REPOSITORY / "backend" / "librarian").is_dir()
+
+
+HTTP = {"MCP_HOST", "MCP_PORT", "MCP_AUTH_TOKEN", "AGENT_PORT", "MCP_SSE_URL"}
+
+
+def test_every_variable_is_one_that_a_keeper_heeds_or_says_where_it_lies_or_is_for_http() -> None:
+    names = {knob.env for knob in knobs() if knob.env} | set(DERIVED_VARIABLES)
+    assert names == where.VARIABLES | HTTP | {"CONFIG_FILE", "INDEX_PATH"}
+    assert not where.VARIABLES & HTTP
+
+
+def test_the_fingerprint_differs_where_a_file_or_a_variable_does(surroundings: Surroundings) -> None:
+    def now(config: Path | None = surroundings.elsewhere / "config.json", **more: Any) -> str:
+        return where.fingerprint(config, **({"environ": {"PATH": "/bin"}, "cwd": surroundings.cwd} | more))
+
+    write(surroundings.elsewhere / "config.json", "{}")
+    assert now() == now(environ={"MCP_PORT": "1", "SEARCH_MODE": ""})
+    assert now(environ={"DOCS_ROOT_PATH": "x"}, root_named=True) == now(root_named=True) == now()
+    seen = [now(), now(environ={"SEARCH_MODE": "hyde"}), now(environ={"DOCS_ROOT_PATH": "x"}), now(None)]
+    write(surroundings.elsewhere / "config.json", '{"search": {"mode": "hyde"}}')
+    seen.append(now())
+    write(surroundings.elsewhere / ".env", "SEARCH_MODE=rerank")
+    seen.append(now())
+    write(surroundings.cwd / ".env", "SEARCH_MODE=keyword\nEMBEDDING_MODEL=x")
+    seen += [now(), now(None)]
+    assert len(set(seen)) == len(seen)
 
 
 pieces = st.sampled_from(
