@@ -214,7 +214,7 @@ def build(settings: Settings) -> desk.Parts:
             **({"semantic": similar} if similar else {}),
         },
         check=kept.check,
-        evaluate=Study(engine, catalog, index, fitting.look),
+        evaluate=Study(engine, catalog, index, fitting.look, most=settings.search.max_results),
         registry=Registry(RegistryFiles(catalog, settings.docs.root_path).entities, embedder, archive),
         sites=Sites(catalog, cached.search),
         questions=QuestionLog(index / "questions.jsonl", enabled=settings.analytics.enabled),

@@ -12,7 +12,7 @@ import numpy as np
 from . import desk
 from .evaluation import own_questions
 from .evaluation.evaluate import as_dict, evaluate
-from .evaluation.judgments import load
+from .evaluation.judgments import Judged, load
 from .evaluation.learning import Asked, Floats, quality, trained
 from .evaluation.own_questions import OwnQuestion
 from .evaluation.statistics import interval, randomisation
@@ -51,11 +51,19 @@ class Study:
     Args:
         index: folder in which adopted weights are kept.
         changed: called once other weights are in use.
+        most: the most results that one search gives.
     """
 
     def __init__(
-        self, engine: HybridSearchEngine, catalog: Catalog, index: Path, changed: Callable[[], object]
+        self,
+        engine: HybridSearchEngine,
+        catalog: Catalog,
+        index: Path,
+        changed: Callable[[], object],
+        *,
+        most: int = FOUND,
     ) -> None:
+        self._most = most
         self._engine = engine
         self._catalog = catalog
         self._index = index
@@ -87,13 +95,28 @@ class Study:
 
         def search(text: str, mode: str) -> Sequence[str]:
             budget.check()
-            given: dict[str, Any] = {"mode": mode, "max_results": FOUND, "max_per_document": 1, "product": product}
-            found = [result.file_path for result in library.search(text, budget=budget, **given).results]
+            given: dict[str, Any] = {"mode": mode, "max_per_document": 1, "product": product}
+            found: list[str] = []
+            offset: int | None = 0
+            while offset is not None and len(found) < FOUND:
+                given |= {"max_results": min(FOUND, self._most), "offset": offset}
+                page = library.search(text, budget=budget, **given)
+                found += [result.file_path for result in page.results]
+                offset = page.next_offset
             return [path for path in found if path not in ignored.get(text, ())]
 
         judged = [question.judged for question in questions] if own else load(Path(queries), Path(qrels))
         answer = as_dict(evaluate(judged, search, list(modes)))
-        return {**answer, "notes": [_about(questions)]} if own else answer
+        return {**answer, "notes": [_about(questions)] if own else self._strangers(judged)}
+
+    def _strangers(self, judged: Sequence[Judged]) -> list[str]:
+        """A note about the files that count as relevant and that no search can find."""
+        wanted = {path for question in judged for path, grade in question.grades.items() if grade > 0}
+        with self._catalog.read() as reader:
+            missing = sorted(path for path in wanted if reader.document_by_path(path, text=False) is None)
+        if not missing:
+            return []
+        return [f"{len(missing)} of {len(wanted)} relevant files aren't in the index, for example {missing[0]!r}"]
 
     def _own(self) -> list[OwnQuestion]:
         """Link texts, and headings where there are few of them. Raises `CallerError` where there are neither."""

@@ -8,7 +8,9 @@ Exit codes: 0 done · 1 nothing found · 2 the caller's mistake · 3 done with u
 
 from __future__ import annotations
 
-import json
+import contextlib
+import errno
+import io
 import os
 import sys
 import traceback
@@ -17,6 +19,7 @@ from importlib import import_module
 
 from librarian.vocabulary.errors import CallerError, LibrarianError, NotFound, SourceError
 
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 NOTHING_FOUND, CALLER, UNREADABLE, INTERRUPTED, BUG, SETUP = 1, 2, 3, 130, 70, 78
 
 
@@ -40,29 +43,64 @@ def run(arguments: Sequence[str]) -> int:
 
         app(args=list(arguments), prog_name="librarian")
     except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # typer makes it 1, which means that nothing was found
+            return _unread()
         return stop.code if isinstance(stop.code, int) else 0 if stop.code is None else CALLER
     except LibrarianError as error:
         if "--json" in arguments:
-            body = {"error": {"code": error.code, "message": error.message, "hint": error.hint}}
-            sys.stdout.write(json.dumps(body, ensure_ascii=False) + "\n")
+            from librarian.terminal.page import write_json
+
+            write_json({"error": {"code": error.code, "message": error.message, "hint": error.hint}})
         sys.stderr.write(f"{error}\n")
         return exit_code(error)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has enough of it; what Python would still flush goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except Exception:
-        traceback.print_exc()
-        sys.stderr.write("This is a bug in Librarian. Please report it with the lines above.\n")
-        return BUG
+        return _unread()
+    except Exception as error:
+        return _full(error) if isinstance(error, OSError) and error.errno in _FULL else _bug()
     return 0
+
+
+def _bug() -> int:
+    traceback.print_exc()
+    sys.stderr.write("This is a bug in Librarian. Please report it with the lines above.\n")
+    return BUG
+
+
+def _full(error: OSError) -> int:
+    sys.stderr.write(f"{error.filename or 'The output'} can't be written: {error.strerror}. Free some space there.\n")
+    return SETUP
+
+
+def _unread() -> int:
+    """Whoever read our output has enough of it; what Python would still flush goes nowhere."""
+    with contextlib.suppress(OSError, ValueError):  # no real file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _can_write() -> None:
+    """Have streams take every character, and be there at all: a terminal may know ASCII alone, a caller close them."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (until the end)
+        elif isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
 
 
 def main() -> None:
     """The entry point of the `librarian` command."""
+    _can_write()
     code = run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _unread()
+    except OSError as error:
+        _unread()
+        code = _full(error)
     if sys.argv[1:2] == ["serve"]:  # who stops a server waits for it
         import_module("librarian.ending").leave(code)
     sys.exit(code)

@@ -149,8 +149,7 @@ class _Process:
         self._listening = listening
         self._out = out
         self._stop = asyncio.Event()
-        named = settings.provenance("docs.root_path").source == "command line"
-        self._fingerprint = fingerprint(settings.config_file, root_named=named)
+        self._fingerprint = fingerprint(settings.config_file)
         self._visitors = Visitors(settings.index.path)
         self._failure: Exception | None = None
         self._app: Any = None

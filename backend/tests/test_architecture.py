@@ -74,6 +74,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "welcome",
         "command_door",
     },
+    "__main__": {"cli"},
     "cli": {"vocabulary", "keeper", "terminal", "ending"},
     "ending": {"keeper"},
     "event_loop": set(),

@@ -51,7 +51,7 @@ def _grades(qrels: Path) -> dict[str, dict[str, int]]:
             query_id, file_path, grade = parts
             grades.setdefault(query_id, {})[file_path] = int(grade)
         except ValueError as error:
-            if number == 1:  # a header
+            if number == 1 and len(parts) == 3:  # a header
                 continue
             raise CallerError(
                 f"{qrels.name}, line {number}: {line!r} is not a judgment.",
@@ -65,4 +65,6 @@ def _lines(path: Path) -> list[tuple[int, str]]:
         text = path.read_text("utf-8-sig")
     except OSError as error:
         raise CallerError(f"Can't read {path}: {error.strerror}.", hint="Check the path.") from error
+    except UnicodeDecodeError as error:
+        raise CallerError(f"Can't read {path}: {error}.", hint="Write it as UTF-8 text.") from error
     return [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]

@@ -23,7 +23,6 @@ from librarian.vocabulary.errors import Unavailable
 from .greeting import Lines, as_error, encode
 from .starting import Library, connect
 from .starting import retire as _retire
-from .where import fingerprint
 
 OnProgress = Callable[[Mapping[str, Any]], None]
 
@@ -43,11 +42,11 @@ def call(
     """A verb's answer by the keeper of `index`, which is started (with `config` and `root`) where there is none.
 
     Raises what the verb raised, by its code; `SetupError` where the keeper can't start; `Unavailable` where it hangs,
-    dies or takes longer than `timeout` seconds. `on_note` hears where the keeper has other settings than these.
+    dies or takes longer than `timeout` seconds. `on_note` hears where the keeper has other settings than
+    `library` and keeps them for somebody else.
     """
     if library is None:
-        settings = fingerprint(_absolute(config), root_named=root is not None)
-        library = Library(index.absolute(), _absolute(config), _absolute(root), settings=settings)
+        library = Library(index.absolute(), _absolute(config), _absolute(root))
     end = None if timeout is None else time.monotonic() + timeout
     greeted = connect(library, "verb")
     lines = greeted.lines

@@ -23,7 +23,7 @@ from librarian.vocabulary.errors import LibrarianError, SetupError, Unavailable
 
 from .greeting import FAILED, FAREWELL, GREETING_S, Lines, encode
 from .starting import Library, connect
-from .where import find, fingerprint
+from .where import find
 
 KEEPER_ERROR: Final = -32000  #: JSON-RPC's first code for errors of a server's own
 DRAIN_S: Final = 10.0  #: how long answers are awaited after stdin has ended

@@ -22,11 +22,10 @@ from librarian.vocabulary.errors import SetupError, Unavailable
 from . import address as addresses
 from .greeting import GREETING_S, Kind, Lines, Welcome, greet
 from .lock import KEEPER, STARTING, FolderLock
+from .where import Where, fingerprint
 
 if TYPE_CHECKING:
     import subprocess
-
-    from .where import Where
 
 LOG: Final = "keeper.log"
 START_S: Final = 30.0  #: until a started keeper must have published its address; it does so before it loads anything
@@ -52,7 +51,8 @@ class Library(NamedTuple):
     def at(cls, where: Where, *, root_given: bool) -> Library:
         """The library at these places. `root_given`: the command line named the root, so a keeper is told it."""
         root = where.root if root_given else None
-        return cls(where.index, where.config, root, documents=where.root, named=where.named)
+        settings = fingerprint(where.config)
+        return cls(where.index, where.config, root, documents=where.root, named=where.named, settings=settings)
 
     def command(self) -> list[str]:
         """How a keeper is started."""
@@ -68,16 +68,16 @@ def connect(library: Library, kind: Kind, *, may_start: bool = True, timeout_s: 
 
     One of an older version, or with other settings and nobody connected, makes way for a new one.
 
-    Raises `SetupError` where a keeper can't start, `Unavailable` where it hangs, or where none runs and none may be
-    started.
+    Raises `SetupError` where a keeper can't start or keeps other documents, `Unavailable` where it hangs, or where none
+    runs and none may be started.
     """
-    greeted = _reach(library, kind, timeout_s)
-    if greeted is not None and _makes_way(greeted.welcome, library) and may_start:
+    greeted = _greeted(library, kind, timeout_s)
+    if greeted is not None and _makes_way(greeted, library) and may_start:
         greeted.lines.close()
         retire(library.index, version=library.version)
         greeted = None
     if greeted is not None:
-        return greeted
+        return _of_root(greeted, library)
     if not may_start:
         raise Unavailable(f"No keeper runs for {library.index}.", hint="Start one with `librarian serve`.")
     end = time.monotonic() + START_S
@@ -99,6 +99,7 @@ class Greeted(NamedTuple):
 
     lines: Lines
     welcome: Welcome
+    address: addresses.Address
     started: bool = False  #: whether the keeper was started for it
 
     def note(self, library: Library) -> str:
@@ -174,21 +175,34 @@ def step_in(index: Path, *, version: str = __version__) -> FolderLock | None:
 
 
 def _reach(library: Library, kind: Kind, timeout_s: float) -> Greeted | None:
-    """A greeted connection to a keeper that runs; None where none does."""
+    """A greeted connection to a keeper that runs, for the same documents; None where none does."""
+    greeted = _greeted(library, kind, timeout_s)
+    return None if greeted is None else _of_root(greeted, library)
+
+
+def _greeted(library: Library, kind: Kind, timeout_s: float) -> Greeted | None:
     address = addresses.read(library.index)
     if address is None:
         return None
     try:
-        greeted = Greeted(*greet(address, kind, library.version, timeout_s=timeout_s))
+        return Greeted(*greet(address, kind, library.version, timeout_s=timeout_s), address)
     except OSError:
         return None
-    if (documents := library.root or library.documents) is not None:
-        try:
-            addresses.require_root(address, documents, named=library.named or library.root is not None)
-        except SetupError:
-            greeted.lines.close()
-            raise
+
+
+def _of_root(greeted: Greeted, library: Library) -> Greeted:
+    """Raises `SetupError` where the keeper has the documents of another folder."""
+    try:
+        _require_root(greeted, library)
+    except SetupError:
+        greeted.lines.close()
+        raise
     return greeted
+
+
+def _require_root(greeted: Greeted, library: Library) -> None:
+    if (documents := library.root or library.documents) is not None:
+        addresses.require_root(greeted.address, documents, named=library.named or library.root is not None)
 
 
 def _start(library: Library, kind: Kind, timeout_s: float, end: float) -> Greeted:
@@ -197,7 +211,7 @@ def _start(library: Library, kind: Kind, timeout_s: float, end: float) -> Greete
     child = None if lock.holder() else _spawn(library)
     while time.monotonic() < end:
         if greeted := _reach(library, kind, timeout_s):
-            return Greeted(greeted.lines, greeted.welcome, started=True)
+            return greeted._replace(started=True)
         if child is not None and (code := child.poll()) is not None:
             if lock.holder() is None:
                 raise _failed(library, code)
@@ -280,11 +294,19 @@ def _differs(welcome: Welcome, library: Library) -> bool:
     return bool(library.settings and welcome.settings) and welcome.settings != library.settings
 
 
-def _makes_way(welcome: Welcome, library: Library) -> bool:
-    """Whether another keeper is started in its place. What hosts are connected to isn't taken from them for a
-    variable that one shell has and another hasn't."""
-    unused = welcome.role == "background" and not welcome.clients
-    return _older(welcome, library.version) or (unused and _differs(welcome, library))
+def _makes_way(greeted: Greeted, library: Library) -> bool:
+    """Whether another keeper is started in its place; that one says whether the index belongs to other documents. What
+    hosts are connected to isn't taken from them for a variable that one shell has and another hasn't."""
+    welcome = greeted.welcome
+    if _older(welcome, library.version):
+        return True
+    if welcome.role != "background" or welcome.clients:
+        return False
+    try:
+        _require_root(greeted, library)
+    except SetupError:
+        return True
+    return _differs(welcome, library)
 
 
 def _parts(version: str) -> list[int]:

@@ -27,14 +27,14 @@ _INDEX: Final = ("index.path", "INDEX_PATH", ".librarian")
 
 VARIABLES: Final = frozenset(
     (
-        *("AGENT_USE_LLM", "CROSSENCODER_MAX_LENGTH", "CROSSENCODER_MODEL", "DATABASE_URL", "DOCS_ROOT_PATH"),
+        *("AGENT_USE_LLM", "CROSSENCODER_MAX_LENGTH", "CROSSENCODER_MODEL", "DATABASE_URL"),
         *("EMBEDDING_MODEL", "ENABLE_EMBEDDINGS", "HYBRID_CANDIDATE_COUNT", "JEDI_EMBEDDING_MODEL", "LLM_MODEL"),
         *("LLM_PROVIDER", "LOG_LEVEL", "MCP_TOOLSETS", "OLLAMA_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
         *("QDRANT_URL", "RERANKING_CANDIDATE_MULTIPLIER", "SEARCH_MODE", "SIMILARITY_THRESHOLD", "TEXT_WEIGHT"),
         *("USE_HYBRID_SEARCH", "USE_RERANKING", "VECTOR_MATCH_COUNT", "VECTOR_SEARCH_EF_SEARCH", "VECTOR_WEIGHT"),
     )
 )
-"""The variables that matter to a keeper. Those that say where it lies are answered by `find`; those of HTTP don't."""
+"""The variables that matter to a keeper. Those that `find` heeds aren't among them, nor those of HTTP."""
 
 _COMMENT_OR_COMMA: Final = re.compile(
     r'"(?:\\.|[^"\\\n])*"'  # strings stay
@@ -100,20 +100,18 @@ def find(
 def fingerprint(
     config: Path | None,
     *,
-    root_named: bool = False,
     environ: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> str:
     """What the settings come from, as a few characters that differ where a file or a variable does.
 
-    `config` is the file that `find` has found. A root that the command line names counts for no variable.
+    `config` is the file that `find` has found.
     """
     environ = os.environ if environ is None else environ
     cwd = Path(os.path.abspath(cwd or Path.cwd()))
     variables = _dotenv(cwd) | _dotenv(config.parent if config else cwd)
     variables |= {name: value for name, value in environ.items() if value}
-    counting = VARIABLES - {"DOCS_ROOT_PATH"} if root_named else VARIABLES
-    said = {name: variables[name] for name in sorted(counting & variables.keys())}
+    said = {name: variables[name] for name in sorted(VARIABLES & variables.keys())}
     try:
         content = config.read_bytes() if config else b""
     except OSError:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+
+from librarian.vocabulary.errors import CallerError
 
 from .place import Place
 
@@ -30,7 +33,7 @@ def measure(
 
     Answers from a cache aren't counted. The first question of each mode warms up and isn't counted either.
     """
-    asked = [question.strip() for question in questions or USUAL_QUESTIONS if question.strip()]
+    asked = questions or USUAL_QUESTIONS
     found: dict[str, Any] = {}
     for mode in modes:
         place.ask("search", query=asked[0], mode=mode)
@@ -49,6 +52,19 @@ def measure(
             for name, share in (("p50", 0.5), ("p95", 0.95))
         }
     return {"modes": found, "notes": [f"{len(asked)} questions, {rounds} rounds each"]}
+
+
+def read_questions(path: Path) -> list[str]:
+    """The questions of a file, one a line. Raises `CallerError` where it can't be read or holds none."""
+    try:
+        questions = [line.strip() for line in path.read_text("utf-8-sig").split("\n") if line.strip()]
+    except OSError as error:
+        raise CallerError(f"Can't read {path}: {error.strerror}.", hint="Check --queries.") from error
+    except UnicodeDecodeError as error:
+        raise CallerError(f"Can't read {path}: {error}.", hint="Write it as UTF-8 text.") from error
+    if not questions:
+        raise CallerError(f"{path} holds no question.", hint="Write one a line, or leave --queries out.")
+    return questions
 
 
 def percentile(values: Sequence[float], share: float) -> float:

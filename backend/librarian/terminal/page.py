@@ -123,6 +123,7 @@ def _widths(header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[int
 
 
 def write_json(value: Mapping[str, object] | Sequence[object]) -> None:
-    """One JSON value on stdout, for programs."""
+    """One JSON value on stdout, for programs; escaped where its encoding hasn't every character."""
     indent = 2 if sys.stdout.isatty() else None
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=indent, default=str) + "\n")
+    ascii_only = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    sys.stdout.write(json.dumps(value, ensure_ascii=ascii_only, indent=indent, default=str) + "\n")

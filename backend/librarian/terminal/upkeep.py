@@ -180,9 +180,9 @@ def bench(
     config: Config = None,
 ) -> None:
     """Measure how long searches take on this machine, in the keeper and all in all."""
-    from .bench import measure
+    from .bench import measure, read_questions
 
-    questions = queries.read_text("utf-8-sig").split("\n") if queries else None
+    questions = read_questions(queries) if queries else None
     wanted = [mode.strip() for mode in modes.split(",") if mode.strip()]
     answer = measure(Place(root, index, config), modes=wanted, rounds=rounds, questions=questions)
     show(answer, as_json, rendering.evaluation)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -392,11 +393,34 @@ def test_interrupting_and_a_reader_who_left_are_no_errors(keeper: Keeper) -> Non
     assert run("status") == 130
 
 
-def test_a_reader_who_had_enough_is_no_error(tmp_path: Path) -> None:
-    line = f"{sys.executable} -m librarian.cli config | head -1"
-    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, cwd=Path(cli.__file__).parents[1])
-    assert done.stderr == ""
-    assert done.stdout.count("\n") == 1
+def in_shell(line: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """A line of bash, in which `librarian` is the command; a failure within a pipe is the line's."""
+    line = f'set -o pipefail; librarian() {{ {sys.executable} -m librarian "$@"; }}; {line}'
+    backend = Path(cli.__file__).parents[1]
+    env = {**os.environ, **environ}
+    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, cwd=backend, env=env)
+
+
+@pytest.mark.parametrize("command", ["config", "--help", "search --help"])
+def test_a_reader_who_had_enough_is_no_error(command: str) -> None:
+    done = in_shell(f"librarian {command} | {{ head -c 5; }}")
+    assert (done.returncode, done.stderr, len(done.stdout)) == (0, "", 5)
+    done = in_shell(f"librarian {command} | true")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_output_that_is_closed_or_full_is_no_bug() -> None:
+    assert in_shell("librarian config >&-").returncode == 0
+    done = in_shell("librarian config search.mode >/dev/full")
+    assert done.returncode == cli.SETUP
+    assert done.stderr == "The output can't be written: No space left on device. Free some space there.\n"
+
+
+def test_an_output_without_umlauts_shows_what_it_can_and_json_escapes_the_others() -> None:
+    given = {"PYTHONIOENCODING": "ascii", "EMBEDDING_MODEL": "Größe"}
+    assert 'embeddings.model = "Gr??e"' in in_shell("librarian config embeddings.model", **given).stdout
+    found = json.loads(in_shell("librarian config embeddings.model --json", **given).stdout)
+    assert found["settings"][0]["value"] == "Größe"
 
 
 def test_nothing_found_ends_with_1_and_shows_suggestions(keeper: Keeper, capsys: pytest.CaptureFixture[str]) -> None:
@@ -623,6 +647,11 @@ def test_bench_counts_every_search_that_no_cache_answered(
     assert run("bench", "--rounds", "2", "--modes", "keyword", "--queries", "q.txt", "--json") == 0
     found = json.loads(capsys.readouterr().out)["modes"]["keyword"]
     assert (found["searches"], found["inside p50 ms"]) == (4, 4.2)
+    (tmp_path / "empty.txt").write_text("\n")
+    (tmp_path / "picture").write_bytes(b"\x89PNG")
+    for name, problem in (("no.txt", "No such file"), ("empty.txt", "no question"), ("picture", "UTF-8")):
+        assert run("bench", "--queries", name) == cli.CALLER
+        assert problem in capsys.readouterr().err
     keeper.changes["search"] = {"cache": "exact"}
     assert run("bench", "--rounds", "1", "--modes", "keyword") == 0
     assert "keyword  0  " in capsys.readouterr().out

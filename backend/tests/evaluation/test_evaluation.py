@@ -104,6 +104,7 @@ def test_questions_without_a_relevant_file_are_left_out(tmp_path: Path) -> None:
         ('{"_id": "1"}\n', "1\ta\t1\n", "queries.jsonl, line 1"),
         ("nonsense\n", "1\ta\t1\n", "queries.jsonl, line 1"),
         ('{"_id": "1", "text": "a"}\n', "1\ta\t1\n1 b 1\n", "qrels.tsv, line 2"),
+        ('{"_id": "1", "text": "a"}\n', "1 a 1\n", "qrels.tsv, line 1"),
         ('{"_id": "1", "text": "a"}\n', "2\ta\t1\n", "No question of queries.jsonl"),
     ],
 )

@@ -35,11 +35,11 @@ def pages(folder: Path) -> Path:
     return folder
 
 
-def opened(tmp_path: Path) -> Librarian:
+def opened(tmp_path: Path, **more: object) -> Librarian:
     return Librarian.open(
         root=tmp_path / "docs",
         index=tmp_path / "index",
-        **{"embeddings.enabled": False, "docs.watch_for_changes": False, "index.workers": 1},
+        **{"embeddings.enabled": False, "docs.watch_for_changes": False, "index.workers": 1, **more},
     )
 
 
@@ -55,6 +55,22 @@ def test_a_library_is_measured_on_its_own_questions(library: Librarian) -> None:
     assert answer["questions"] == 12
     assert answer["notes"] == ["6 link texts and 6 headings as questions"]
     assert answer["modes"]["keyword"]["nDCG@10"]["mean"] > 0.8  # type: ignore[index]
+
+
+def test_judged_files_that_no_search_can_find_are_named(library: Librarian, tmp_path: Path) -> None:
+    queries, qrels = tmp_path / "queries.jsonl", tmp_path / "qrels.tsv"
+    queries.write_text('{"_id": "1", "text": "rolling back"}\n')
+    qrels.write_text("1\tshop/api/page0.md\t1\n1\tshop/api/gone.md\t1\n1\tshop/api/never.md\t0\n")
+    answer = library.evaluate(queries=str(queries), qrels=str(qrels), modes=["keyword"])
+    assert answer["notes"] == ["1 of 2 relevant files aren't in the index, for example 'shop/api/gone.md'"]
+
+
+def test_a_low_limit_of_results_measures_the_same(library: Librarian, tmp_path: Path) -> None:
+    before = library.evaluate(own=True, modes=["keyword"])["modes"]["keyword"]["nDCG@10"]  # type: ignore[index]
+    library.close()
+    with opened(tmp_path, **{"search.max_results": 2}) as limited:
+        after = limited.evaluate(own=True, modes=["keyword"])["modes"]["keyword"]["nDCG@10"]  # type: ignore[index]
+    assert before == after
 
 
 def test_tuning_changes_nothing_until_it_is_adopted(library: Librarian, tmp_path: Path) -> None:

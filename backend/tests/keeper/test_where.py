@@ -175,7 +175,7 @@ HTTP = {"MCP_HOST", "MCP_PORT", "MCP_AUTH_TOKEN", "AGENT_PORT", "MCP_SSE_URL"}
 
 def test_every_variable_is_one_that_a_keeper_heeds_or_says_where_it_lies_or_is_for_http() -> None:
     names = {knob.env for knob in knobs() if knob.env} | set(DERIVED_VARIABLES)
-    assert names == where.VARIABLES | HTTP | {"CONFIG_FILE", "INDEX_PATH"}
+    assert names == where.VARIABLES | HTTP | {"CONFIG_FILE", "INDEX_PATH", "DOCS_ROOT_PATH"}
     assert not where.VARIABLES & HTTP
 
 
@@ -185,8 +185,7 @@ def test_the_fingerprint_differs_where_a_file_or_a_variable_does(surroundings: S
 
     write(surroundings.elsewhere / "config.json", "{}")
     assert now() == now(environ={"MCP_PORT": "1", "SEARCH_MODE": ""})
-    assert now(environ={"DOCS_ROOT_PATH": "x"}, root_named=True) == now(root_named=True) == now()
-    seen = [now(), now(environ={"SEARCH_MODE": "hyde"}), now(environ={"DOCS_ROOT_PATH": "x"}), now(None)]
+    seen = [now(), now(environ={"SEARCH_MODE": "hyde"}), now(None)]
     write(surroundings.elsewhere / "config.json", '{"search": {"mode": "hyde"}}')
     seen.append(now())
     write(surroundings.elsewhere / ".env", "SEARCH_MODE=rerank")
