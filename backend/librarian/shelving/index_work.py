@@ -232,13 +232,16 @@ class IndexWork:
         return notes
 
     def _check_root(self) -> None:
+        """An index that holds nothing yet, of a mistyped folder for example, is any folder's."""
         held = self._meta("root")
-        if held and held != self._root:
+        with self._catalog.read() as reader:
+            found = reader.count()
+        if held and held != self._root and (found.documents or found.emails):
             raise SetupError(
                 f"This index belongs to the library in {held}, not to {self._root}.",
                 hint="Choose another index folder with --index or `index.path`, or set docs.root_path back.",
             )
-        if not held:
+        if held != self._root:
             self._catalog.set_meta("root", self._root)
         if self._meta(COPY_OF):  # a copy that was broken off: what it lacks is read from the files from now on
             self._catalog.set_meta(COPY_OF, "")

@@ -238,6 +238,17 @@ def test_a_library_that_cannot_be_opened_lets_its_index_folder_go(tmp_path: Path
     Librarian.open(root=tmp_path / "docs", index=index, **KEYWORDS).close()
 
 
+def test_an_index_of_a_mistyped_folder_is_free_for_the_right_one(tmp_path: Path) -> None:
+    write_library(tmp_path / "docs")
+    with Librarian.open(root=tmp_path / "dosc", index=tmp_path / "index", **KEYWORDS) as mistyped:
+        assert mistyped.status().status == "degraded"
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **KEYWORDS) as library:
+        assert library.search("checkout").results
+        assert library.status().status == "ready"
+    with pytest.raises(SetupError, match="belongs to"):
+        Librarian.open(root=tmp_path / "dosc", index=tmp_path / "index", **KEYWORDS)
+
+
 def test_a_start_says_that_vectors_are_still_to_be_read_not_that_there_are_none(tmp_path: Path, model: str) -> None:
     root = write_library(tmp_path / "docs")
     settings = {"embeddings.model": model, "vector_db.store": "exact"}
