@@ -21,7 +21,7 @@ from librarian.shelving.postgres.catalog import PostgresCatalog
 from librarian.shelving.postgres.database import Database
 from librarian.shelving.postgres.lexical import PostgresLexicalIndex
 from librarian.shelving.postgres.vectors import PgVectorStore
-from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.errors import SetupError, Unavailable
 from librarian.vocabulary.protocols import VectorStore
 from librarian.vocabulary.types import Filters, Selection
 from tests import postgres
@@ -55,6 +55,45 @@ def database(tmp_path: Path) -> Iterator[Database]:
     database = postgres.database(tmp_path).join()
     yield database
     database.leave()
+
+
+def test_vectors_lie_in_their_rows_on_a_server_that_cannot_be_told_so_while_a_table_is_made(database: Database) -> None:
+    store = PgVectorStore(database, "m", 32)
+    making = store._create()["table"].as_string().partition("ALTER")[0]
+    assert "CREATE TABLE" in making
+    assert "STORAGE" not in making  # PostgreSQL 15 takes it for a mistake
+
+    def kept_inline() -> bool:
+        with database.snapshot() as connection:
+            row = connection.execute(
+                "SELECT attstorage FROM pg_attribute WHERE attrelid = %s::regclass AND attname = 'vector'",
+                (store._table,),
+            ).fetchone()
+        return row is not None and row[0] in ("p", b"p")
+
+    assert kept_inline()
+    rows, ids = clustered(10, 32, seed=5), np.arange(10, dtype=np.int64) * 64
+    store.load([(ids, rows, [{} for _ in ids])])
+    assert kept_inline()
+    store.close()
+
+
+def test_an_old_pgvector_is_refused_with_the_way_to_a_newer_one(database: Database) -> None:
+    def call_it(version: str) -> str:
+        with database.transaction() as connection:
+            row = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
+            connection.execute("UPDATE pg_extension SET extversion = %s WHERE extname = 'vector'", (version,))
+        assert row is not None
+        return str(row[0])
+
+    before = call_it("0.7.4")
+    try:
+        with pytest.raises(SetupError, match=r"pgvector 0\.7\.4, and 0\.8 or newer") as refused:
+            PgVectorStore(database, "m", 32)
+    finally:
+        call_it(before)
+    assert "ALTER EXTENSION vector UPDATE" in str(refused.value)
+    PgVectorStore(database, "m", 32).close()
 
 
 def test_through_the_graph_filters_keep_their_recall(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

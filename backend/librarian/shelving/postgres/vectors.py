@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import logging
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from threading import Lock
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.errors import SetupError, Unavailable
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Ids, Selection, Vector, Vectors
 
 from ..vectors.batch import best_first, checked_batch, checked_question, passes
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+OLDEST: Final = (0, 8)  #: pgvector's version that has both `halfvec` (0.7) and `hnsw.iterative_scan`
 MOST_CONSIDERED: Final = 1000  #: pgvector's limit of hnsw.ef_search
 MOST_MET: Final = 200_000  #: rows that the graph may meet in search of some that pass
 ONE_BY_ONE: Final = 10_000  #: chunks that are compared without the graph
@@ -75,6 +77,7 @@ class PgVectorStore:
         try:
             with database.transaction() as connection:
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", (database.lock_key(f"vectors/{model}"),))
+                _check_version(connection)
                 for statement in self._create().values():
                     connection.execute(statement)
                 connection.execute(
@@ -244,16 +247,33 @@ class PgVectorStore:
             raise Unavailable("The pgvector store is closed.", hint="Open the library again.")
 
 
+def _check_version(connection: Connection[Any]) -> None:
+    """Raises `SetupError` where the database's pgvector lacks half precision or filtered scans of the graph."""
+    row = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
+    version = str(row[0]) if row else "none"
+    if row is None or tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < OLDEST:
+        raise SetupError(
+            f"The database has pgvector {version}, and {'.'.join(map(str, OLDEST))} or newer is needed.",
+            hint="Install a newer one on the database's machine, then run ALTER EXTENSION vector UPDATE in the "
+            "database; or set vector_db.store to qdrant.",
+        )
+
+
 _CHUNK = f"(id / {WINDOWS_PER_CHUNK})"
 
 _ENDS = {"table": "", "by_vector": "_near", "by_product": "_product"}
 
 _CREATE = {
-    # vectors don't compress: reading them inline saves a look into another table
-    "table": """CREATE TABLE IF NOT EXISTS {table} (
-        id bigint PRIMARY KEY, vector halfvec({dimension}) STORAGE PLAIN NOT NULL,
-        product text, component text, file_type text, doc_type text, language text, kind text,
-        tags text[] NOT NULL, modified bigint)""",
+    # vectors don't compress: reading them inline saves a look into another table. Before PostgreSQL 16 only ALTER says
+    # so, which waits for every reader: it is done where the table is made and nowhere else
+    "table": """DO $$ BEGIN
+        CREATE TABLE {table} (
+            id bigint PRIMARY KEY, vector halfvec({dimension}) NOT NULL,
+            product text, component text, file_type text, doc_type text, language text, kind text,
+            tags text[] NOT NULL, modified bigint);
+        ALTER TABLE {table} ALTER COLUMN vector SET STORAGE PLAIN;
+        EXCEPTION WHEN duplicate_table THEN NULL;
+        END $$""",
     "by_vector": """CREATE INDEX IF NOT EXISTS {by_vector} ON {table}
         USING hnsw (vector halfvec_cosine_ops) WITH (m = {m}, ef_construction = {ef})""",
     "by_product": "CREATE INDEX IF NOT EXISTS {by_product} ON {table} (product, component)",
