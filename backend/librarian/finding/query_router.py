@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from librarian.vocabulary.protocols import Analyzer
@@ -35,6 +36,7 @@ _FACTUAL = re.compile(
 )
 _INSTRUCTION = re.compile(r"\b(how (do|can|should|to)|steps?|set ?up|configure|install|create|deploy|run|use)\b", re.I)
 _QUESTION = re.compile(r"^(how|what|why|when|where|which|who|can|could|does|do|is|are|should|explain|describe)\b", re.I)
+_ACRONYM = re.compile(r"\b[A-Z][A-Z0-9]{1,7}\b")  #: API, JWT, S3
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class QueryRouter:
         text, words = query.text.strip(), len(query.text.split())
         query_type, indicators, reasons = _type(text)
         asked = bool(_QUESTION.match(text)) or text.endswith("?")
-        technical = tuple(dict.fromkeys(query.identifiers))
+        technical = _technical_terms(text, query.identifiers)
         complexity = min(
             1.0,
             0.4 * min(len(query.terms) / 10, 1.0)
@@ -95,6 +97,15 @@ class QueryRouter:
         if query_type == "conceptual" and not query.identifiers and len(query.terms) >= 2:
             return "hybrid", 0.65, "a conceptual question: meaning and words together"
         return "hybrid", 0.7, "words and meaning together measure best on questions like this"
+
+
+def _technical_terms(text: str, identifiers: Sequence[str]) -> tuple[str, ...]:
+    """Identifiers, as they are typed, and acronyms, which decide nothing: many documents hold them."""
+    typed = (re.search(re.escape(name), text, re.IGNORECASE) for name in identifiers)
+    names = [match[0] if match else name for match, name in zip(typed, identifiers, strict=True)]
+    acronyms = [] if text.isupper() and " " in text else _ACRONYM.findall(text)
+    found = {name.lower(): name for name in (*acronyms, *names)}
+    return tuple(sorted(found.values(), key=text.find))
 
 
 def _type(text: str) -> tuple[QueryType, int, tuple[str, ...]]:

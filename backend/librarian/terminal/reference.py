@@ -28,7 +28,7 @@ tags: [command line, cli, exit codes]
 `--index DIR` (where the index lies) and `--config FILE`; `--json` answers with the same fields as the tools. On a
 terminal matches are highlighted and long work shows its progress; in a pipe, and with `--plain`, there are plain lines.
 `librarian --version` says which version this is; `librarian --install-completion` has bash, zsh and fish complete
-commands, options, settings, hosts and models.
+commands, options, settings, hosts and models. `python -m librarian` is the same command.
 
 The commands ask the process that keeps the index, and start it where there is none. It ends by itself when nobody has
 used it for a while (`serve.idle_timeout_s`). Where `config.json`, `.env` or a variable says something else than when it

@@ -42,6 +42,20 @@ def test_kinds_of_questions_are_told_apart(text: str, kind: str) -> None:
     assert analysis.reasons
 
 
+@pytest.mark.parametrize(
+    ("question", "terms"),
+    [
+        ("JWT token validation", ("JWT",)),
+        ("compare OAuth2 and JWT for the API", ("OAuth2", "JWT", "API")),
+        ("pod fails with CrashLoopBackOff", ("CrashLoopBackOff",)),
+        ("WHY DOES IT FAIL", ()),
+        ("how do we authenticate users?", ()),
+    ],
+)
+def test_technical_terms_are_identifiers_and_acronyms_as_they_are_typed(question: str, terms: tuple[str, ...]) -> None:
+    assert ROUTER.analyze(question).technical_terms == terms
+
+
 def test_short_technical_queries_go_to_keyword() -> None:
     analysis = ROUTER.analyze("kubectl --dry-run=server")
     assert analysis.recommended_mode == "keyword"
