@@ -118,6 +118,7 @@ KEEPERS: dict[str, tuple[str, ...]] = {
     "qdrant_client": ("shelving/vectors/qdrant.py",),
     "rich": ("terminal/page.py",),
     "sentence_transformers": ("models/*",),
+    "spellchecker": ("language/respelling.py",),
     "sqlite_vec": ("shelving/vectors/sqlite_vec.py",),
     "sqlite3": ("shelving/*",),
     "starlette": ("mcp_server/*", "web/*"),

@@ -55,7 +55,7 @@ from .pool import Pool, gather, told
 from .query_router import QueryRouter
 from .ranker import EVIDENCE, LinearRanker, shipped
 from .reranker import SecondLook
-from .rewriting import REWRITTEN, Rewriting, Variant, as_told
+from .rewriting import REWRITTEN, SPELLING, Rewriting, Variant, as_told
 from .run import OFF, Judged, Meant, Run
 from .snippet import Snippets
 from .spelling import Spelling
@@ -156,10 +156,13 @@ class HybridSearchEngine:
             )
 
     def _suggestions(self, run: Run, shown: bool, answerable: Answerable) -> tuple[suggestions.Suggestion, ...]:
-        """What else to try where nothing is shown; only the nearest words where what is shown is unlikely to answer."""
+        """What was corrected, and what else to try where nothing is shown; of this only the nearest words where what is
+        shown is unlikely to answer."""
+        corrected = suggestions.corrected(run.corrected)
         if shown and (answerable != "unlikely" or run.legs["keyword"].status == "failed"):
-            return ()
+            return corrected
         nearest = suggestions.terms(self._spelling.nearest(run.analyzed, run.columns.languages(), run.reader.texts))
+        nearest = (*corrected, *nearest)
         if shown:
             return nearest
         by_meaning = run.meaning is not None
@@ -199,7 +202,13 @@ class HybridSearchEngine:
         budget.check()
         columns = self._catalog.columns()
         analyzed = self._analyzer.query(query.text, columns.languages())
+        corrected = self._spelling.corrected(analyzed, columns.languages(), reader.texts)
+        if corrected:
+            analyzed = self._analyzer.query(corrected.text, columns.languages())
         run = Run(query, budget, analyzed, reader, columns, columns.select(query.filters), query.mode)
+        if corrected:
+            run.corrected = corrected.words
+            run.variants.append(Variant(corrected.text, "", SPELLING))
         run.legs = {leg: LegReport("off", OFF.reason) for leg in ("keyword", "semantic", "rerank", "hyde")}
         if query.mode == "auto":
             analysis = self._router.judge(analyzed)

@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 
 #: Modes whose questions are rewritten; `keyword` and `semantic` mean what was typed.
 REWRITTEN = frozenset({"hybrid", "rerank", "hyde"})
+SPELLING = "spelling"  #: as the source of a variant: misspelt words were corrected
 _KEPT = 256
 _OPERATORS = re.compile(r'"|(?<!\S)-+')
 

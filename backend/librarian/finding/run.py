@@ -28,6 +28,7 @@ class Run:
     mode: Mode
     routing: dict[str, object] | None = None
     variants: list[Variant] = field(default_factory=list)  #: of the question
+    corrected: tuple[tuple[str, str], ...] = ()  #: misspelt words, as typed and as they were taken
     rewrite: Rewrite | None = None
     meaning: Meaning | None = None
     names: tuple[str, ...] = ()  #: identifiers that decide the order

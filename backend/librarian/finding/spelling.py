@@ -1,8 +1,16 @@
-"""The nearest indexed word for each of a question's words that the library doesn't hold."""
+"""Words of a question that the library doesn't hold: misspelt ones are corrected, of others the nearest are told.
+
+A word is corrected where it occurs nowhere, no dictionary has it, and one slip leads to a word that does occur. Its
+correction is what people who mistype, and models that pass on what they typed, mean nearly always; a quoted word is
+never touched.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from functools import lru_cache
 
@@ -18,7 +26,31 @@ WRITTEN = 0.75
 WORDS_READ, COMPARED, PREFIXES_KEPT = 16, 500, 64
 PASSAGES_READ = 5  #: to see how a stem's words are written
 
+#: Words of a question that are corrected at most, and the letters that such a word has at least: shorter ones have a
+#: neighbour in any case.
+CORRECTED, SHORTEST = 5, 5
+#: Passages that are read to see whether a word that no dictionary has is written so in the library, and words looked
+#: for there before a slip is left as it is.
+_SEEN_IN, _LOOKED_FOR = 20, 3
+#: How likely slips are beside one letter too many or a wrong one: two swapped, one left out, and any at the beginning.
+#: Of 4,686 and 4,964 slips of codespell's list that lead to words of Ray's and Kubernetes' pages 98.1% and 98.0% are
+#: taken back rightly with these and the root of a word's frequency, 97.3% and 97.1% by the frequency alone.
+_SWAPPED, _LEFT_OUT, _AT_THE_BEGINNING = 10.0, 3.0, 0.1
+_PART = 4  #: letters of each half, at least, where the slip is a blank left out
+
 _EVERYTHING = Selection(Filters(), None, 0)
+#: A word between blanks, but for brackets around it and marks behind it.
+_PLAIN = re.compile(rf"(?<!\S)\(*([^\W\d_]{{{SHORTEST},40}})\)*[,;:?!.]*(?!\S)")
+
+Texts = Callable[[Sequence[int]], Mapping[int, str]]  #: passages by id
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """A question without its misspelt words."""
+
+    text: str
+    words: tuple[tuple[str, str], ...]  #: as typed, and as corrected
 
 
 class Spelling:
@@ -29,19 +61,40 @@ class Spelling:
         self._analyzer = analyzer
         self._beginning = lru_cache(PREFIXES_KEPT)(lambda prefix, generation: lexical.vocabulary(prefix, COMPARED))
 
-    def nearest(
-        self, query: AnalyzedQuery, languages: Sequence[str], texts: Callable[[Sequence[int]], Mapping[int, str]]
-    ) -> list[tuple[str, str]]:
+    def corrected(self, query: AnalyzedQuery, languages: Sequence[str], texts: Texts) -> Corrected | None:
+        """The question with its misspelt words corrected; None where it has none.
+
+        `languages` are the library's, `texts` gives passages by id.
+        """
+        missing = set(query.terms).difference(self._lexical.frequencies(query.terms))
+        if not missing or query.common:
+            return None
+        missing.difference_update(query.identifiers, *query.phrases)
+        text, moved = query.text, 0
+        words: list[tuple[str, str]] = []
+        for found in _PLAIN.finditer(query.text) if missing else ():
+            word = found.group(1)
+            if len(words) == CORRECTED or not self._is_missing(word, missing, languages):
+                continue
+            meant = self._meant(word.lower(), languages, texts)
+            if meant:
+                start, end = found.start(1) + moved, found.end(1) + moved
+                text = text[:start] + meant + text[end:]
+                moved += len(meant) - len(word)
+                words.append((word, meant))
+        return Corrected(text, tuple(words)) if words else None
+
+    def nearest(self, query: AnalyzedQuery, languages: Sequence[str], texts: Texts) -> list[tuple[str, str]]:
         """(word as typed, nearest one as the library writes it) for words that occur nowhere in it.
 
         `languages` are the library's, `texts` gives passages by id.
         """
         words = {} if query.common else self._words(query, languages)  # stop words occur, and aren't indexed
-        occurring = self._lexical.occurring({stem for stems in words.values() for stem in stems})
+        occurring = self._lexical.frequencies({stem for stems in words.values() for stem in stems})
         generation = self._lexical.generation
         found: list[tuple[str, str]] = []
         for word, stems in words.items():
-            if len(found) < MOST and occurring.isdisjoint(stems):
+            if len(found) < MOST and stems.isdisjoint(occurring):
                 near = [
                     (SequenceMatcher(None, close, stem).ratio(), close)
                     for stem in stems
@@ -52,9 +105,64 @@ class Spelling:
                     found.append((word, written))
         return found
 
-    def _written(
-        self, word: str, stem: str, languages: Sequence[str], texts: Callable[[Sequence[int]], Mapping[int, str]]
-    ) -> str:
+    # -- correcting --------------------------------------------------------------------------------------------
+
+    def _is_missing(self, word: str, missing: Collection[str], languages: Sequence[str]) -> bool:
+        """Whether the library holds a word in none of its languages' forms. Names in capitals are left alone."""
+        if not (word.islower() or word.istitle()):
+            return False
+        forms = {token for language in languages or ("",) for token in self._analyzer.tokens(word, language)}
+        return bool(forms) and forms <= set(missing)
+
+    def _meant(self, word: str, languages: Sequence[str], texts: Texts) -> str:
+        """What a word in lower case that occurs nowhere was likely meant as; empty where that can't be told."""
+        if self._analyzer.is_word(word, languages):
+            return ""
+        slips = self._analyzer.slips(word, languages)
+        if common := sorted(spelling for spelling, stems in slips.items() if not stems):
+            return common[0]
+        held = self._lexical.frequencies({stem for stems in slips.values() for stem in stems})
+        weights = {
+            spelling: _likelihood(word, spelling) * math.sqrt(max(held.get(stem, 0) for stem in stems))
+            for spelling, stems in slips.items()
+            if not held.keys().isdisjoint(stems)
+        }
+        looked_for = 0
+        for spelling in sorted(weights, key=lambda spelling: (-weights[spelling], spelling)):
+            if self._analyzer.is_word(spelling, languages[:1]):  # another's may be a stem's odd form in this one
+                return spelling
+            if looked_for < _LOOKED_FOR:
+                looked_for += 1
+                if self._is_written(spelling, [stem for stem in slips[spelling] if stem in held], texts):
+                    return spelling
+        return self._apart(word, languages)
+
+    def _is_written(self, word: str, stems: Sequence[str], texts: Texts) -> bool:
+        """Whether some passage holds a word as it is spelt here."""
+        asked = AnalyzedQuery(word, tuple(stems), ())
+        pattern = re.compile(rf"(?<![^\W\d_]){re.escape(word)}(?![^\W\d_])", re.IGNORECASE)
+        return any(
+            pattern.search(text) for text in texts(self._lexical.search(asked, _EVERYTHING, _SEEN_IN).ids).values()
+        )
+
+    def _apart(self, word: str, languages: Sequence[str]) -> str:
+        """A word as two, the rarer of which is as frequent as can be; empty where no two words make it."""
+        halves = [(word[:at], word[at:]) for at in range(_PART, len(word) - _PART + 1)]
+        halves = [pair for pair in halves if all(self._analyzer.is_word(half, languages) for half in pair)]
+        stems = {half: self._analyzer.tokens(half, (languages or ("",))[0]) for pair in halves for half in pair}
+        held = self._lexical.frequencies({stem for own in stems.values() for stem in own})
+        best = max(
+            (
+                (min(max((held.get(stem, 0) for stem in stems[half]), default=0) for half in pair), pair)
+                for pair in halves
+            ),
+            default=(0, ("", "")),
+        )
+        return " ".join(best[1]) if best[0] else ""
+
+    # -- telling -----------------------------------------------------------------------------------------------
+
+    def _written(self, word: str, stem: str, languages: Sequence[str], texts: Texts) -> str:
         """Of the words with this stem, as some passages write them, the most like; the stem where none is at hand."""
         passages = texts(self._lexical.search(AnalyzedQuery(stem, (stem,), ()), _EVERYTHING, PASSAGES_READ).ids)
         forms = {
@@ -75,6 +183,15 @@ class Spelling:
                 if span.token in terms:
                     words.setdefault(query.text[span.start : span.end], set()).add(span.token)
         return dict(list(words.items())[:WORDS_READ])
+
+
+def _likelihood(word: str, spelling: str) -> float:
+    """How likely one who meant a spelling types a word, beside other slips."""
+    if len(spelling) == len(word):
+        kind = _SWAPPED if sorted(spelling) == sorted(word) else 1.0
+    else:
+        kind = _LEFT_OUT if len(spelling) > len(word) else 1.0
+    return kind * (1.0 if spelling[0] == word[0] else _AT_THE_BEGINNING)
 
 
 def _alike(typed: str, written: str) -> float:

@@ -68,6 +68,14 @@ def terms(nearest: Iterable[tuple[str, str]]) -> tuple[Suggestion, ...]:
     )
 
 
+def corrected(words: Iterable[tuple[str, str]]) -> tuple[Suggestion, ...]:
+    """Of words as typed and as they were searched (`Spelling.corrected`)."""
+    return tuple(
+        _item("term", meant, f"“{word}” isn't in the library: searched for “{meant}”. In quotes it stays as typed.")
+        for word, meant in words
+    )
+
+
 def _filters(filters: Filters, columns: Columns) -> list[Suggestion]:
     """Filters whose absence lets more through. `kind` and `absent` are no filters that a caller sets."""
     given = [

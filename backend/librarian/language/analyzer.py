@@ -23,7 +23,7 @@ import Stemmer
 from librarian.vocabulary.protocols import TokenSpan
 from librarian.vocabulary.types import AnalyzedQuery
 
-from . import detection, questions
+from . import detection, questions, respelling
 from . import sieve as sieves
 from .scripts import bigrams, fold_accents, has_spaceless, split_scripts
 from .shapes import ASCII_COMPOUND, COMPOUND, LONGEST, Part, dissect, has_inner_capital, is_version
@@ -165,6 +165,26 @@ class StandardAnalyzer:
     def detect(self, text: str) -> str:
         """ISO 639-1 code of the text's language, empty where unsure."""
         return detection.detect(text)
+
+    def is_word(self, word: str, languages: Sequence[str] = ()) -> bool:
+        """Whether a dictionary of one of these languages, or of English, has a word in lower case."""
+        return any(word in found for found in respelling.dictionaries(languages))
+
+    def slips(self, word: str, languages: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
+        """Every spelling that is one slip away from a word in lower case, with what it is indexed as in any of these
+        languages: nothing, where it is a stop word.
+
+        >>> found = StandardAnalyzer().slips("whcih")
+        >>> found["which"], StandardAnalyzer().slips("nods")["nodes"], len(found)
+        ((), ('node',), 285)
+        """
+        asked = tuple(dict.fromkeys(language or "en" for language in languages[: respelling.READ])) or ("en",)
+        letters = respelling.letters_of(word, respelling.dictionaries(languages))
+        empty = stop_words(asked[0])
+        return {
+            spelling: () if spelling in empty else tuple({self.stem(spelling, language) for language in asked})
+            for spelling in respelling.slips(word, letters)
+        }
 
     # -- for the question analysis of this room ----------------------------------------------------------------------
 

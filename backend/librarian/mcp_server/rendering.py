@@ -122,7 +122,12 @@ def _foot(answer: SearchAnswer | EmailSearchAnswer) -> str:
     coverage = answer.coverage
     if coverage.embedded_chunks < coverage.chunks and answer.legs.semantic.status != "off":
         lines.append(f"Embedded so far: {coverage.embedded_chunks} of {coverage.chunks} passages.")
-    if answer.rewritten is not None and (terms := answer.rewritten.search_terms):
+    # what was corrected is among the suggestions, word by word
+    if (
+        answer.rewritten is not None
+        and answer.rewritten.source != "spelling"
+        and (terms := answer.rewritten.search_terms)
+    ):
         lines.append(f"Also searched for: {terms}")
     lines += [f"Suggestion: {item.text}" for item in answer.suggestions]
     return "\n".join(lines)

@@ -240,11 +240,12 @@ class TantivyIndex:
         """Of the last commit; 0 where there was none."""
         return self._state.generation
 
-    def occurring(self, terms: Collection[str]) -> set[str]:
-        """Those of these terms that some chunk's body, title, headings or path holds; a deleted one's may count until
-        a merge drops it."""
-        searcher = self._open_searcher()
-        return {term for term in terms if any(searcher.doc_freq(field, term) for field in WORDED)}
+    def frequencies(self, terms: Collection[str]) -> dict[str, int]:
+        """Those of these terms that some chunk's body, title, headings or path holds, each with how many chunks hold it
+        in whichever of these the most do; a deleted one may count until a merge drops it."""
+        held = self._open_searcher().doc_freq
+        counts = {term: max([int(held(field, term)) for field in WORDED]) for term in terms}
+        return {term: count for term, count in counts.items() if count}
 
     def vocabulary(self, prefix: str, limit: int, *, identifiers: bool = False) -> list[str]:
         """Indexed terms of bodies, or identifiers, that start so, most frequent first."""

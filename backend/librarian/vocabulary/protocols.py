@@ -120,6 +120,14 @@ class Analyzer(Protocol):
     def query(self, text: str, languages: Sequence[str] = ()) -> AnalyzedQuery:
         """A question analysed for all `languages` that the library holds; never raises."""
 
+    def is_word(self, word: str, languages: Sequence[str] = ()) -> bool:
+        """Whether a dictionary of one of these languages, or of English, has a word in lower case. False is weak: names
+        and new words are in none."""
+
+    def slips(self, word: str, languages: Sequence[str] = ()) -> Mapping[str, tuple[str, ...]]:
+        """Every spelling that is one letter left out, added, changed or swapped away from a word in lower case, with
+        the tokens that it is indexed as in any of these languages; none, where it is a stop word."""
+
     def detect(self, text: str) -> str:
         """ISO 639-1 code of the text's language, empty where unsure."""
 
@@ -159,8 +167,9 @@ class LexicalIndex(Protocol):
     def admitted(self, query: AnalyzedQuery, chunk_ids: Ids) -> Ids:
         """Those of these chunks that hold all quoted phrases of the query and none of its excluded words, by id."""
 
-    def occurring(self, terms: Collection[str]) -> set[str]:
-        """Those of these terms that some chunk's body, title, headings or path holds; deleted may count a while."""
+    def frequencies(self, terms: Collection[str]) -> dict[str, int]:
+        """Those of these terms that some chunk's body, title, headings or path holds, each with how many chunks hold it
+        in whichever of these the most do. Deleted ones may count a while; counts may end at some hundreds."""
 
     def vocabulary(self, prefix: str, limit: int, *, identifiers: bool = False) -> list[str]:
         """Indexed terms of bodies, or identifiers, that start so, most frequent first."""

@@ -325,7 +325,7 @@ def test_nothing_found_comes_with_suggestions(manual: Library, mode: Mode) -> No
     engine = manual.engine(embedder=None)
     for query in (
         Query("zzyzx qwrtp", mode=mode),
-        Query("deploi", mode=mode),
+        Query("autsokalingg", mode=mode),
         Query("password", mode=mode, filters=Filters(product="till")),
         Query("deploy", mode=mode, offset=60),
     ):
@@ -335,21 +335,44 @@ def test_nothing_found_comes_with_suggestions(manual: Library, mode: Mode) -> No
         assert outcome.next_offset is None
 
 
-def test_a_misspelt_word_is_answered_with_the_nearest(manual: Library) -> None:
-    outcome = manual.engine(embedder=None).search(Query("autoscalling", mode="keyword"))
+def test_a_word_far_from_any_is_answered_with_the_nearest(manual: Library) -> None:
+    outcome = manual.engine(embedder=None).search(Query("autoscallling", mode="keyword"))
+    assert not outcome.hits
     assert any(item["kind"] == "term" for item in outcome.suggestions)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_misspelt_question_is_answered_as_the_right_one_and_says_so(manual: Library, mode: Mode) -> None:
+    engine = manual.engine()
+    right, asked = (
+        engine.search(Query("how many replicas", mode=mode)),
+        engine.search(Query("how many replcias", mode=mode)),
+    )
+    assert asked.query.text == "how many replcias"
+    assert asked.hits
+    assert [(hit.chunk.chunk_id, hit.relevance) for hit in asked.hits] == [
+        (hit.chunk.chunk_id, hit.relevance) for hit in right.hits
+    ]
+    assert asked.rewritten is not None
+    assert str(asked.rewritten["source"]).startswith("spelling")
+    assert str(asked.rewritten["search_terms"]).startswith("how many replicas")
+    told = [item for item in asked.suggestions if item["value"] == "replicas"]
+    assert len(told) == 1
+    assert "“replcias” isn't in the library: searched for “replicas”" in str(told[0]["text"])
+    as_typed = engine.search(Query('how many "replcias"', mode="keyword"))
+    assert not as_typed.hits
 
 
 def test_hits_that_hardly_answer_come_with_the_nearest_words(manual: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     doubting = manual.engine(calibration=Calibration(unlikely_below=1.1))
-    outcome = doubting.search(Query("how to autoscal replcias", mode="keyword"))
+    outcome = doubting.search(Query("how to autoscal replciass", mode="keyword"))
     assert outcome.hits
     assert outcome.answerable == "unlikely"
     assert [(item["kind"], item["value"]) for item in outcome.suggestions] == [("term", "replicas")]
-    assert "“replcias”" in str(outcome.suggestions[0]["text"])
+    assert "“replciass”" in str(outcome.suggestions[0]["text"])
     assert doubting.search(Query("how to deploy", mode="keyword")).suggestions == ()
     sure = manual.engine(calibration=Calibration(unlikely_below=0.0))
-    assert sure.search(Query("how to autoscal replcias", mode="keyword")).suggestions == ()
+    assert sure.search(Query("how to autoscal replciass", mode="keyword")).suggestions == ()
 
 
 def test_an_empty_library_says_that_nothing_is_indexed(shelve: Callable[..., Library]) -> None:

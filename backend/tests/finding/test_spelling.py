@@ -2,6 +2,8 @@
 
 * A word that some passage holds is never called missing: not for being rare, nor for another language's stem of it.
 * A word that none holds is named as it was typed, with the nearest that is indexed, also in an index that has grown.
+* A word is corrected where one slip explains it: never one that a dictionary has, that is quoted or looks like a name,
+  and only to what is a word, or is written so in the library.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from itertools import product
 
 import pytest
 
-from librarian.finding.spelling import COMPARED, MOST, Spelling
+from librarian.finding.spelling import COMPARED, CORRECTED, MOST, Spelling
 from librarian.language.analyzer import StandardAnalyzer
 from librarian.shelving.lexical_index import TantivyIndex
 from tests.contracts.lexical_contract import SOME, entry
@@ -47,6 +49,11 @@ def put(index: TantivyIndex, *passages: str, language: str = "en", title: str = 
 
 def nearest(index: TantivyIndex, text: str, *languages: str) -> list[tuple[str, str]]:
     return Spelling(index, ANALYZER).nearest(ANALYZER.query(text, languages), languages, texts)
+
+
+def corrected(index: TantivyIndex, text: str, *languages: str) -> str:
+    found = Spelling(index, ANALYZER).corrected(ANALYZER.query(text, languages), languages, texts)
+    return found.text if found else ""
 
 
 def test_a_rare_word_is_not_called_missing(index: TantivyIndex) -> None:
@@ -106,3 +113,65 @@ def test_words_that_every_text_holds_are_not_called_missing(index: TantivyIndex)
     put(index, "Read the howto of DOS.", "Howtos")
     assert nearest(index, "how to do it", "en", "de") == []
     assert nearest(index, "howtoo") == [("howtoo", "howto")]
+
+
+def test_misspelt_words_are_corrected_where_they_stand(index: TantivyIndex) -> None:
+    put(index, "Receive an email from the scheduler of Kubernetes.")
+    assert corrected(index, "How to Recieve (an emial), please?") == "How to receive (an email), please?"
+    assert corrected(index, "kuberntes") == "kubernetes"
+    found = Spelling(index, ANALYZER).corrected(ANALYZER.query("Recieve emial"), (), texts)
+    assert found is not None
+    assert found.words == (("Recieve", "receive"), ("emial", "email"))
+
+
+@pytest.mark.parametrize(
+    "text", ["receive email", '"recieve" email', "email -recieve", "how to", "", "zzyzx", "email --recieve"]
+)
+def test_what_is_no_slip_is_left_as_it_is(index: TantivyIndex, text: str) -> None:
+    put(index, "Receive an email from the scheduler.")
+    assert corrected(index, text) == ""
+
+
+def test_a_word_of_a_dictionary_is_rare_and_not_misspelt(index: TantivyIndex) -> None:
+    put(index, "The base casts a spell, stating the actions taken.", "Das Bett ist breit.", language="en")
+    assert corrected(index, "bake breads by castling actinic statues", "en", "de") == ""
+
+
+def test_names_in_capitals_and_marked_ones_are_left_as_they_are(index: TantivyIndex) -> None:
+    put(index, "Receive an email. Keras maps pods.")
+    for text in ("KRAS", "RECIEVE_email", "`recieve`", "recieve()", "reciEve", "mail/recieve", "KERASS"):
+        assert corrected(index, text) == ""
+
+
+def test_a_spelling_that_only_shares_its_stem_with_what_is_written_is_not_taken(index: TantivyIndex) -> None:
+    put(index, "A definition of definite answers.")
+    assert "definit" in index.frequencies(ANALYZER.slips("definitz")["definits"])
+    assert corrected(index, "definitz") == "definite"
+
+
+def test_two_swapped_letters_are_likelier_than_a_wrong_one(index: TantivyIndex) -> None:
+    put(index, "It was caused by this.", "It was cased.", "It was cased again.")
+    assert corrected(index, "cuased") == "caused"
+
+
+def test_a_misspelt_stop_word_is_no_rarer_word(index: TantivyIndex) -> None:
+    put(index, "A tier above their own.")
+    assert corrected(index, "pods and thier tier") == "pods and their tier"
+
+
+def test_a_blank_left_out_is_put_back_between_words_that_occur(index: TantivyIndex) -> None:
+    put(index, "Balance the load of a read only disk by a load balancer.")
+    assert corrected(index, "a loadbalancer") == "a load balancer"
+    assert corrected(index, "the readonlydisk") == ""
+
+
+def test_other_languages_words_are_corrected_too(index: TantivyIndex) -> None:
+    put(index, "Die Konfiguration überprüfen und die Größe ändern.", language="de")
+    put(index, "Проверить настройки сервера.", language="ru")
+    assert corrected(index, "Konfigurtion überpüfen", "de", "ru") == "konfiguration überprüfen"
+    assert corrected(index, "настроки сервера", "de", "ru") == "настройки сервера"
+
+
+def test_no_more_than_some_words_are_corrected(index: TantivyIndex) -> None:
+    put(index, "receive")
+    assert corrected(index, "recieve " * (CORRECTED + 1)).split() == ["receive"] * CORRECTED + ["recieve"]

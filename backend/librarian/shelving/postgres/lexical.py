@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _LABELS = {"body": "D", "path": "C", "headings": "B", "title": "A"}  # in the order of ts_rank's weights
 _PHRASED = ("D", "B", "A")
 _SAMPLE = 2_000  # entries that a word's neighbours are gathered from
+_COUNTED = 500  # chunks that hold a word; beyond, it is frequent, and how frequent no longer matters
 
 _INSERT = """INSERT INTO entries (chunk_id, doc_id, title, headings, path, body, names)
              VALUES (%s, %s, %s, %s, %s, %s, %s)"""
@@ -192,17 +193,21 @@ class PostgresLexicalIndex:
         """Of the last commit; 0 where there was none."""
         return int(self._meta("lexical_generation") or 0)
 
-    def occurring(self, terms: Collection[str]) -> set[str]:
-        """Those of these terms that some chunk's body, title, headings or path holds."""
+    def frequencies(self, terms: Collection[str]) -> dict[str, int]:
+        """Those of these terms that some chunk's body, title, headings or path holds, each with how many chunks do, as
+        far as that is counted."""
         asked = [term for term in terms if term]
         with self._reading() as connection:
             rows = connection.execute(
-                """SELECT asked.place FROM unnest(%(terms)s::text[]) WITH ORDINALITY AS asked (term, place)
-                   WHERE EXISTS (
-                       SELECT FROM entries e WHERE e.search @@ to_tsquery(%(language)s::regconfig, asked.term))""",
-                {"language": self._language, "terms": [_quoted(term) for term in asked]},
+                """SELECT asked.place, holding.count
+                   FROM unnest(%(terms)s::text[]) WITH ORDINALITY AS asked (term, place),
+                   LATERAL (SELECT count(*) FROM (
+                       SELECT FROM entries e WHERE e.search @@ to_tsquery(%(language)s::regconfig, asked.term)
+                       LIMIT %(most)s) AS found) AS holding
+                   WHERE holding.count > 0""",
+                {"language": self._language, "terms": [_quoted(term) for term in asked], "most": _COUNTED},
             ).fetchall()
-        return {asked[place - 1] for (place,) in rows}
+        return {asked[place - 1]: int(count) for place, count in rows}
 
     def vocabulary(self, prefix: str, limit: int, *, identifiers: bool = False) -> list[str]:
         """Indexed terms of bodies, or identifiers, that start so, most frequent first.

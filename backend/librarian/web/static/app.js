@@ -159,7 +159,7 @@ function summarise(found) {
   if (results.count && found.answerable === "unlikely") notices.push(["", "Probably no passage answers this. These come nearest."]);
   if (results.count) notices.push(...found.suggestions.map((one) => ["", one.text]));
   const rewritten = found.rewritten;
-  if (rewritten?.search_terms) notices.push(["", `Also searched for: ${rewritten.search_terms} (${rewritten.source})`]);
+  if (rewritten?.search_terms && rewritten.source !== "spelling") notices.push(["", `Also searched for: ${rewritten.search_terms} (${rewritten.source})`]);
   const boxes = notices.map(([kind, text]) => el("p", { class: `notice ${kind}` }, text));
   if (rewritten?.hypothetical_answer && rewritten.source !== "template") {
     boxes.push(el("details", { class: "notice" }, el("summary", {}, `Searched with an imagined answer too (${rewritten.source})`), el("p", {}, rewritten.hypothetical_answer)));

@@ -1,0 +1,81 @@
+"""What a word may have been meant as: the spellings one slip away, and dictionaries that tell a rare word from a slip.
+
+Dictionaries are pyspellchecker's, for a dozen languages. Of each only the words' hashes stay in memory (8 bytes a word;
+two of 300,000 words share one with a chance of one in 400 million).
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from .scripts import fold_accents
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+READ = 3  #: languages of a library whose dictionaries are asked, the most frequent first; English always is
+
+
+@dataclass(frozen=True, slots=True)
+class Dictionary:
+    """The words of a language, lower case."""
+
+    hashes: array[int]  #: of its words, rising
+    letters: str  #: that its words are made of, without accents
+
+    @classmethod
+    def of(cls, words: Iterable[str], letters: Iterable[str]) -> Dictionary:
+        return cls(
+            array("q", sorted(map(hash, words))),
+            "".join(sorted(letter for letter in letters if letter.isalpha() and _is_base(letter))),
+        )
+
+    def __contains__(self, word: str) -> bool:
+        at = bisect_left(self.hashes, hash(word))
+        return at < len(self.hashes) and self.hashes[at] == hash(word)
+
+
+@cache
+def dictionary(language: str) -> Dictionary | None:
+    """That of an ISO 639-1 code, read when first asked for (English 0.2 s); None where there is none."""
+    from spellchecker import SpellChecker  # takes as long as all else of this room together
+
+    if language not in SpellChecker.languages():
+        return None
+    words = SpellChecker(language=language).word_frequency
+    return Dictionary.of(words.keys(), words.letters)
+
+
+def dictionaries(languages: Sequence[str]) -> list[Dictionary]:
+    """Those that tell the words of a library in these languages."""
+    asked = dict.fromkeys((*(language or "en" for language in languages[:READ]), "en"))
+    return [found for language in asked if (found := dictionary(language)) is not None]
+
+
+def letters_of(word: str, among: Iterable[Dictionary]) -> str:
+    """The alphabet that a word is written in, as far as these know it."""
+    own = set(fold_accents(word))
+    if own <= set(LETTERS):
+        return LETTERS
+    return next((found.letters for found in among if own <= set(found.letters)), "".join(sorted(own)))
+
+
+def slips(word: str, letters: str = LETTERS) -> set[str]:
+    """Every spelling from which one letter too few, too many or wrong, or two swapped, make this one.
+
+    >>> sorted(slips("ab", "ab"))
+    ['a', 'aa', 'aab', 'aba', 'abb', 'b', 'ba', 'bab', 'bb']
+    """
+    cuts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
+    found = {front + back[1:] for front, back in cuts if back}
+    found |= {front + back[1] + back[0] + back[2:] for front, back in cuts if len(back) > 1}
+    found |= {front + letter + back[1:] for front, back in cuts if back for letter in letters}
+    found |= {front + letter + back for front, back in cuts for letter in letters}
+    return found - {word, ""}
+
+
+def _is_base(letter: str) -> bool:
+    """Stems have their accents folded: a spelling with one is indexed as that without."""
+    return fold_accents(letter) == letter
