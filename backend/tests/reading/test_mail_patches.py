@@ -63,6 +63,8 @@ def test_a_word_about_a_quoted_line_is_no_end_of_it() -> None:
     quoted = "> +  for a pump it is a very difficuilt task indeed; do not underestimate it"
     text = f"Fine.\n\nOn 3 Mar 2026, Bob wrote:\n> + * names\n{quoted}\ntypo: difficuilt\n> +\n> + * more\n"
     assert "\ntypo: difficuilt" in own(text)
+    wrapped = text.replace("typo: difficuilt", "typed:")
+    assert "typed:" not in own_words(wrapped, excluded_of(wrapped), {"inline quote"})
 
 
 @pytest.mark.parametrize(
@@ -79,3 +81,8 @@ def test_a_line_that_a_mailbox_changed_reads_as_it_was_written(body: str, kept: 
     text = read(body).text
     assert (">From now on" in text) is kept
     assert "From now on" in text
+
+
+def test_what_stands_between_a_rule_and_a_signature_is_no_footer() -> None:
+    said = "TFAIL: the valve is shut\n    -----------------\n\nThe gauge may be broken.\nhttps://lists.x.org/2019/14123"
+    assert own(f"{said}\n\n-- \nAnn\n\n-- \nMailing list info: https://x.org/listinfo/dev\n") == said

@@ -226,8 +226,9 @@ def _is_wrapped_end(lines: Sequence[str], place: int) -> bool:
     above, line = lines[place - 1].rstrip(), lines[place].strip()
     word = line.split()[0] if line else ""
     full = len(above) + 1 + len(word) > _WRAPPED_WIDTH
-    goes_on = line[:1].islower() and not set(word) & set("/_=<>:") and not above.endswith((".", "!", "?", ":", ";"))
-    return full and goes_on and len(line) < len(above)
+    goes_on = line[:1].islower() and not set(word) & set("/_=<>") and not above.endswith((".", "!", "?", ":", ";"))
+    remark = word.endswith(":") and word != line  # "typo: …"
+    return full and goes_on and not remark and len(line) < len(above)
 
 
 def _is_banner(line: str) -> bool:

@@ -33,9 +33,11 @@ def opens(lines: Sequence[str], place: int, stop: int) -> str:
     """Why everything from a rule to `stop` is a signature or footer; empty where it isn't."""
     line = lines[place]
     below = [text for text in lines[place + 1 : stop] if text.strip()]
+    if line.strip() != "--" and any(text.strip() == "--" for text in below):
+        return ""  # the signature is further down, and lists add their footers below that
     if len(below) <= FOOTER_LINES and any(_FOOTER_WORDS.search(text) for text in below):
         return FOOTER
-    if any(map(_LISTED.match, (*lines[max(0, place - 1) : place], *lines[place + 1 : stop][:1]))):
+    if sum(bool(_LISTED.match(text)) for text in (*lines[max(0, place - 1) : place], *below[:2])) > 1:
         return ""
     if line.strip() in ("--", "—", "–") and len(below) <= _SIGNATURE_LINES:
         return SIGNATURE
