@@ -73,6 +73,14 @@ class Analyst:
                     legs=places,
                     rank=own[0][0] if own else None,
                 )
+            if self._holds_words(query, file_path, reader, budget):
+                return WhyNot(
+                    file_path=file_path,
+                    stage="below_cut",
+                    explanation="It holds words of the question, but so many passages fit better that it isn't among "
+                    "the first of any leg. Narrow the search with a filter, or use words of that page.",
+                    legs=places,
+                )
             return WhyNot(
                 file_path=file_path,
                 stage="not_found",
@@ -80,6 +88,11 @@ class Analyst:
                 "Ask with words that the page uses.",
                 legs=places,
             )
+
+    def _holds_words(self, query: Query, file_path: str, reader: CatalogReader, budget: Budget) -> bool:
+        """Whether the document would be found by its words if it were the only one."""
+        alone = replace(query, mode="keyword", filters=replace(query.filters, file_paths=(file_path,)))
+        return bool(self.engine.judge(alone, reader, budget).pool.keyword.ids)
 
     def _place(
         self, judged: Judged, query: Query, stored: StoredDocument, reader: CatalogReader

@@ -6,6 +6,7 @@ The SDK answers batches with its validator's notes, other mistakes with bare tex
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 import anyio
 from starlette.datastructures import Headers
@@ -13,7 +14,11 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _JSON, _STREAMS = ("application/json", "application/*"), ("text/event-stream", "text/*", "*/*")
-_HINTS = {404: "Connect to /sse anew: a session ends with its stream.", 400: "See the MCP specification's transports."}
+_HINTS = {
+    404: "Connect to /sse anew: a session ends with its stream.",
+    400: "See the MCP specification's transports.",
+    405: "A client's messages go there; it listens at /sse.",
+}
 
 
 def mended(text: bytes) -> bytes:
@@ -43,7 +48,8 @@ class Posted:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":
-            await self._app(scope, receive, send)
+            message = f"{scope['path']} takes POST, not {scope['method']}."
+            await _refused(405, message, _HINTS[405], {"Allow": "POST"})(scope, receive, send)
             return
         kind = Headers(scope=scope).get("content-type", "")
         if kind.partition(";")[0].strip().lower() != "application/json":
@@ -129,9 +135,9 @@ def _shaped(send: Send) -> Send:
     return shaping
 
 
-def _refused(status: int, message: str, hint: str) -> JSONResponse:
-    code = "not_found" if status == 404 else "bad_request"
-    return JSONResponse({"error": {"code": code, "message": message, "hint": hint}}, status)
+def _refused(status: int, message: str, hint: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    code = {404: "not_found", 405: "method_not_allowed"}.get(status, "bad_request")
+    return JSONResponse({"error": {"code": code, "message": message, "hint": hint}}, status, headers)
 
 
 async def _nothing() -> Message:

@@ -2,8 +2,8 @@
 
 Control characters can rewrite a terminal, bidirectional overrides can show a text in another order than it is read in,
 and the tag characters of plane 14 spell ASCII that no font draws: all of them carry instructions past whoever looks at
-a document. Each becomes U+FFFD, one for one, so that offsets stay. Joiners and spaces of zero width stay: scripts and
-emoji need them.
+a document. Each becomes U+FFFD, which shows that something was there. Marks of direction, spaces of zero width and byte
+order marks, which ordinary texts hold too, are left out; joiners stay, for scripts and emoji need them.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from typing import Any, Final
 _HIDDEN: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
+_UNSEEN: Final = re.compile("[\u061c\u200b\u200e\u200f\u2060\ufeff]")
 
 
 def visible(text: str) -> str:
-    """The text with each hidden character replaced.
+    """The text with each hidden character replaced, and without those of no width.
 
-    >>> visible("safe \\x1b[31mred")
-    'safe �[31mred'
+    >>> visible("safe \\x1b[31mred, un\\u200bseen")
+    'safe �[31mred, unseen'
     """
-    return _HIDDEN.sub("\ufffd", text)
+    return _UNSEEN.sub("", _HIDDEN.sub("\ufffd", text))
 
 
 def hides(written: str) -> bool:

@@ -155,6 +155,8 @@ async def given_in(request: Request) -> dict[str, object]:
 
     Raises `CallerError` for a body that isn't a JSON object, and for an argument in both or twice.
     """
+    if "q" in request.query_params and "query" in request.query_params:
+        raise CallerError("The question is given twice, as q and as query.", hint="Give it once.")
     given: dict[str, object] = {}
     for name in request.query_params:
         values: Sequence[str] = request.query_params.getlist(name)

@@ -5,6 +5,8 @@ Pure ASGI, for streams pass through it. What this isn't: TLS, or accounts.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hmac
 import time
 from collections import OrderedDict
@@ -20,6 +22,8 @@ from .answers import error_response
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 MAX_BODY = 4 * 1024 * 1024  #: bytes; the MCP SDK's own limit
+#: What is still taken of a refused request's body, and thrown away: who is cut off while sending never reads why.
+_TAKEN_BODIES, _TAKEN_S = 32, 10.0
 _MOST_CALLERS = 10_000
 
 _HEADERS = {
@@ -76,6 +80,19 @@ class _TooLarge(Exception):
     pass
 
 
+#: Status, code, message, hint and headers of an answer.
+Refusal = tuple[int, str, str, str, dict[str, str]]
+
+
+async def _taken(receive: Receive, most: int) -> None:
+    """Take the rest of a body, at most so many bytes of it."""
+    while most > 0:
+        message = await receive()
+        most -= len(message.get("body", b""))
+        if message["type"] != "http.request" or not message.get("more_body", False):
+            return
+
+
 class Guard:
     """The middleware that every request passes first."""
 
@@ -117,15 +134,26 @@ class Guard:
         refusal = self._refusal(scope, headers)
         if refusal is not None:
             refusal[-1].update(self._readable(headers.get("origin", "")))
-            await error_response(*refusal)(scope, receive, guarded_send)
+            await self._refuse(refusal, scope, receive, guarded_send)
             return
         try:
             await self._app(scope, self._limited(receive), guarded_send)
         except _TooLarge:
             if not started:
-                await error_response(*self._too_large())(scope, receive, guarded_send)
+                await self._refuse(self._too_large(), scope, receive, guarded_send)
 
-    def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str, str, str, dict[str, str]] | None:
+    async def _refuse(self, refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer at once, then let the caller finish what it is sending: many programs read only after that."""
+
+        async def unfinished(message: Message) -> None:
+            await send({**message, "more_body": True} if message["type"] == "http.response.body" else message)
+
+        await error_response(*refusal)(scope, receive, unfinished)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(_taken(receive, _TAKEN_BODIES * self._rules.max_body), _TAKEN_S)
+        await send({"type": "http.response.body", "body": b""})
+
+    def _refusal(self, scope: Scope, headers: Headers) -> Refusal | None:
         """Status, code, message, hint and headers of the answer to a request that may not pass."""
         host = headers.get("host", "")
         if not self.is_known(host):
@@ -138,7 +166,7 @@ class Guard:
         if wait := self._wait_s(scope):
             limit = f"More than {self._rules.rate_limit} requests a minute."
             return 429, "rate_limit", limit, f"Try again in {wait:.0f} s.", {"retry-after": f"{int(wait) + 1}"}
-        if not self._is_open(scope) and not self._has_token(headers):
+        if not self._is_open(scope, headers) and not self._has_token(headers):
             hint = "Send it as `Authorization: Bearer <token>`; it is the server's MCP_AUTH_TOKEN."
             return 401, "token", "The token is missing or wrong.", hint, {"www-authenticate": "Bearer"}
         length = headers.get("content-length", "0")
@@ -162,7 +190,7 @@ class Guard:
             return 0.0
         return self._limit.wait_s((scope.get("client") or ("unknown",))[0])
 
-    def _too_large(self) -> tuple[int, str, str, str, dict[str, str]]:
+    def _too_large(self) -> Refusal:
         message = f"The request's body has more than {self._rules.max_body} bytes."
         return 413, "too_large", message, "Send less at once.", {"connection": "close"}
 
@@ -179,9 +207,9 @@ class Guard:
         parts = urlsplit(origin)
         return parts.scheme in {"http", "https"} and self.is_known(parts.netloc)
 
-    def _is_open(self, scope: Scope) -> bool:
+    def _is_open(self, scope: Scope, headers: Headers) -> bool:
         path: str = scope["path"]
-        if scope["method"] == "OPTIONS":
+        if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
             return True  # a preflight carries no credentials and does nothing
         return any(
             path.startswith(open_) if open_.endswith("/") and open_ != "/" else path == open_

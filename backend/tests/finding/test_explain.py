@@ -69,6 +69,16 @@ def test_what_no_leg_finds_is_not_found(manual: Library) -> None:
     assert all(leg.rank is None and leg.reason for leg in seen.legs)
 
 
+def test_what_holds_the_words_but_fits_worse_than_all_that_a_leg_reads_is_below_the_cut(
+    shelve: Callable[..., Library],
+) -> None:
+    pages = {f"shop/api/{name}.md": f"# Token\n\nRotate the token {name}.\n" for name in ("daily", "weekly")}
+    library = shelve({**pages, "shop/api/long.md": "# Other\n\nA token is one of many things told here.\n"})
+    seen = why_not(library, Query("token", mode="keyword"), "shop/api/long.md", options=SearchOptions(depth=1))
+    assert (seen.stage, seen.rank) == ("below_cut", None)
+    assert "holds words of the question" in seen.explanation
+
+
 def test_what_the_mode_drops_is_below_the_cut(manual: Library) -> None:
     seen = why_not(manual, Query("password", mode="rerank"), "till/guide/logging.md")
     assert seen.stage in ("below_cut", "not_found")

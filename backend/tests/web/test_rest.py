@@ -98,6 +98,8 @@ def test_a_document_is_read_by_post_too(client: httpx.Client) -> None:
         (("GET", "/api/search"), 400, "bad_request", "query"),
         (("GET", "/api/search?q=bug"), 500, "internal", "log"),
         (("GET", "/mcp"), 405, "method_not_allowed", "/sse"),
+        (("GET", "/messages/"), 405, "method_not_allowed", "POST"),
+        (("GET", "/api/search?q=a&query=b"), 400, "bad_request", "twice"),
     ],
 )
 def test_every_error_has_one_shape(

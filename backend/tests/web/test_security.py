@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -93,6 +94,12 @@ def test_a_preflight_of_an_allowed_page_needs_no_token(url: str) -> None:
     assert answer.headers["access-control-allow-origin"] == "https://wiki.example.org"
 
 
+@pytest.mark.parametrize("path", PATHS)
+def test_other_questions_for_options_need_the_token_like_all_else(url: str, path: str) -> None:
+    open_ = path in {"/", "/health", "/static/app.js"}
+    assert (ask(url, path, "OPTIONS").status_code == 401) is not open_
+
+
 @pytest.mark.parametrize("path", ["/", "/health", "/nowhere", "/api/products"])
 def test_every_answer_has_its_security_headers(url: str, path: str) -> None:
     headers = ask(url, path).headers
@@ -112,6 +119,16 @@ def test_a_body_that_is_too_large_is_refused_whether_it_says_so_or_not(url: str)
     streamed = httpx.post(url + "/api/search", content=pieces(), headers=headers)
     assert streamed.status_code == 413
     assert streamed.json()["error"]["code"] == "too_large"
+
+
+@pytest.mark.parametrize("headers", [{}, {"authorization": "Bearer geheim"}], ids=["no token", "too large"])
+def test_who_sends_all_before_reading_learns_why_it_was_refused(url: str, headers: dict[str, str]) -> None:
+    async def codes() -> list[str]:
+        async with httpx.AsyncClient(base_url=url, headers=headers) as client:
+            answers = [await client.post(path, content=b"x" * (24 * 1024 * 1024)) for path in ("/api/search", "/mcp")]
+            return [answer.json()["error"]["code"] for answer in answers]
+
+    assert set(asyncio.run(codes())) == {"too_large" if headers else "token"}
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/messages/?session_id=0", "/nowhere"])
