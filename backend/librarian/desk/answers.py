@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from email.utils import parseaddr
 from functools import lru_cache
 from typing import Any
 
@@ -153,13 +154,15 @@ def envelope(outcome: SearchOutcome, count: Count, requested_mode: str) -> dict[
 def thread(thread_id: str, mails: Sequence[StoredDocument]) -> wire.ThreadAnswer:
     """A conversation, oldest mail first; what a mail quotes is folded out of its body."""
     emails: list[wire.ThreadEmail] = []
-    people: dict[str, None] = {}
+    people: dict[str, str] = {}  # by address, first come first, with the first name that is given
     for stored in _once(mails):
         document = stored.document
         email = document.email or Email(subject=document.title, sender="")
         for person in (email.sender, *email.to, *email.cc):
-            if person:
-                people.setdefault(person)
+            name, address = parseaddr(person)
+            key = (address or person).lower()
+            if person and (key not in people or (name and not parseaddr(people[key])[0])):
+                people[key] = person
         body, quoted = _folded(document)
         emails.append(
             wire.ThreadEmail(
@@ -176,7 +179,7 @@ def thread(thread_id: str, mails: Sequence[StoredDocument]) -> wire.ThreadAnswer
             )
         )
     subject = emails[0].subject if emails else ""
-    return wire.ThreadAnswer(thread_id=thread_id, subject=subject, participants=list(people), emails=emails)
+    return wire.ThreadAnswer(thread_id=thread_id, subject=subject, participants=list(people.values()), emails=emails)
 
 
 def _once(mails: Sequence[StoredDocument]) -> list[StoredDocument]:

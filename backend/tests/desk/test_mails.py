@@ -167,11 +167,28 @@ def test_attachments_are_parts_of_their_mail(library: Librarian) -> None:
     assert [item.filename for item in result.attachments] == ["terms.md"]
 
 
+def test_a_participant_is_named_once_by_the_fullest_form(tmp_path: Path) -> None:
+    mails = [
+        mail("a", "ann@x.org", "BOB@x.org, Team", "Tea", "Tue, 03 Mar 2026 10:00:00 +0000", "Tea at four?"),
+        mail("b", "Bob <bob@x.org>", "Ann <ann@x.org>", "Re: Tea", "Tue, 03 Mar 2026 11:00:00 +0000", "Yes, gladly.",
+             In_Reply_To="<a@x.org>"),
+        mail("c", "Annie <ann@x.org>", "bob@x.org", "Re: Tea", "Tue, 03 Mar 2026 12:00:00 +0000", "See you then.",
+             In_Reply_To="<b@x.org>"),
+    ]  # fmt: skip
+    for name, one in zip("abc", mails, strict=True):
+        path = tmp_path / "docs" / "shop" / "mail" / f"{name}.eml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(one.as_bytes())
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **QUIET) as library:
+        thread = library.get_thread("a@x.org")
+    assert thread.participants == ["Ann <ann@x.org>", "Bob <bob@x.org>", "Team"]
+
+
 def test_a_conversation_shows_each_mail_once_with_its_history_folded(library: Librarian) -> None:
     (result,) = library.search_emails("from:bob pump", mode="keyword").results
     thread = library.get_thread(result.thread_id)
     assert [one.message_id for one in thread.emails] == ["one@x.org", "two@x.org"]
-    assert thread.participants == ["Ann Lee <ann@x.org>", "bob@x.org", "Bob <bob@x.org>"]
+    assert thread.participants == ["Ann Lee <ann@x.org>", "Bob <bob@x.org>"]
     assert thread.emails[1].body == "The pump is ordered."
     assert "river freezes" in thread.emails[1].quoted[0]
     assert library.get_thread("two@x.org") == thread, "a Message-ID leads to its conversation"
