@@ -72,6 +72,16 @@ def scanner(settings: Settings) -> FolderScanner:
     )
 
 
+def _unparsed(settings: Settings) -> list[str]:
+    """A note where formats are wanted that nothing reads."""
+    readable = READABLE.union(SOURCES if settings.docs.source_comments else ())
+    strange = sorted({*(settings.docs.file_extensions or ())} - readable)
+    if not strange:
+        return []
+    advice = ": docs.source_comments indexes their comments" if set(strange) <= set(SOURCES) else ""
+    return [f"docs.file_extensions names {', '.join(strange)}, for which there is no parser{advice}."]
+
+
 def watcher(
     settings: Settings,
 ) -> Callable[[Callable[[frozenset[str]], None], Callable[[str], None]], FileWatcher] | None:
@@ -300,7 +310,7 @@ def desk_options(settings: Settings, storage: tuple[str, str, str], rescued: str
             "document_limiting": search.enable_document_limiting,
             "analytics": settings.analytics.enabled,
         },
-        notes=(*settings.notices, *filter(None, [rescued])),
+        notes=(*settings.notices, *_unparsed(settings), *filter(None, [rescued])),
         layout=settings.docs.layout,
         slow_query_ms=settings.logging.slow_query_ms,
         llm_provider=settings.llm.provider if settings.llm.enabled else "",

@@ -6,6 +6,7 @@ Each layer is a dict from a key such as `search.mode` to a `Given`. `settings.py
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from io import StringIO
 from pathlib import Path
 
 from dotenv import dotenv_values
+from dotenv.parser import parse_stream
 
 from librarian.vocabulary.errors import SetupError
 
@@ -52,6 +54,8 @@ class Given:
 
 Layer = dict[str, Given]
 
+logging.getLogger("dotenv.main").setLevel(logging.ERROR)  # it warns of a line and names no file: `unread_lines` does
+
 
 def find_config(config: Path | None, variables: Mapping[str, str], cwd: Path, repository: Path) -> Path | None:
     """The configuration file: the one named, else CONFIG_FILE, else ./config.json, else the repository's, else none.
@@ -81,6 +85,23 @@ def read_variables(folders: list[Path], environ: Mapping[str, str]) -> dict[str,
             pairs = dotenv_values(stream=StringIO(text), interpolate=False)
             found |= {name: Given(value, f"{path}: {name}") for name, value in pairs.items() if value}
     return found | {name: Given(value, f"environment: {name}") for name, value in environ.items() if value}
+
+
+def unread_lines(folders: list[Path]) -> list[str]:
+    """A notice for each line of the folders' `.env` files that says nothing."""
+    notices = []
+    for path in (folder / ".env" for folder in folders):
+        if path.is_file():
+            for statement in parse_stream(StringIO(path.read_text("utf-8-sig"))):
+                if statement.error:
+                    line = statement.original.line
+                    notices.append(f"{path}, line {line}, isn't understood and does nothing; write NAME=value.")
+    return notices
+
+
+def shown(value: object) -> str:
+    """A value as an error shows it: as it is written in the file."""
+    return json.dumps(value) if value is None or isinstance(value, bool) else repr(value)
 
 
 def from_file(path: Path, known: Mapping[str, object]) -> Layer:
@@ -126,7 +147,7 @@ def _layer(pairs: Iterator[tuple[str, object]], known: Mapping[str, object], sou
     for written, value in pairs:
         key = ALIASES.get(written, written)
         if any(name.startswith(f"{key}.") for name in known):
-            raise SetupError(f"{source}: {key} is {value!r}.", hint="Right would be: an object in braces.")
+            raise SetupError(f"{source}: {key} is {shown(value)}.", hint="Right would be: an object in braces.")
         if key not in known:
             raise SetupError(f"{source}: no setting {written!r}.", hint=_nearest(written, known))
         if key in layer and layer[key].value != value and value is not None and layer[key].value is not None:
@@ -232,7 +253,7 @@ def _notices(variables: Mapping[str, Given], names: set[str]) -> list[str]:
     notices = []
     for name, given in variables.items():
         if name not in names and not given.source.startswith("environment:"):
-            near = get_close_matches(name, sorted(names), 1, 0.85)
+            near = get_close_matches(name.upper(), sorted(names), 1, 0.75)
             if near:
                 notices.append(f"{given.source} isn't known and does nothing; did you mean {near[0]}?")
     return notices

@@ -6,10 +6,11 @@ Nothing is read here and no path is resolved: that is `settings.py`.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationInfo, field_validator
 
 from librarian.vocabulary.types import Fusion, Mode
 
@@ -43,6 +44,22 @@ def _extensions(value: object) -> object:
     return words
 
 
+def _endpoint(value: object) -> object:
+    """A path without a slash at its end. Raises `ValueError` for one that isn't free."""
+    if not isinstance(value, str):
+        return value
+    path = value.rstrip("/")
+    if not _PATH.fullmatch(path):
+        raise ValueError("It should be a path such as /mcp, of letters, digits and . _ ~ -")
+    if (first := path.split("/")[1]) in TAKEN:
+        raise ValueError(f"/{first} is the server's own")
+    return path
+
+
+_PATH: Final = re.compile(r"/[A-Za-z0-9._~-][A-Za-z0-9._~/-]*")
+TAKEN: Final = frozenset(("api", "favicon.ico", "health", "messages", "metrics", "openapi.json", "sse", "static"))
+"""What the paths of the other routes begin with; some of them need no token."""
+
 LOWER = BeforeValidator(_lower)
 Words = Annotated[tuple[str, ...], BeforeValidator(split_words)]
 Extensions = Annotated[tuple[str, ...] | None, BeforeValidator(_extensions)]
@@ -54,6 +71,14 @@ class Section(BaseModel):
     """Base of all sections: immutable, closed, and silent about values (they may be secrets) in its errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, populate_by_name=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_flag_for_a_number(cls, value: object, field: ValidationInfo) -> object:
+        kind = cls.model_fields[str(field.field_name)].annotation
+        if isinstance(value, bool) and {int, float} & {kind, *get_args(kind)}:
+            raise ValueError("It should be a number")
+        return value
 
 
 class SystemSettings(Section):
@@ -285,7 +310,7 @@ class McpSettings(Section):
     )
     host: str = knob("127.0.0.1", "Address to listen on; beyond this machine only with a token.", env="MCP_HOST")
     port: int = knob(3001, "Port of MCP, REST and the page.", env="MCP_PORT", ge=0, le=65535)
-    endpoint: str = knob("/mcp", "Path of Streamable HTTP.", pattern=r"^/[A-Za-z0-9._~/-]*[A-Za-z0-9._~-]$")
+    endpoint: Annotated[str, BeforeValidator(_endpoint)] = knob("/mcp", "Path of Streamable HTTP.")
 
 
 class ServeSettings(Section):

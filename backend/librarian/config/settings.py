@@ -129,7 +129,8 @@ class Settings(sections.Section):
         settings._given = given
         settings._config_file = file
         settings._loaded = loaded | {"config": file}
-        settings._notices = (*notices, *more, *_without_effect(settings, variables))
+        unread = layers.unread_lines([folder, cwd] if folder != cwd else [folder])
+        settings._notices = (*unread, *notices, *more, *_without_effect(settings, variables))
         return settings
 
     @classmethod
@@ -316,11 +317,14 @@ def _as_setup_error(error: ValidationError, values: Mapping[str, object], given:
     first = error.errors(include_url=False, include_context=True, include_input=False)[0]
     parts = [str(part) for part in first["loc"]]
     knob = next(knob for knob in knobs() if parts[: knob.key.count(".") + 1] == knob.key.split("."))
-    value = "********" if knob.secret else values.get(knob.key)
-    source = given[knob.key].source if knob.key in given else "default"
+    said = given.get(knob.key, Given(values.get(knob.key), "default"))
+    value = "********" if knob.secret else said.value
     near = get_close_matches(str(value).lower(), knob.kind.split(" | "), 1) if " | " in knob.kind else []
     hint = f"Right would be: {knob.kind}." + (f" Nearest: {near[0]!r}." if near else "")
-    return SetupError(f"{source}: {knob.key} is {value!r}. {first['msg']}.", hint=hint)
+    if first["type"] == "value_error" and knob.kind == "text":
+        hint = f"The default is {knob.default!r}."
+    message = "Input should be a path" if first["type"] == "path_type" else first["msg"].removeprefix("Value error, ")
+    return SetupError(f"{said.source}: {knob.key} is {layers.shown(value)}. {message}.", hint=hint)
 
 
 def _is_loopback(host: str) -> bool:

@@ -203,12 +203,16 @@ class StateReport:
 
 def layout_notes(count: Count, failures: Sequence[Failure]) -> list[str]:
     """What to do where files are there and none of them counts."""
-    loose = sum(1 for item in failures if item.reason == "in_root")
-    if count.documents or not loose:
+    reasons = Counter(item.reason for item in failures)
+    loose = reasons["in_root"]
+    if count.documents or count.emails or not reasons:
         return []
+    if not loose:
+        told = ", ".join(f"{reason} {number}" for reason, number in reasons.most_common())
+        return [f"Nothing is indexed: all that is there is left out or can't be read ({told})."]
     return [
-        f"Nothing is indexed: {loose} files lie directly in the root, and files count from {{product}}/ on. "
-        "Move them into folders, or set docs.layout to flat (librarian serve --layout flat)."
+        f"Nothing is indexed: {loose} file{' lies' if loose == 1 else 's lie'} directly in the root, and files count "
+        "from {product}/ on. Move them into folders, or set docs.layout to flat (librarian serve --layout flat)."
     ]
 
 

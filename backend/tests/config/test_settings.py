@@ -284,6 +284,18 @@ def test_variables_without_effect_say_where_things_are_now(load: Load) -> None:
 def test_a_misspelt_variable_in_dotenv_is_noticed_but_not_in_the_environment(load: Load) -> None:
     assert load(environ={"SEARCH_MOD": "x"}).notices == ()
     assert "did you mean SEARCH_MODE?" in load(dotenv="SEARCH_MOD=x").notices[0]
+    assert "did you mean SEARCH_MODE?" in load(dotenv="search_mode=x").notices[0]
+    assert "did you mean DOCS_ROOT_PATH?" in load(dotenv="DOCS_ROOT=x").notices[0]
+    assert load(dotenv="POSTGRES_PASSWORD=x\nAWS_REGION=x\nDEBUG=1").notices == ()
+
+
+def test_a_line_of_dotenv_that_says_nothing_is_noticed(
+    load: Load, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = load(dotenv="# fine\n\nMCP_PORT=3002\nMCP PORT: 3003\n")
+    assert settings.mcp.port == 3002
+    assert settings.notices == (f"{tmp_path / '.env'}, line 4, isn't understood and does nothing; write NAME=value.",)
+    assert not caplog.records, "said once, with the file's name"
 
 
 def test_an_empty_variable_counts_as_unset(load: Load) -> None:
@@ -376,7 +388,14 @@ def test_an_unknown_key_is_refused_with_the_nearest(config: object, key: str, ne
         ({"search": {"max_results": 51}}, ["search.max_results", "51"]),
         ({"search": 3}, ["search", "object"]),
         ({"toolsets": ["rag", "x"]}, ["toolsets", "rag, sites, registry, all"]),
-        ({"docs": {"root_path": ""}}, ["docs.root_path"]),
+        ({"search": {"max_results": True}}, ["search.max_results is true", "whole number"]),
+        ({"embeddings": {"dimension": False}}, ["embeddings.dimension is false", "whole number"]),
+        ({"docs": None}, ["docs is null", "object"]),
+        ({"docs": {"root_path": None}}, ["docs.root_path is null"]),
+        ({"docs": {"root_path": ""}}, ["docs.root_path is ''"]),
+        ({"mcp": {"endpoint": "mcp"}}, ["mcp.endpoint", "a path such as /mcp"]),
+        ({"mcp": {"endpoint": "/health"}}, ["mcp.endpoint", "/health is the server's own", "default is '/mcp'"]),
+        ({"mcp": {"endpoint": "/static/mcp"}}, ["/static is the server's own"]),
         ({"docs": {"file_extensions": [1]}}, ["docs.file_extensions"]),
         ({"search": {"hybrid_weight": 0.1}, "embeddings": {"semantic_weight": 0.2}}, ["same setting"]),
         ('{"a" 1}', ["line 1, column 6"]),
@@ -460,6 +479,10 @@ def test_every_setting_has_a_sentence_and_a_default_that_is_right() -> None:
         assert knob.sentence.endswith("."), knob.key
         assert knob.kind, knob.key
     assert Settings.model_validate({}) == Settings()
+
+
+def test_an_endpoint_may_end_with_a_slash(load: Load) -> None:
+    assert load({"mcp": {"endpoint": "/tools/mcp/"}}).mcp.endpoint == "/tools/mcp"
 
 
 def test_toolsets_spell_out_all(load: Load) -> None:

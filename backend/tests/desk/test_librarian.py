@@ -238,6 +238,24 @@ def test_a_library_that_cannot_be_opened_lets_its_index_folder_go(tmp_path: Path
     Librarian.open(root=tmp_path / "docs", index=index, **KEYWORDS).close()
 
 
+def test_a_library_of_which_nothing_counts_says_why(tmp_path: Path) -> None:
+    def notes(**more: Any) -> list[str]:
+        with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **KEYWORDS, **more) as library:
+            return library.status().notes
+
+    (tmp_path / "docs" / "shop").mkdir(parents=True)
+    assert notes() == []
+    (tmp_path / "docs" / "loose.md").write_text("# Loose\n")
+    assert notes()[0].startswith("Nothing is indexed: 1 file lies directly in the root")
+    (tmp_path / "docs" / "shop" / "mail.eml").write_text("From: ann@example.org\nSubject: Hello\n\nA parcel.\n")
+    assert notes() == [], "a mail is something"
+    assert notes(**{"docs.file_extensions": [".mdx", ".mdd", ".zzz"]}) == [
+        "docs.file_extensions names .mdd, .zzz, for which there is no parser.",
+        "Nothing is indexed: all that is there is left out or can't be read (extension 2).",
+    ]
+    assert "docs.source_comments" in notes(**{"docs.file_extensions": [".md", ".eml", ".py"]})[0]
+
+
 def test_an_index_of_a_mistyped_folder_is_free_for_the_right_one(tmp_path: Path) -> None:
     write_library(tmp_path / "docs")
     with Librarian.open(root=tmp_path / "dosc", index=tmp_path / "index", **KEYWORDS) as mistyped:

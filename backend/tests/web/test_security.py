@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from librarian.web.app import build_app
+from librarian.config.sections import TAKEN
+from librarian.web.app import OPEN_PATHS, build_app
 from librarian.web.security import Guard, RateLimit, Rules
 from tests.doors.fake_desk import FakeDesk
 from tests.doors.serving import served
@@ -198,3 +199,9 @@ def test_a_known_host_is_known_with_any_port_and_nothing_else_is(host: str, port
     assert not guard.is_known(f"{host}.evil.example:{port}")
     assert not guard.is_known(f"evil.{host}")
     assert not guard.is_known(f"{host}:{port}:80")
+
+
+def test_mcp_cannot_be_put_where_another_route_is_nor_where_no_token_is_asked_for() -> None:
+    routes = {str(getattr(route, "path", "")).split("/")[1] for route in build_app(FakeDesk()).routes}
+    assert routes - {"", "mcp"} == TAKEN
+    assert {path.split("/")[1] for path in OPEN_PATHS} - {""} <= TAKEN
