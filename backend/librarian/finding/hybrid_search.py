@@ -165,8 +165,8 @@ class HybridSearchEngine:
         nearest = (*corrected, *nearest)
         if shown:
             return nearest
-        by_meaning = run.meaning is not None
-        return suggestions.suggest(run.query, run.analyzed, nearest, run.reader, run.columns, semantic_ran=by_meaning)
+        left = run.meaning is None and self._semantic.configured
+        return suggestions.suggest(run.query, run.analyzed, nearest, run.reader, run.columns, meaning_left=left)
 
     @property
     def weights(self) -> Mapping[str, float]:

@@ -29,16 +29,19 @@ def suggest(
     reader: CatalogReader,
     columns: Columns,
     *,
-    semantic_ran: bool,
+    meaning_left: bool,
 ) -> tuple[Suggestion, ...]:
-    """`nearest` words (`terms`) and more; never empty: in the last resort it says what the library holds."""
+    """`nearest` words (`terms`) and more; never empty: in the last resort it says what the library holds.
+
+    `meaning_left`: the question wasn't searched by its meaning, though it could be.
+    """
     found: list[Suggestion] = [*nearest]
     if analyzed.common:
         asked = analyzed.text[:LONGEST]
         text = f"“{asked}” holds no word that is looked for: those that every text holds tell nothing."
         found.append(_item("index", asked, f"{text} Say what it is about."))
     found += _filters(query.filters, columns)
-    if query.mode == "keyword" and semantic_ran is False:
+    if query.mode == "keyword" and meaning_left:
         found.append(_item("mode", "hybrid", "Search with mode=hybrid: other words may say the same."))
     elif query.mode == "semantic":
         found.append(_item("mode", "hybrid", "Search with mode=hybrid: exact words count there too."))
