@@ -131,6 +131,8 @@ class ModelStore:
         folder = Path(os.path.expanduser(name))
         if folder.is_dir():
             return FolderSource(folder)
+        if name.startswith(("/", ".", "~")):  # no repository's name does
+            raise Unavailable(f"There is no folder '{name}' with a model in it.", hint="Correct the model's setting.")
         if spec_of(name).name == DEFAULT:
             return PackageSource(scratch, wheel=self._wheel)
         return HubSource(hub_name(name))

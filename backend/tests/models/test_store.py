@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 import time
@@ -309,6 +310,12 @@ def test_a_hub_s_model_arrives_and_its_cache_serves_when_the_hub_is_gone(
         models.ensure("owner/absent")
     _point_hub_at("http://127.0.0.1:9", tmp_path, monkeypatch)
     assert ModelStore(tmp_path / "others").ensure("owner/tiny").name == "owner--tiny"
+
+
+@pytest.mark.parametrize("name", ["/no/such/model", "./model", "~/no-such-model"])
+def test_a_folder_that_is_not_there_is_not_looked_for_on_a_hub(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Unavailable, match=f"There is no folder '{re.escape(name)}' with a model in it"):
+        ModelStore(tmp_path).ensure(name)
 
 
 def test_a_hub_out_of_reach_is_said_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
