@@ -203,3 +203,47 @@ def test_an_address_of_a_page_answers_where_blank_lines_part_it_from_the_quote()
 def test_the_footer_of_a_list_is_no_word_of_a_mail_that_only_quotes() -> None:
     footer = "_______________________________________________\ndev mailing list\ndev@lists.x.org"
     assert own(f"On 3 Mar 2026, Ann wrote:\n\n> Shall we?\n\n{footer}\n")[-2:] == ["Shall", "we?"]
+
+
+NOTICE = """\
+-------------- {part} --------------
+{first}...
+Name: {name}
+Type: image/png
+Size: 189 bytes
+Desc: not available
+URL: </pipermail/dev/attachments/20260303/3c71463c/attachment.png>
+"""
+
+
+@pytest.mark.parametrize(
+    ("part", "first"),
+    [
+        ("next part", "A non-text attachment was scrubbed"),
+        ("nächster Teil", "Ein Dateianhang mit Binärdaten wurde abgetrennt"),
+    ],
+)
+def test_what_an_archive_says_of_an_attachment_is_no_word_of_the_mail(part: str, first: str) -> None:
+    notice = NOTICE.format(part=part, first=first, name="not available")
+    text = f"The pump is old.\n\n-- \nAnn\n{notice}\n-------------- {part} --------------\nThe gauge isn't."
+    assert own_words(text, excluded_of(text)).split() == ["The", "pump", "is", "old.", "The", "gauge", "isn't."]
+
+
+def test_the_name_of_a_file_that_an_archive_took_out_is_found() -> None:
+    notice = NOTICE.format(part="next part", first="A non-text attachment was scrubbed", name="pump.png")
+    text = f"The pump is old.\n{notice}"
+    assert own_words(text, excluded_of(text)).split() == ["The", "pump", "is", "old.", "Name:", "pump.png"]
+    signed = f"The pump is old.\n{notice.replace('pump.png', 'signature.asc')}"
+    assert "signature" not in own_words(signed, excluded_of(signed))
+
+
+def test_the_headers_of_a_mail_that_an_archive_took_out_begin_no_history() -> None:
+    headers = "From: Bob <bob@x.org>\nSubject: Pumps\nDate: Tue, 3 Mar 2026 10:00:00 +0100\nSize: 4 kB"
+    notice = f"An embedded message was scrubbed...\n{headers}\nURL: <http://x.org/pipermail/attachments/1/a.mht>"
+    text = f"See Bob's mail.\n-------------- next part --------------\n{notice}\n\nIt says all."
+    assert own_words(text, excluded_of(text)).split() == ["See", "Bob's", "mail.", "It", "says", "all."]
+
+
+def test_fields_and_a_link_alone_are_a_mails_own() -> None:
+    text = "Look here:\nName: pump\nURL: http://x.org/attachments/pump.png"
+    assert excluded_of(text) == ()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from librarian.vocabulary.types import FOLDED, Excluded
 
-from . import closings, disclaimers, phrases
+from . import closings, disclaimers, notices, phrases
 from .borders import Border, find, margin_of
 from .signatures import FOOTER, FOOTER_LINES, SIGNATURE, may_open, opens
 
@@ -111,10 +111,10 @@ def _footer_below(lines: Sequence[str]) -> _Span | None:
 
 
 def _spans_above(lines: Sequence[str]) -> list[_Span]:
-    spans = list(_pgp(lines))
+    spans = [*_pgp(lines), *(_Span(start, stop, FOOTER) for start, stop in notices.find(lines))]
     covered = _covered(len(lines), spans)
     end = len(lines)
-    borders = {border.start: border for border in find(lines)}
+    borders = {border.start: border for border in find(lines) if not covered[border.start]}
     runs: list[tuple[_Span, int]] = []  # quoted lines, and where their attribution ends
     place, own = 0, False
     while place < end:
