@@ -1,8 +1,9 @@
-"""What the log says of indexing: a line for each look that changed something, one for each file that is left out."""
+"""What the log says of indexing: what a look changed, each file that is left out, and what doesn't work."""
 
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Mapping
 
 from librarian.vocabulary.types import Failure, IndexReport
@@ -46,3 +47,22 @@ def tell_report(report: IndexReport) -> None:
 def tell_embedded(passages: int) -> None:
     """One line once everything that was without a vector has one."""
     logger.info("Embedded what had no vector: %d passages in all", passages)
+
+
+class ProblemLog:
+    """Tells of what stops working, once, and of what works again."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def tell(self, problems: Mapping[str, str]) -> None:
+        """`problems`: what doesn't work now, by part."""
+        with self._lock:
+            now = dict(problems)
+            for part, problem in now.items():
+                if self._told.get(part) != problem:
+                    logger.warning("%s: %s", part, problem)
+            for part in self._told.keys() - now.keys():
+                logger.info("%s: works again", part)
+            self._told = now

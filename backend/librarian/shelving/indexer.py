@@ -15,6 +15,7 @@ from librarian.vocabulary.errors import Unavailable
 from librarian.vocabulary.types import Progress
 
 from .heap import give_back
+from .index_log import ProblemLog
 from .index_work import IndexWork
 from .indexer_options import IndexerOptions
 from .spaces import EMBEDDINGS, Answering
@@ -42,6 +43,7 @@ class FileIndexer(IndexWork):
     _retry_at: float = 0.0  # when embedding may be tried again
     _backoff_s: float = 0.0
     _idle_since: float = 0.0
+    _problem_log: ProblemLog
 
     # -- state -----------------------------------------------------------------------------------------------------
 
@@ -115,6 +117,7 @@ class FileIndexer(IndexWork):
         self._prepared = False  # another process may have been at work since this one stopped
         self._look_at = 0.0 if look else time.monotonic() + self._pause()
         self._retry_at = 0.0
+        self._problem_log = ProblemLog()
         if look:
             self._text_progress = Progress("scanning")  # nobody may take what the last run left for what is there
         self._threads = (
@@ -208,6 +211,7 @@ class FileIndexer(IndexWork):
                     logger.exception("indexing failed")
                     self._problems["index"] = f"Indexing failed and is tried again: {error}"
             finally:
+                self._problem_log.tell(self._problems)
                 if everything:
                     give_back()
                 with self._state:
@@ -257,6 +261,7 @@ class FileIndexer(IndexWork):
                     continue
             try:
                 self.embed(self._stop)
+                self._problem_log.tell(self._problems)
                 with self._state:
                     self._backoff_s = 0.0
                     self._retry_at = time.monotonic() + _HELD_S if self._vectors.elsewhere else 0.0
@@ -268,6 +273,7 @@ class FileIndexer(IndexWork):
                     logger.exception("embedding failed")
                 if not isinstance(error, Unfilled):
                     self._problems[EMBEDDINGS] = str(error)
+                self._problem_log.tell(self._problems)
                 with self._state:
                     self._backoff_s = min(self._backoff_s * 2, BACKOFF_S[1]) or BACKOFF_S[0]
                     self._retry_at = time.monotonic() + self._backoff_s

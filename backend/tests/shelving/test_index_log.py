@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.shelving.library import Library
+from librarian.shelving.index_log import ProblemLog
+from tests.shelving.library import Library, wait_for
 
 LOGGER = "librarian.shelving.index_log"
 
@@ -65,6 +66,26 @@ def test_what_settings_and_ignore_files_leave_out_is_no_warning(
     library.write("ray/.hidden/page.md", "# Hidden\n")
     assert library.indexer.refresh().skipped
     assert lines(caplog, logging.WARNING) == []
+
+
+def test_what_does_not_work_is_told_once_and_so_is_that_it_works_again(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, LOGGER)
+    log = ProblemLog()
+    for problems in ({}, {"root": "It is gone."}, {"root": "It is gone."}):
+        log.tell(problems)
+    assert lines(caplog, logging.WARNING) == ["root: It is gone."]
+    log.tell({"embeddings": "No hub."})
+    assert [record.getMessage() for record in caplog.records] == ["embeddings: No hub.", "root: works again"]
+
+
+def test_a_root_that_is_gone_is_said_by_the_log(library: Library, caplog: pytest.LogCaptureFixture) -> None:
+    library.complete()
+    library.root.rename(library.root.with_name("elsewhere"))
+    library.indexer.start()
+    wait_for(lambda: any(record.getMessage().startswith("root: ") for record in caplog.records))
+    library.indexer.stop()
+    (said,) = lines(caplog, logging.WARNING)
+    assert str(library.root) in said
 
 
 def test_of_many_files_only_the_first_have_lines_and_the_rest_is_counted(
