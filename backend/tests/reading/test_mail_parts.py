@@ -247,3 +247,14 @@ def test_the_headers_of_a_mail_that_an_archive_took_out_begin_no_history() -> No
 def test_fields_and_a_link_alone_are_a_mails_own() -> None:
     text = "Look here:\nName: pump\nURL: http://x.org/attachments/pump.png"
     assert excluded_of(text) == ()
+
+
+def test_why_a_mail_did_not_arrive_is_read_from_the_report_about_it(parse: Parse) -> None:
+    said = b"Content-Type: text/plain\n\nYour mail didn't arrive."
+    report = (
+        b"Content-Type: message/delivery-status\n\nReporting-MTA: dns; x.org\n\nDiagnostic-Code: smtp; 550 mailbox full"
+    )
+    doc = parse(multipart("report", said, report), NAME)
+    assert "550 mailbox full" in doc.text
+    assert doc.email is not None
+    assert [one.filename for one in doc.email.attachments] == ["unnamed.delivery-status"]

@@ -23,6 +23,8 @@ _READERS: dict[str, Callable[[str], str]] = {
 _CARDS = frozenset({"text/directory", "text/vcard", "text/x-vcard"})
 #: Texts for programs: attachments, whether or not they say so.
 _FOR_PROGRAMS = _CARDS | {"text/calendar", "text/rfc822-headers", "text/rtf"}
+#: Reports of mail servers in lines of text: why a mail didn't arrive is often said there alone.
+_REPORTS = frozenset({"message/delivery-status", "message/disposition-notification", "message/feedback-report"})
 #: The extension that files of a content type have.
 _EXTENSIONS = {
     "application/epub+zip": ".epub",
@@ -70,7 +72,8 @@ class Part:
         if self.is_mail:
             return (".eml",)
         named = "." + name.rsplit(".", 1)[-1].lower() if "." in name else ""
-        declared = _EXTENSIONS.get(kind, ".txt" if kind.startswith("text/") and kind not in _CARDS else "")
+        is_text = (kind.startswith("text/") and kind not in _CARDS) or kind in _REPORTS
+        declared = _EXTENSIONS.get(kind, ".txt" if is_text else "")
         return named, declared
 
 
