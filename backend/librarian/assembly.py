@@ -34,6 +34,7 @@ from .config.settings import Settings
 from .evaluation.question_log import QuestionLog
 from .finding.explain import Analyst
 from .finding.hybrid_search import HybridSearchEngine
+from .finding.paging import fitted
 from .finding.parent_context import parent_context
 from .finding.query_router import QueryRouter
 from .finding.result_cache import ResultCache
@@ -205,6 +206,7 @@ def build(settings: Settings) -> desk.Parts:
         analyst=Analyst(QueryRouter(analyzer, semantic=embedder is not None), engine, catalog),
         analyzer=analyzer,
         context=parent_context,
+        fitted=fitted,
         indexing=kept,
         embedder=embedder,
         spaces=spaces,

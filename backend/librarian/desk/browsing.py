@@ -13,6 +13,9 @@ from ..vocabulary.types import Candidate, Contribution, Hit, LegReport, Query, S
 SNIPPET = 400  #: characters of a mail's beginning that are shown
 TAGS = 200  #: most tags that are offered
 
+_NONE = {"value": "", "text": "No mail passes these filters; drop one of them."}
+_BEYOND = {"value": "offset", "text": "Start again at offset 0: this page lies beyond the last mail."}
+
 
 def newest_first(catalog: Catalog, query: Query) -> SearchOutcome:
     """The documents that pass the query's filters, latest date first, at most `max_per_document` per thread."""
@@ -40,19 +43,17 @@ def newest_first(catalog: Catalog, query: Query) -> SearchOutcome:
             )
         generation = reader.generation
     reason = "no words to search for: filters alone, newest first"
-    end = query.offset + query.max_results
+    end = query.offset + len(page)
     return SearchOutcome(
         query=query,
         mode="keyword",
         hits=tuple(hits),
         total=len(kept),
-        next_offset=end if end < len(kept) else None,
+        next_offset=end if page and end < len(kept) else None,
         legs={"keyword": LegReport("skipped", reason), "semantic": LegReport("skipped", reason)},
         generation=generation,
         took_ms=(time.perf_counter() - began) * 1000,
-        suggestions=()
-        if kept
-        else ({"kind": "filter", "value": "", "text": "No mail passes these filters; drop one of them."},),
+        suggestions=() if hits else ({"kind": "filter", **(_BEYOND if kept else _NONE)},),
     )
 
 

@@ -16,7 +16,7 @@ from ..vocabulary.arguments import named
 from ..vocabulary.errors import CallerError, NotFound
 from ..vocabulary.paths import Paths
 from ..vocabulary.protocols import Budget
-from ..vocabulary.types import Filters, IndexReport, Query, SearchOutcome
+from ..vocabulary.types import Count, Filters, IndexReport, Query, SearchOutcome
 from ..vocabulary.verbs import SEARCH, SEARCH_EMAILS
 from . import addresses, answers, journal, questions
 from . import arguments as check
@@ -87,12 +87,13 @@ class Librarian(Gathered, Knowledge, Hosting):
         self._await_text(budget)
         wanted = named("search", SEARCH.arguments, {"query": query, **given})
         asked = questions.documents(self._parts.options, self._products, wanted)
-        answer = self._checked(lambda query: self._parts.engine.search(query, budget), asked)
+        answer, count = self._checked(lambda query: self._parts.engine.search(query, budget), asked)
         outcome = answer.outcome
         journal.note(outcome, self._parts.options.slow_query_ms)
         if not asked.offset and not _MEASURING.get():
             self._parts.questions.note(asked.text, outcome.total, outcome.answerable, asked.filters.product)
-        return wire.SearchAnswer(results=self._results(answer, answers.result), **self._envelope(outcome, asked.mode))
+        envelope = answers.envelope(outcome, count, asked.mode)
+        return wire.SearchAnswer(results=self._results(answer, answers.result), **envelope)
 
     def search_emails(self, query: str = "", *, budget: Budget | None = None, **given: Any) -> wire.EmailSearchAnswer:
         """Passages of mails; arguments as of the tool `search_emails`."""
@@ -101,10 +102,10 @@ class Librarian(Gathered, Knowledge, Hosting):
         wanted = named("search_emails", SEARCH_EMAILS.arguments, {"query": query, **given})
         asked = questions.emails(self._parts.options, self._products, wanted)
         engine, catalog = self._parts.engine, self._parts.catalog
-        answer = self._checked(lambda q: engine.search(q, budget) if q.text else newest_first(catalog, q), asked)
+        answer, count = self._checked(lambda q: engine.search(q, budget) if q.text else newest_first(catalog, q), asked)
         outcome = answer.outcome
         journal.note(outcome, self._parts.options.slow_query_ms)
-        envelope = self._envelope(outcome, asked.mode) | {"query": query.strip()}  # with its operators
+        envelope = answers.envelope(outcome, count, asked.mode) | {"query": query.strip()}  # with its operators
         return wire.EmailSearchAnswer(results=self._results(answer, answers.email_result), **envelope)
 
     def _await_text(self, budget: Budget) -> None:
@@ -126,17 +127,18 @@ class Librarian(Gathered, Knowledge, Hosting):
         finally:
             forget()
 
-    def _envelope(self, outcome: SearchOutcome, requested: str) -> dict[str, Any]:
+    def _checked(self, search: Callable[[Query], SearchOutcome], asked: Query) -> tuple[Checked, Count]:
+        """The answer, with all that is degraded and within what was asked for, and what the library holds."""
+        answer = checked(search, asked, self._paths, self._parts.indexing.notice)
+        outcome = answer.outcome
         with self._parts.catalog.read() as reader:
             count = reader.count()
         extra = [item for item in self._state.reasons() if item not in outcome.degraded]
         semantic = outcome.legs.get("semantic")
         if semantic is not None and semantic.status == "ok" and count.embedded_chunks < count.chunks:
             extra.append(f"semantic: {count.embedded_chunks:,} of {count.chunks:,} passages are embedded so far.")
-        return answers.envelope(replace(outcome, degraded=(*outcome.degraded, *extra)), count, requested)
-
-    def _checked(self, search: Callable[[Query], SearchOutcome], asked: Query) -> Checked:
-        return checked(search, asked, self._paths, self._parts.indexing.notice)
+        told = replace(outcome, degraded=(*outcome.degraded, *extra)) if extra else outcome
+        return replace(answer, outcome=self._parts.fitted(told)), count
 
     def _results(self, answer: Checked, build: Callable[..., Any]) -> list[Any]:
         """Hits as results; those of changed files are marked stale."""

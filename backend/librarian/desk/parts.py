@@ -162,6 +162,7 @@ class Parts:
     analyst: QueryAnalyst
     analyzer: Analyzer
     context: ContextSource
+    fitted: Callable[[SearchOutcome], SearchOutcome]  #: packed into what its question allows, with its size as text
     indexing: Indexing
     embedder: Loadable[Embedder] | None
     spaces: Callable[[], Sequence[VectorSpace]]  #: of products with another model

@@ -133,17 +133,15 @@ class HybridSearchEngine:
                 self._snippets.answering(run.analyzed),
                 lambda candidate: self._relevance(judged, candidate),
             )
-            costs = [paging.tokens(hit, with_context=query.include_parent_context) for hit in hits]
-            shown = hits[: paging.packed(costs, query.max_tokens)]
-            end = query.offset + len(shown)
+            end = query.offset + len(hits)
             answerable = verdict(self._calibration, best, query, judged.pool, reader)
-            further = self._suggestions(run, bool(shown), answerable)
-            return SearchOutcome(
+            further = self._suggestions(run, bool(hits), answerable)
+            found = SearchOutcome(
                 query=query,
                 mode=run.mode,
-                hits=tuple(shown),
+                hits=tuple(hits),
                 total=len(kept),
-                next_offset=end if shown and end < len(kept) else None,
+                next_offset=end if hits and end < len(kept) else None,
                 legs=run.legs,
                 generation=reader.generation,
                 took_ms=(time.perf_counter() - started) * 1000,
@@ -151,9 +149,9 @@ class HybridSearchEngine:
                 degraded=tuple(run.degraded),
                 routing=run.routing,
                 rewritten=as_told(run.variants),
-                tokens_used=paging.AROUND + sum(costs[: len(shown)]) if shown else 0,
                 suggestions=further,
             )
+            return paging.fitted(found)
 
     def _suggestions(self, run: Run, shown: bool, answerable: Answerable) -> tuple[suggestions.Suggestion, ...]:
         """What was corrected, and what else to try where nothing is shown; of this only the nearest words where what is

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from librarian.vocabulary.protocols import CatalogReader, Columns
-from librarian.vocabulary.types import Candidate, Chunk, Hit, Snippet, StoredDocument
+from librarian.vocabulary.types import Candidate, Chunk, Hit, SearchOutcome, Snippet, StoredDocument
 
 from .order import ids_of, sums_of
 
@@ -17,6 +17,7 @@ from .order import ids_of, sums_of
 #: it is (rank, scores, lines, kind and date; of a mail also the labels of its headers; of a context, at most).
 AROUND, FIXED, MAIL, CONTEXT = 25, 115, 30, 500
 LISTED = 100  #: characters that are shown of a list
+LABEL = 20  #: and of what each line below the results begins with
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,33 @@ def also_in(
     return found
 
 
-def packed(costs: Sequence[int], max_tokens: int | None) -> int:
+def fitted(outcome: SearchOutcome) -> SearchOutcome:
+    """With as many of its hits as its question's `max_tokens` allows, and with `tokens_used` of the answer as text."""
+    query = outcome.query
+    around = AROUND + below(outcome) + (0 if outcome.hits else len(query.text) // 4)
+    costs = [tokens(hit, with_context=query.include_parent_context) for hit in outcome.hits]
+    count = packed(costs, query.max_tokens, around)
+    used = around + sum(costs[:count])
+    if count == len(costs):  # the very same hits: what is made of them is remembered
+        return replace(outcome, tokens_used=used)
+    return replace(outcome, hits=outcome.hits[:count], next_offset=query.offset + count, tokens_used=used)
+
+
+def below(outcome: SearchOutcome) -> int:
+    """What is said below the results, in tokens."""
+    asked = outcome.query.mode
+    lines = [*outcome.degraded, *(str(item["text"]) for item in outcome.suggestions)]
+    lines += [
+        leg.reason
+        for name, leg in outcome.legs.items()
+        if leg.status == "failed" or (leg.reason and name == asked != outcome.mode)
+    ]
+    if outcome.rewritten and outcome.rewritten["source"] != "spelling":  # which the suggestions tell
+        lines.append(str(outcome.rewritten["search_terms"]))
+    return -(-sum(len(line) + LABEL for line in lines) // 4)
+
+
+def packed(costs: Sequence[int], max_tokens: int | None, around: int = AROUND) -> int:
     """How many results fit, best first, with what stands around them; at least one, so that a page never stands still.
 
     >>> packed([100, 120, 90], max_tokens=250), packed([100, 120], None), packed([100], 10)
@@ -105,7 +132,7 @@ def packed(costs: Sequence[int], max_tokens: int | None) -> int:
     """
     if max_tokens is None:
         return len(costs)
-    used = AROUND
+    used = around
     for count, cost in enumerate(costs):
         used += cost
         if used > max_tokens:

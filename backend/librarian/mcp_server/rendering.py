@@ -119,8 +119,9 @@ def _foot(answer: SearchAnswer | EmailSearchAnswer) -> str:
             lines.append(f"The {name} leg failed: {leg.reason}")
         elif name == answer.requested_mode != answer.mode and leg.reason and leg.reason not in answer.degraded:
             lines.append(f"No {name}: {leg.reason}")
-    coverage = answer.coverage
-    if coverage.embedded_chunks < coverage.chunks and answer.legs.semantic.status != "off":
+    coverage, semantic = answer.coverage, answer.legs.semantic
+    said = any(reason.startswith("semantic:") for reason in answer.degraded)
+    if coverage.embedded_chunks < coverage.chunks and semantic.status in ("ok", "failed") and not said:
         lines.append(f"Embedded so far: {coverage.embedded_chunks} of {coverage.chunks} passages.")
     # what was corrected is among the suggestions, word by word
     if (
