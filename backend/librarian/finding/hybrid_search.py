@@ -163,7 +163,7 @@ class HybridSearchEngine:
         nearest = (*corrected, *nearest)
         if shown:
             return nearest
-        left = run.meaning is None and self._semantic.configured
+        left = run.legs["semantic"].status == "off" and self._semantic.configured
         return suggestions.suggest(run.query, run.analyzed, nearest, run.reader, run.columns, meaning_left=left)
 
     @property

@@ -33,7 +33,7 @@ def suggest(
 ) -> tuple[Suggestion, ...]:
     """`nearest` words (`terms`) and more; never empty: in the last resort it says what the library holds.
 
-    `meaning_left`: the question wasn't searched by its meaning, though it could be.
+    `meaning_left`: the question was searched by its words alone, though it could be by its meaning too.
     """
     found: list[Suggestion] = [*nearest]
     if analyzed.common:
@@ -41,7 +41,7 @@ def suggest(
         text = f"“{asked}” holds no word that is looked for: those that every text holds tell nothing."
         found.append(_item("index", asked, f"{text} Say what it is about."))
     found += _filters(query.filters, columns)
-    if query.mode == "keyword" and meaning_left:
+    if meaning_left:
         found.append(_item("mode", "hybrid", "Search with mode=hybrid: other words may say the same."))
     elif query.mode == "semantic":
         found.append(_item("mode", "hybrid", "Search with mode=hybrid: exact words count there too."))

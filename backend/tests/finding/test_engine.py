@@ -336,9 +336,11 @@ def test_nothing_found_comes_with_suggestions(manual: Library, mode: Mode) -> No
 
 
 def test_hybrid_is_suggested_only_where_meaning_can_be_searched(manual: Library) -> None:
-    unknown = Query("zzyzx qwrtp", mode="keyword")
-    assert ("mode", "hybrid") in [(item["kind"], item["value"]) for item in manual.engine().search(unknown).suggestions]
-    assert "mode" not in [item["kind"] for item in manual.engine(embedder=None).search(unknown).suggestions]
+    for unknown in (Query("zzyzx qwrtp", mode="keyword"), Query("node.zzyzx", mode="auto")):
+        found = manual.engine().search(unknown)
+        assert (found.mode, found.hits) == ("keyword", ())
+        assert ("mode", "hybrid") in [(item["kind"], item["value"]) for item in found.suggestions]
+        assert "mode" not in [item["kind"] for item in manual.engine(embedder=None).search(unknown).suggestions]
 
 
 def test_a_word_far_from_any_is_answered_with_the_nearest(manual: Library) -> None:
