@@ -104,7 +104,8 @@ def routed(parts: desk.Parts, text: str) -> dict[str, list[str]]:
     """
     seen = QueryRouter(parts.analyzer).analyze(text)
     conceptual = "hyde" if seen.query_type == "conceptual" else "hybrid"
-    designed = "keyword" if seen.technical_terms and seen.word_count <= SHORT else conceptual
+    technical = parts.analyzer.query(text).identifiers
+    designed = "keyword" if technical and seen.word_count <= SHORT else conceptual
     chosen = {
         "auto, as routed": "auto",
         "auto, as in the first design": designed,
@@ -186,6 +187,20 @@ def profiles(one: JudgedSet, work: Path) -> list[str]:
     return rows
 
 
+def dropped(one: JudgedSet, work: Path, threshold: float) -> str:
+    """How many questions a threshold on the cosine would leave without any passage that answers them."""
+    questions = one.questions()
+    with opened(one, work) as parts:
+        lost = 0
+        for question in questions:
+            asked = Query(question.text, mode="semantic", max_results=NEAREST, max_per_document=1)
+            near = [
+                hit for hit in engine_of(parts).search(asked).hits if (hit.candidate.semantic_score or 0) >= threshold
+            ]
+            lost += not {hit.document.document.file_path for hit in near} & set(question.grades)
+    return f"{one.name}: a threshold of {threshold} drops what answers {lost} of {len(questions)} questions"
+
+
 def table(rows: Mapping[str, Row], head: str) -> str:
     names = list(next(iter(rows.values())))
     lines = [f"| {head} | {' | '.join(rows)} |", "|---" * (len(rows) + 1) + "|"]
@@ -202,8 +217,12 @@ def main() -> None:
         metavar=("NAME", "INCLUDE"),
         help="only the vector store's profiles: in this part of the first set's folder (glob pattern or *)",
     )
+    parser.add_argument("--threshold", type=float, help="only what this search.similarity_threshold would drop")
     given = parser.parse_args()
     sets = [JudgedSet.of(row) for row in given.set]
+    if given.threshold is not None:
+        print("\n".join(dropped(one, given.work, given.threshold) for one in sets))
+        return
     if given.profiles:
         name, pattern = given.profiles
         larger = replace(sets[0], name=name, include=() if pattern == "*" else (pattern,))
