@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -64,19 +64,23 @@ def serve(
 ) -> None:
     """Index the documents and serve them over HTTP: MCP, REST and a page."""
     settings = Place(root, index, config).settings(mcp__host=host, mcp__port=port, docs__layout=layout)
-    settings.check_listening()
     for notice in settings.notices:
         sys.stderr.write(f"Note: {notice}\n")
+    if settings.mcp.transport == "stdio":
+        given = [name for name, value in {"--host": host, "--port": port, "--layout": layout}.items() if value]
+        more = f", {' and '.join(given)} having no effect" if given else ""
+        sys.stderr.write(f"Note: mcp.transport is stdio: MCP is spoken over stdin and stdout alone{more}.\n")
+        stdio(root, index, config)
+    settings.check_listening()
     url = f"http://{settings.mcp.host}:{settings.mcp.port}"
     places = {"page": f"{url}/", "mcp": f"{url}{settings.mcp.endpoint}", "rest": f"{url}/api/search"}
     if as_json:
         write_json(places)
         sys.stdout.flush()
-    silent = as_json or settings.mcp.transport == "stdio"  # then stdout belongs to a program
-    raise typer.Exit(import_module("librarian.serve").serve(settings, out=None if silent else sys.stdout))
+    raise typer.Exit(import_module("librarian.serve").serve(settings, out=None if as_json else sys.stdout))
 
 
-def stdio(root: Root = None, index: Index = None, config: Config = None) -> None:
+def stdio(root: Root = None, index: Index = None, config: Config = None) -> NoReturn:
     """Connect an MCP host's stdin and stdout to the library. For hosts; see `librarian connect`."""
     options = (("--root", root), ("--index", index), ("--config", config))
     arguments = [text for option, path in options if path is not None for text in (option, str(path))]

@@ -295,15 +295,20 @@ def test_serve_speaks_to_people_and_with_json_to_programs(
     assert (settings.mcp.port, out) == (3999, None)
 
 
-def test_serve_over_stdio_keeps_stdout_for_the_protocol(
-    house: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+def test_serve_over_stdio_is_a_relay_and_opens_no_port(
+    house: SimpleNamespace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    house.config.write_text('{"mcp": {"transport": "stdio"}, "embeddings": {"max_text_length": 512}}')
-    assert cli.run(["serve"]) == 0
+    house.config.write_text(
+        '{"mcp": {"transport": "stdio", "host": "0.0.0.0"}, "embeddings": {"max_text_length": 512}}'
+    )
+    asked: list[list[str]] = []
+    monkeypatch.setattr("librarian.keeper.relay.main", lambda words: asked.append(words) or 0)
+    assert cli.run(["serve", "--port", "3999", "--index", "ix", "--root", "docs"]) == 0
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "max_text_length" in captured.err
-    assert house.served[0][1] is None
+    assert "--port having no effect" in captured.err
+    assert (house.served, asked) == ([], [["--root", "docs", "--index", "ix"]])
 
 
 def test_serve_refuses_to_be_reached_without_a_token(

@@ -120,6 +120,17 @@ def test_ten_relays_at_once_start_one_keeper(library: Library) -> None:
     assert all(host.noise == [] for host in hosts)
 
 
+def test_serve_with_the_transport_stdio_is_a_host_s_server(library: Library) -> None:
+    config = library.root.parent / "config.json"
+    named = {"docs": {"root_path": str(library.root)}, "index": {"path": str(library.index)}}
+    config.write_text(json.dumps(named | {"mcp": {"transport": "stdio"}, "embeddings": {"enabled": False}}), "utf-8")
+    with RawHost([sys.executable, "-m", "librarian.cli", "serve", "--config", str(config)]) as host:
+        host.initialize()
+        assert found(host.call("search_documentation", query="rotate a token"))[0] == "ray/core/tokens.md"
+    assert host.noise == []
+    assert "MCP is spoken over stdin and stdout" in host.stderr
+
+
 def test_two_libraries_lie_side_by_side(kept: Library, tmp_path: Path) -> None:
     other = Library(tmp_path, {"flask/web/tokens.md": "# Tokens\n\nFlask signs its tokens.\n"})
     try:
