@@ -29,11 +29,12 @@ from .scripts import bigrams, fold_accents, has_spaceless, split_scripts
 from .shapes import ASCII_COMPOUND, COMPOUND, LONGEST, Part, dissect, has_inner_capital, is_version
 from .stopwords import LANGUAGES, stop_words
 
-_FORMAT = 3  #: raised when the rules change so that the same text gives other tokens
+_FORMAT = 4  #: raised when the rules change so that the same text gives other tokens
 _PIECE = re.compile(r"\S+")
 #: One word of ASCII letters between punctuation that means nothing: the quick way.
 _PLAIN = re.compile(r"[(\[{*`\"'<>|!?,;:$%&=~^]*+([A-Za-z]{1,200}+)[)\]}*`\"'<>|!?,;:$%&=~^./]*+")
 _SEPARATORS = ("/", ".", "::")
+_LONG_PATH = 6  #: pieces of a path beyond which only its ends make names
 _LONGEST_REMEMBERED = 64  #: characters; longer pieces rarely come twice
 #: Pieces remembered per language: enough for questions and what is shown of their answers, about 10 MB.
 REMEMBERED = 40_000
@@ -313,12 +314,20 @@ def _names(found: list[_Found]) -> tuple[str, ...]:
 
 
 def _with_shorter(names: list[str]) -> tuple[str, ...]:
-    """The names, and the shorter ones that the ends of a dotted name or a path make: `b.c` and `a.b` of `a.b.c`."""
+    """The names, and the shorter ones that the ends of a dotted name or a path make: `b.c` and `a.b` of `a.b.c`.
+
+    So do the middle of a path, unless it is long, and what stands before a tag, a port or an effect: `batch/v1` of
+    `apis/batch/v1/jobs`, `example.org/not-ready` of `example.org/not-ready:NoExecute`.
+    """
     shorter: list[str] = []
-    for name in names:
+    tagged = [name.rpartition(":")[0] for name in names if ":" in name and "::" not in name]
+    tagged = [name for name in tagged if "/" in name or "." in name]
+    for name in (*names, *tagged):
         for separator in _SEPARATORS:
             if separator in name and name.count(separator) > 1 and not is_version(name):
                 pieces = name.split(separator)
                 for count in range(2, min(len(pieces), 5)):
-                    shorter += [separator.join(pieces[-count:]), separator.join(pieces[:count])]
-    return tuple(names + shorter)
+                    last = len(pieces) - count
+                    inside = range(last + 1) if separator == "/" and len(pieces) <= _LONG_PATH else (last, 0)
+                    shorter += [separator.join(pieces[at : at + count]) for at in inside]
+    return tuple(names + tagged + shorter)

@@ -16,7 +16,7 @@ _ANY_MARK = re.compile(f"[{MARKS}]")
 
 def _compound(letter: str) -> re.Pattern[str]:
     return re.compile(
-        f"(?:(?<![\\w-])--(?=[^\\W\\d_])|(?<!\\w)@(?=[^\\W\\d_])|(?<![\\w./*?)\\]])\\.(?=[^\\W\\d_]))?"
+        f"(?:(?<![\\w-])--(?=[^\\W\\d_])|(?<!\\w)@(?=[^\\W\\d_])|(?<![\\w.*?)\\]])\\.(?=[^\\W\\d_]))?"
         f"{letter}+(?:(?:://|::|[-./:@\\\\]){letter}+)*"
         f"(?:\\+\\+\\d*|(?<=(?<!\\w)[A-Za-z])#(?![\\w#]))?"
     )
@@ -40,6 +40,7 @@ _DUNDER = re.compile(r"__[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*__(?!\w)")
 _MAJOR = re.compile(r"[vV]?\d|[vV]\d+")
 _QUANTITY = re.compile(r"\d+(?:st|nd|rd|th|[a-z]{1,2})?")
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)+)(?:[-.+]?[a-z0-9.-]*)?")
+_ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}[:/]\d{1,5}")  #: of a machine, with its port or its net's length
 _HEADER = re.compile(r"[A-Z][a-z]*(?:-[A-Z][a-z]*)+")  #: X-Forwarded-For
 _SCHEME = re.compile(r"(?:https?|ftp|file|mailto)://", re.IGNORECASE)
 
@@ -111,7 +112,7 @@ def looks_like_identifier(raw: str, *, or_prose: bool = False) -> bool:
     if len(words) == 1:
         return has_inner_capital(raw) or _has_letters_and_digits(raw)
     if digit_first and all(word.isdigit() for word in words):  # dates, times, ranges
-        return False
+        return _ADDRESS.fullmatch(raw) is not None
     if not words or (len(words[0]) == 1 and all(len(word) == 1 for word in words)):  # e.g, i.e, A/B
         return False
     if "." in raw or ":" in raw or "@" in raw or "\\" in raw:

@@ -257,6 +257,30 @@ def test_a_page_answers_for_both_ends_of_its_dotted_names_and_paths() -> None:
     assert "28.3" not in ANALYZER.identifiers("since v1.28.3")
 
 
+@pytest.mark.parametrize(
+    ("asked", "written"),
+    [
+        ("example.org/not-ready", "tolerates example.org/not-ready:NoExecute"),
+        ("library/nginx", "run registry.example.org/library/nginx:1.25"),
+        ("batch/v1", "POST /apis/batch/v1/namespaces"),
+        (".bazelrc", "a line of ~/.bazelrc"),
+        (".kube/config", "in $HOME/.kube/config"),
+        ("127.0.0.1:9443", 'url: "https://127.0.0.1:9443/convert"'),
+        ("10.0.0.1", "at 10.0.0.1:6443"),
+        ("10.244.0.0/16", "a range such as 10.244.0.0/16"),
+    ],
+)
+def test_a_page_answers_for_a_name_inside_a_longer_one(asked: str, written: str) -> None:
+    (name,) = ANALYZER.query(f"`{asked}`").identifiers
+    assert name == asked
+    assert name in ANALYZER.identifiers(written)
+    assert ANALYZER.entry(written)[1] == ANALYZER.identifiers(written)
+
+
+def test_a_machine_is_another_one_at_another_port() -> None:
+    assert "127.0.0.1:9443" not in ANALYZER.identifiers("at 127.0.0.1 or 127.0.0.1:80")
+
+
 # -- languages -----------------------------------------------------------------------------------------------------
 
 
