@@ -19,15 +19,16 @@ _ASK_OR_FILTER = "Ask with at least one word, or give a filter, such as sender o
 _ANY = "Leave it out to search everywhere."
 
 
-def _place(known: Products, product: object, component: object) -> tuple[str | None, str | None]:
+def _place(options: DeskOptions, known: Products, product: object, component: object) -> tuple[str | None, str | None]:
     if product is None and component is None:
         return None, None
     products = known()
     named = check.known_name(
         "product", product, list(products), hint=f"Use list_products to see what is indexed. {_ANY}"
     )
-    if named is not None:
-        components = list(products[named])
+    if named is not None:  # shared products pass its filter, so their components are meant too
+        inside = (named, *(name for name in options.shared_products if name in products))
+        components = list(dict.fromkeys(component for name in inside for component in products[name]))
     else:
         components = sorted({name for inside in products.values() for name in inside})
     return named, check.known_name(
@@ -61,7 +62,7 @@ def _ordered(after: str | None, before: str | None, names: tuple[str, str]) -> N
 
 def documents(options: DeskOptions, products: Products, given: Mapping[str, Any]) -> Query:
     """The arguments of `search_documentation`."""
-    product, component = _place(products, given.get("product"), given.get("component"))
+    product, component = _place(options, products, given.get("product"), given.get("component"))
     after = check.moment("modified_after", given.get("modified_after"), end=False)
     before = check.moment("modified_before", given.get("modified_before"), end=True)
     _ordered(after, before, ("modified_after", "modified_before"))
@@ -88,7 +89,7 @@ def emails(options: DeskOptions, products: Products, given: Mapping[str, Any]) -
     """The arguments of `search_emails`; `query` may hold operators, and be empty where a filter is given."""
     text = check.query_text(given.get("query") or "", options.max_query_length, may_be_empty=True)
     text, given = without_operators(text, given)
-    product, component = _place(products, given.get("product"), given.get("component"))
+    product, component = _place(options, products, given.get("product"), given.get("component"))
     after = check.moment("date_after", given.get("date_after"), end=False)
     before = check.moment("date_before", given.get("date_before"), end=True)
     _ordered(after, before, ("date_after", "date_before"))

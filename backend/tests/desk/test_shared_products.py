@@ -1,0 +1,25 @@
+"""Components of shared products are components of every product: its filter lets them through."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from librarian.desk import questions
+from librarian.desk.parts import DeskOptions
+from librarian.vocabulary.errors import NotFound
+
+OPTIONS = DeskOptions("1", Path("/docs"), Path("/index"), shared_products=("common", "gone"))
+PRODUCTS = {"shop": {"api": 2}, "till": {"guide": 1}, "common": {"terms": 3}}
+
+
+def test_a_component_of_a_shared_product_may_be_asked_for_with_any_product() -> None:
+    given = {"query": "refund", "product": "shop", "component": "Terms"}
+    filters = questions.documents(OPTIONS, lambda: PRODUCTS, given).filters
+    assert (filters.product, filters.component) == ("shop", "terms")
+
+
+def test_a_component_of_another_product_is_still_an_error() -> None:
+    with pytest.raises(NotFound, match="No component 'guide'"):
+        questions.documents(OPTIONS, lambda: PRODUCTS, {"query": "refund", "product": "shop", "component": "guide"})
