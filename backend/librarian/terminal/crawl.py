@@ -17,6 +17,7 @@ from .options import Config, Index, Json, Root
 from .page import Page, write_json
 from .place import Place
 from .progress import ProgressLine
+from .rendering import counted
 
 if TYPE_CHECKING:
     from librarian.config.settings import Settings
@@ -118,7 +119,7 @@ def gaps(
     page = Page()
     if not answer["enabled"]:
         page.line("Questions aren't kept; set analytics.enabled to true.")
-    page.line((f"{len(answer['gaps'])} gaps", "bold"), f" in {answer['questions']} questions")
+    page.line((counted(len(answer["gaps"]), "gap"), "bold"), f" in {counted(answer['questions'], 'question')}")
     if answer["gaps"]:
         rows = [(gap["times"], gap["results"], gap["last_asked"][:10], gap["query"]) for gap in answer["gaps"]]
         page.table(("times", "results", "last asked", "question"), rows)
@@ -133,7 +134,8 @@ def _remove(settings: Settings, project: str | None, *, as_json: bool) -> None:
     if as_json:
         write_json({"project": project, "removed": count})
     else:
-        Page().line((f"{project}: {count} pages removed", "bold"), "; files that weren't crawled are still there")
+        removed = f"{project}: {counted(count, 'page')} removed"
+        Page().line((removed, "bold"), "; files that weren't crawled are still there")
 
 
 def _model(settings: Settings, named: str | None, *, new: bool) -> ProjectModel:
@@ -195,8 +197,8 @@ def _progress(line: ProgressLine, project: str) -> Callable[[CrawlProgress], Non
     def show(progress: CrawlProgress) -> None:
         share = progress.done / max(progress.done + progress.queued, 1)
         text = (
-            f"{project}: {progress.done} pages, {progress.queued} to go, {progress.bytes / 1e6:.1f} MB, "
-            f"{progress.errors} errors"
+            f"{project}: {counted(progress.done, 'page')}, {progress.queued} to go, {progress.bytes / 1e6:.1f} MB, "
+            f"{counted(progress.errors, 'error')}"
         )
         line.show(share, text, int(time.monotonic() / EVERY_S))
 
@@ -205,10 +207,12 @@ def _progress(line: ProgressLine, project: str) -> Callable[[CrawlProgress], Non
 
 def _show(page: Page, answer: dict[str, Any]) -> None:
     went_on = " (went on where it was interrupted)" if answer["resumed"] else ""
-    page.line((f"{answer['project']}: {answer['pages']} pages", "bold"), f" from {answer['root_url']}{went_on}")
+    pages = f"{answer['project']}: {counted(answer['pages'], 'page')}"
+    page.line((pages, "bold"), f" from {answer['root_url']}{went_on}")
     page.line(
         f"{answer['added']} added, {answer['changed']} changed, {answer['unchanged']} unchanged, "
-        f"{answer['removed']} removed, {answer['duplicates']} duplicates; {answer['requests']} requests, "
+        f"{answer['removed']} removed, {counted(answer['duplicates'], 'duplicate')}; "
+        f"{counted(answer['requests'], 'request')}, "
         f"{answer['bytes'] / 1e6:.1f} MB, {answer['took_s']:.0f} s",
         indent=2,
     )
@@ -233,7 +237,8 @@ def _list(page: Page, what: str, items: list[str]) -> None:
 
 
 def _show_plan(page: Page, answer: dict[str, Any]) -> None:
-    page.line((f"{answer['project']}: {len(answer['pages'])} pages to begin with", "bold"), f", {answer['root_url']}")
+    begin = f"{answer['project']}: {counted(len(answer['pages']), 'page')} to begin with"
+    page.line((begin, "bold"), f", {answer['root_url']}")
     sources = ", ".join(f"{count} from {source}" for source, count in answer["by_source"].items())
     page.line(f"{sources}; {answer['seconds']:.0f} s at a pause of {answer['delay_s']:g} s", indent=2)
     for category, count in answer["categories"].items():

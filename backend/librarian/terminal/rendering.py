@@ -174,7 +174,8 @@ def refresh(page: Page, answer: Answer) -> None:
     words = ("added", "changed", "removed", "moved", "unchanged")
     page.line(", ".join(f"{answer[word]} {word}" for word in words))
     took = f"{answer['took_ms'] / 1000:.1f} s"
-    page.line(f"{answer['documents']} documents, {answer['embedded']} of {answer['chunks']} passages embedded, {took}")
+    embedded = f"{answer['embedded']} of {counted(answer['chunks'], 'passage')} embedded"
+    page.line(f"{counted(answer['documents'], 'document')}, {embedded}, {took}")
     _left_out(page, "skipped", answer["skipped"]["total"], answer["skipped"]["examples"])
     for item in answer.get("failed") or ():
         page.line(("unreadable: ", "red"), f"{item['path']}  {item['reason']}")
@@ -200,7 +201,8 @@ def check(page: Page, answer: Answer) -> None:
     for word in ("problems", "repaired"):
         for item in answer.get(word) or ():
             page.line(f"{word.removesuffix('s')}: {item}", indent=3)
-    page.line(f"{answer['documents']} documents, {answer['chunks']} passages, {answer['vectors']} vectors")
+    held = (("documents", "document"), ("chunks", "passage"), ("vectors", "vector"))
+    page.line(", ".join(counted(answer[name], word) for name, word in held))
 
 
 def evaluation(page: Page, answer: Answer) -> None:

@@ -681,3 +681,10 @@ def test_asking_the_keeper_loads_no_settings_and_no_arrays(tmp_path: Path) -> No
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(cli.__file__).parents[1]
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_one_of_a_kind_is_not_told_as_several() -> None:
+    out = io.StringIO()
+    whole = {"ok": True, "problems": [], "repaired": [], "documents": 1, "chunks": 1, "vectors": 2}
+    rendering.check(Page(out), whole)
+    assert "1 document, 1 passage, 2 vectors" in out.getvalue()

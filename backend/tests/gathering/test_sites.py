@@ -446,3 +446,4 @@ def test_the_command_lists_gaps(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     told = capsys.readouterr().out
     assert "analytics.enabled" in told
     assert "warp drive" in told
+    assert "1 gap in 9 questions" in told
