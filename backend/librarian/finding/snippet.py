@@ -324,6 +324,9 @@ def _left(frame: Frame | None, end: int | None) -> list[str]:
     if frame is None or end is None:
         return []
     parts = []
+    if frame.kind == "table" and end < frame.opening_end:  # a header is one by the rule below it
+        parts += frame.opening[end - frame.start :].strip("\n").splitlines()
+        end = frame.opening_end
     if end < frame.closing_start - 1:
         parts.append(_mark(frame))
     if frame.closing and end <= frame.closing_start:

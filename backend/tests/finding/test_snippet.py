@@ -89,6 +89,17 @@ def test_rows_of_tables_are_whole_and_under_their_header(text: str, question: st
         assert all(line in rows or line == "| … |" for line in lines)
 
 
+def test_a_header_that_is_the_match_keeps_the_rule_below_it() -> None:
+    header = "| Management technique             | Operates on          | Recommended environment | Learning curve |"
+    rule = "|----------------------------------|----------------------|-------------------------|----------------|"
+    rows = "\n".join(
+        f"| Imperative commands {n}           | Live objects         | Projects   {n} | Lowest   |" for n in "123"
+    )
+    for target in (80, 200, 320):
+        lines = snippets(f"A warning.\n\n{header}\n{rule}\n{rows}\n", "technique", target)[0].text.splitlines()
+        assert lines[lines.index(header) + 1] == rule
+
+
 def test_a_long_fence_is_cut_between_lines_closed_and_marked() -> None:
     body = "\n".join(f"step_{n} = compute(input_{n}, factor={n})" for n in range(60))
     found = [s for s in snippets(f"# Code\n\n```python\n{body}\n```\n", "step_41") if "step_41" in s.text]
