@@ -90,14 +90,12 @@ def test_rows_of_tables_are_whole_and_under_their_header(text: str, question: st
 
 
 def test_a_header_that_is_the_match_keeps_the_rule_below_it() -> None:
-    header = "| Management technique             | Operates on          | Recommended environment | Learning curve |"
-    rule = "|----------------------------------|----------------------|-------------------------|----------------|"
-    rows = "\n".join(
-        f"| Imperative commands {n}           | Live objects         | Projects   {n} | Lowest   |" for n in "123"
-    )
-    for target in (80, 200, 320):
-        lines = snippets(f"A warning.\n\n{header}\n{rule}\n{rows}\n", "technique", target)[0].text.splitlines()
-        assert lines[lines.index(header) + 1] == rule
+    header = "| Management technique | Operates on | Recommended environment | Supported writers | Learning curve |"
+    rule = "|---|---|---|---|---|"
+    rows = "\n".join(f"| Imperative commands {n} | Live objects | Projects {n} | 1+ | Lowest |" for n in range(20))
+    for target in (80, 120):
+        lines = snippets(f"{header}\n{rule}\n{rows}\n", "technique", target)[0].text.splitlines()
+        assert lines[:2] == [header, rule]
 
 
 def test_a_long_fence_is_cut_between_lines_closed_and_marked() -> None:
