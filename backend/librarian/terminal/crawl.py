@@ -62,7 +62,8 @@ def crawl(
 ) -> None:
     """Bring a documentation site in as Markdown files, or fetch what has changed there.
 
-    An interrupted crawl goes on where it was. Exit code 3 where pages can't be read, 1 where none can.
+    An interrupted crawl goes on where it was. Exit code 3 where pages can't be read, 1 where none is kept, 78 where the
+    first page doesn't answer.
     """
     from librarian.assembly_parts import summarizer_of
     from librarian.gathering.crawl_options import CrawlOptions
