@@ -40,6 +40,9 @@ SCALED = {"keyword_scaled": "keyword", "semantic_scaled": "semantic", "body_scal
 #: Every passage of a document on the topic has some cosine: further ones count from here.
 _FLOOR = {"keyword": 0.0, "semantic": 0.25, "hyde": 0.25}
 
+#: Of so many other candidate documents the worst tells what it is like to be off the question.
+_MANY = 20
+
 
 @dataclass(frozen=True, slots=True)
 class Documents:
@@ -83,7 +86,7 @@ def of(pool: Pool) -> Documents:
 def scaled(found: Documents) -> Documents:
     """The same with evidence and the scaled features: 0 for the question's worst candidate document, 1 for its best.
 
-    Where all are alike each is the best: the only document that a filter leaves can be the answer.
+    Where few are left, by a filter say, even the worst may answer: see `_lowest`.
 
     Where even the best cosine is below the floor, nothing is near: the best of that has only its share of 1, or it
     would come before what holds the words. The 217 judged questions on Ray and Kubernetes have 0.28 at least.
@@ -95,14 +98,24 @@ def scaled(found: Documents) -> Documents:
     values = dict(found.values)
     for name, absolute in SCALED.items():
         own = values[absolute]
-        low, high = own.min(initial=np.inf), own.max(initial=0.0)
+        floor, high = _FLOOR.get(absolute, 0.0), own.max(initial=0.0)
+        low = _lowest(own, floor)
         values[name] = (own - low) / (high - low) if high > low else np.full(len(own), float(high > 0))
-        if 0 < high < (floor := _FLOOR.get(absolute, 0.0)):
+        if 0 < high < floor:
             values[name] *= high / floor
     values["evidence"] = np.full(len(found), values["semantic"].max(initial=0.0))
     ranks = {**found.ranks, **{name: found.ranks[own] for name, own in SCALED.items() if own in found.ranks}}
     assumed = found.assumed | {name for name, absolute in SCALED.items() if absolute in found.assumed}
     return replace(found, values=values, ranks=ranks, assumed=assumed)
+
+
+def _lowest(own: Floats, floor: float) -> float:
+    """What counts as 0. Of few candidates, such as a filter leaves, the worst may answer too: then it is nearer to the
+    floor, where nothing is said."""
+    worst = float(own.min(initial=np.inf))
+    if not len(own) or worst <= floor:
+        return worst
+    return floor + (worst - floor) * min(1.0, (len(own) - 1) / _MANY)
 
 
 def _by_document(scores: Floats, owner: npt.NDArray[np.intp], count: int, floor: float) -> tuple[Floats, Floats]:

@@ -74,15 +74,28 @@ def test_scaled_features_run_from_the_worst_candidate_to_the_best(
     for name, absolute in SCALED.items():
         pairs = sorted(zip(found.values[absolute].tolist(), found.values[name].tolist(), strict=True))
         assert [stretched for _, stretched in pairs] == sorted(stretched for _, stretched in pairs)
-        best = min(1.0, pairs[-1][0] / 0.25) if absolute in ("semantic", "hyde") else 1.0
-        alike = pairs[0][0] == pairs[-1][0]
-        expected = (best if alike and pairs[0][0] else 0.0, best if pairs[-1][0] else 0.0)
-        assert (pairs[0][1], pairs[-1][1]) == pytest.approx(expected)
+        floor = 0.25 if absolute in ("semantic", "hyde") else 0.0
+        (worst, lowest), (best, highest) = pairs[0], pairs[-1]
+        assert highest == pytest.approx(min(1.0, best / floor) if floor else float(best > 0))
+        if worst <= floor:
+            assert lowest == pytest.approx(0.0 if worst < best or not best else highest)
+        else:  # of few even the worst has something, the less of it the more there are
+            few = max(0.0, 1 - (len(pairs) - 1) / 20)
+            low = worst - few * (worst - floor)
+            assert lowest == pytest.approx((worst - low) / (best - low) if best > low else 1.0)
     weights = {**shipped().weights, "evidence": EVIDENCE}
     for row in range(len(found)):
         expected_sum = sum(weight * found.values[name][row] for name, weight in weights.items())
         assert score(shipped().why(found, row)) == pytest.approx(expected_sum)
         assert math.fsum(shipped().points(found)[row]) == score(shipped().why(found, row))
+
+
+@pytest.mark.parametrize(("others", "share"), [(0, 1.0), (1, 0.98), (30, 0.0)])
+def test_the_worst_of_few_may_answer_too(others: int, share: float) -> None:
+    documents = [(1, 0.56, 0.7, 0.3), *((2 + number, 0.6, 0.75, 0.3) for number in range(others))]
+    found = features.scaled(features.of(pool_of(documents)))
+    assert found.values["keyword_scaled"][0] == pytest.approx(share, abs=0.07)
+    assert found.values["semantic_scaled"][0] == pytest.approx(share, abs=0.1)
 
 
 def test_words_come_before_the_best_of_what_is_far_in_meaning() -> None:
