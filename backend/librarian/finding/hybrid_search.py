@@ -304,7 +304,7 @@ class HybridSearchEngine:
         """`asked` is the question as it was typed: the words' thread may take it otherwise meanwhile."""
         started = time.perf_counter()
         # A vector knows no "not": the word after the minus would draw in what is to be left out.
-        text = asked.text if run.mode == "semantic" else asked.wanted
+        text = asked.asked if run.mode == "semantic" else asked.wanted
         try:
             meaning = self._semantic.of(text, run.selection)
             hypothetical, hypothesis = self._by_hypothesis(run, asked, meaning)

@@ -10,6 +10,7 @@ from typing import Protocol
 from librarian.vocabulary.types import AnalyzedQuery
 
 from . import detection
+from .framing import unframed
 from .scripts import normal
 from .shapes import COMPOUND, is_named
 
@@ -31,34 +32,38 @@ def analyze(words: Words, text: str, languages: Sequence[str]) -> AnalyzedQuery:
 
     Stop words are those of the question's own language where it can be told, else of the library's first; what stays
     is stemmed for every language of the library and united, since a page is indexed by its own language's stems. A
-    question that only excludes is read as plain text.
+    question that only excludes is read as plain text. Terms, identifiers and quotes are those of what is asked, without
+    what only frames it (`framing`).
     """
     asked = tuple(dict.fromkeys(language or "en" for language in languages)) or ("en",)
-    body = text[:_LONGEST]
+    question = unframed(text)
+    body = question[:_LONGEST]
     own = detection.detect(body, needed=1.0) or asked[0]
     operators = list(_OPERATOR.finditer(body))
     plain = _OPERATOR.sub(lambda found: f" {_quoted(found)} ", body)
-    wanted = _OPERATOR.sub(lambda found: "" if found.group(3) else found.group(), text).strip()
+    wanted = _OPERATOR.sub(lambda found: "" if found.group(3) else found.group(), question).strip()
     excluded: list[str] = []
     if COMPOUND.search(plain):
         for found in operators:
             if found.group(3):
                 excluded.extend(_excluded(words, found.group(3), asked))
     else:
-        plain, wanted = body, text
+        plain, wanted = body, question
     phrase_language = own if own in asked else asked[0]
     quoted = [(_quoted(found), tuple(_terms(words, _quoted(found), (phrase_language,), own))) for found in operators]
     telling = _terms(words, plain, asked, own)
     terms = telling or _terms(words, plain, asked, own, keep_stop_words=True)
     said = Counter(_terms(words, plain, (own if own in asked else asked[0],), own))
+    typed = plain if question == text else text[:_LONGEST]
     return AnalyzedQuery(
         text=text,
         terms=tuple(dict.fromkeys(terms)),
         identifiers=tuple(dict.fromkeys(_identifiers(words, plain))),
         phrases=tuple(dict.fromkeys(phrase for _, phrase in quoted if phrase)),
         excluded=tuple(dict.fromkeys(excluded)),
-        words=tuple(filter(None, (normal(found.group()).strip("_") for found in COMPOUND.finditer(plain)))),
+        words=tuple(filter(None, (normal(found.group()).strip("_") for found in COMPOUND.finditer(typed)))),
         repeated=tuple((term, count) for term, count in said.items() if count > 1),
+        asked=question,
         wanted=wanted,
         common=bool(terms) and not telling,
         unheeded=tuple(dict.fromkeys(said for said, phrase in quoted if not phrase and COMPOUND.search(said))),

@@ -419,7 +419,8 @@ class AnalyzedQuery:
     excluded: tuple[str, ...] = ()  #: stems that must not occur
     words: tuple[str, ...] = ()  #: all words, lower case, stop words included
     repeated: tuple[tuple[str, int], ...] = ()  #: terms that the question says more than once, and how often
-    wanted: str = ""  #: the text without what it excludes
+    asked: str = ""  #: the text without greetings and the like around it
+    wanted: str = ""  #: the same without what it excludes
     common: bool = False  #: it holds stop words alone, which `terms` then are
     unheeded: tuple[str, ...] = ()  #: quoted, but of stop words alone: no index can tell where they occur
 

@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from librarian.language import analyzer, detection, scripts, shapes, sieve
+from librarian.language import analyzer, detection, framing, respelling, scripts, shapes, sieve
 from librarian.language.analyzer import STEMMERS, StandardAnalyzer
 
 ANALYZER = StandardAnalyzer()
@@ -516,7 +516,7 @@ def test_every_named_stemmer_exists_or_is_left_out() -> None:
         assert ANALYZER.tokens("kubernetes", language)
 
 
-@pytest.mark.parametrize("module", [analyzer, detection, scripts, shapes, sieve])
+@pytest.mark.parametrize("module", [analyzer, detection, framing, respelling, scripts, shapes, sieve])
 def test_the_examples_in_the_docstrings_are_true(module: ModuleType) -> None:
     outcome = doctest.testmod(module)
     assert outcome.attempted > 0
