@@ -381,6 +381,8 @@ def test_spans_are_in_order_and_leave_words_where_there_were_any(text: str) -> N
         "-" * 100_000,
         "From: x\n" * 5_000,
         ">\n" * 50_000,
+        "-----\nlist http://lists.x.org\n" * 5_000,
+        "--\nword\n" * 5_000,
     ],
 )
 def test_no_text_takes_long(text: str) -> None:

@@ -250,10 +250,10 @@ def _trimmings(lines: Sequence[str], end: int, taken: Sequence[_Span]) -> list[_
     """Signatures, footers and closings of the lines before `end` that aren't taken yet."""
     covered = _covered(len(lines), taken)
     found: list[_Span] = []
-    place = 0
+    place = stop = 0
     while place < end:
         if not covered[place] and may_open(lines[place]):
-            stop = _stop(place, end, covered)
+            stop = stop if place < stop else _stop(place, end, covered)
             reason = opens(lines, place, stop)
             if reason:
                 found.append(_Span(place, stop, reason))

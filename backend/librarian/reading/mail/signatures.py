@@ -12,6 +12,7 @@ FOOTER = "footer"  #: of a mailing list
 
 FOOTER_LINES = 10
 _SIGNATURE_LINES = 15
+_REACH = 200  #: lines from a rule to the end of what it may open, so that a mail of nothing but rules is read fast
 _FOOTER_RULE = re.compile(r"^\s*(?:_{5,}|-{5,}|={5,}|-- ?|\*{5,})\s*$")
 _RULES = frozenset("-_=*—–")
 _SIGNATURE_RULES = frozenset({"--", "---", "—", "–"})
@@ -31,6 +32,8 @@ def may_open(line: str) -> bool:
 
 def opens(lines: Sequence[str], place: int, stop: int) -> str:
     """Why everything from a rule to `stop` is a signature or footer; empty where it isn't."""
+    if stop - place > _REACH:
+        return ""
     line = lines[place]
     below = [text for text in lines[place + 1 : stop] if text.strip()]
     if line.strip() != "--" and any(text.strip() == "--" for text in below):
