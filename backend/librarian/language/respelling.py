@@ -15,7 +15,7 @@ from functools import cache
 from .scripts import fold_accents
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-READ = 3  #: languages of a library whose dictionaries are asked, the most frequent first; English always is
+READ = 2  #: languages of a library whose dictionaries are asked, the most frequent first; English always is
 
 
 @dataclass(frozen=True, slots=True)
