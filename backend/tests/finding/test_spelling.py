@@ -175,3 +175,9 @@ def test_other_languages_words_are_corrected_too(index: TantivyIndex) -> None:
 def test_no_more_than_some_words_are_corrected(index: TantivyIndex) -> None:
     put(index, "receive")
     assert corrected(index, "recieve " * (CORRECTED + 1)).split() == ["receive"] * CORRECTED + ["recieve"]
+
+
+def test_a_short_word_begins_as_it_was_meant_to(index: TantivyIndex) -> None:
+    put(index, "A link to the process that installs it.")
+    assert corrected(index, "flink") == ""
+    assert corrected(index, "rpocess nstalls") == "process installs"
