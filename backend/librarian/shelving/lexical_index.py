@@ -241,11 +241,11 @@ class TantivyIndex:
         return self._state.generation
 
     def frequencies(self, terms: Collection[str]) -> dict[str, int]:
-        """Those of these terms that some chunk's body, title, headings or path holds, each with how many chunks hold it
-        in whichever of these the most do; a deleted one may count until a merge drops it."""
+        """Those of these terms that some chunk's body, title, headings or path holds, each with how many bodies do,
+        or else titles, headings or paths; a deleted one may count until a merge drops it."""
         held = self._open_searcher().doc_freq
-        counts = {term: max([int(held(field, term)) for field in WORDED]) for term in terms}
-        return {term: count for term, count in counts.items() if count}
+        counts = ((term, next(filter(None, (int(held(field, term)) for field in WORDED)), 0)) for term in terms)
+        return {term: count for term, count in counts if count}
 
     def vocabulary(self, prefix: str, limit: int, *, identifiers: bool = False) -> list[str]:
         """Indexed terms of bodies, or identifiers, that start so, most frequent first."""

@@ -168,8 +168,8 @@ class LexicalIndex(Protocol):
         """Those of these chunks that hold all quoted phrases of the query and none of its excluded words, by id."""
 
     def frequencies(self, terms: Collection[str]) -> dict[str, int]:
-        """Those of these terms that some chunk's body, title, headings or path holds, each with how many chunks hold it
-        in whichever of these the most do. Deleted ones may count a while; counts may end at some hundreds."""
+        """Those of these terms that some chunk's body, title, headings or path holds, each with about how many do: for
+        telling which are frequent. Deleted ones may count a while; counts may end at some hundreds."""
 
     def vocabulary(self, prefix: str, limit: int, *, identifiers: bool = False) -> list[str]:
         """Indexed terms of bodies, or identifiers, that start so, most frequent first."""
