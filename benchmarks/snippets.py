@@ -20,7 +20,7 @@ from judged_sets import JudgedSet, engine_of, opened
 from librarian.language.analyzer import StandardAnalyzer
 from librarian.vocabulary.protocols import Budget
 from librarian.vocabulary.types import Mode, Query
-from tests.finding.shown import faults, holds_a_word
+from tests.finding.shown import as_searched, faults, holds_a_word
 
 MODES = ("keyword", "semantic", "hybrid", "auto")
 
@@ -40,10 +40,11 @@ def look(one: JudgedSet, given: argparse.Namespace) -> dict[str, Seen]:
     with opened(one, given.work) as parts, parts.catalog.read() as reader:
         languages = parts.catalog.columns().languages()
         for question in one.questions():
-            analyzed = analyzer.query(question.text, languages)
             for mode, counted in seen.items():
                 query = Query(question.text, mode=cast(Mode, mode), max_results=given.results)
-                for hit in engine_of(parts).search(query, Budget()).hits:
+                outcome = engine_of(parts).search(query, Budget())
+                analyzed = analyzer.query(as_searched(outcome), languages)
+                for hit in outcome.hits:
                     counted.hits += 1
                     counted.with_word += holds_a_word(hit, analyzed, analyzer)
                     for fault in faults(hit, reader, analyzed, analyzer):

@@ -216,8 +216,8 @@ def test_a_result_says_why_and_can_be_cited(page: Page) -> None:
 
 
 def test_nothing_found_says_what_to_try(page: Page) -> None:
-    page.open("/?q=recieved+remnders&mode=keyword").answered()
-    assert "Nothing found for “recieved remnders”" in page.one("#empty").text
+    page.open("/?q=remnidrs&mode=keyword").answered()
+    assert "Nothing found for “remnidrs”" in page.one("#empty").text
     assert "the nearest word is “Reminders”" in page.one("#empty").text
     page.run(
         "[...document.querySelectorAll('#empty button')].find((one) => /Search for/.test(one.textContent)).click()"

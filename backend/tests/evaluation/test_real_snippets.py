@@ -18,7 +18,7 @@ from librarian.finding.explain import Analyst
 from librarian.language.analyzer import StandardAnalyzer
 from librarian.vocabulary.protocols import Budget
 from librarian.vocabulary.types import Query
-from tests.finding.shown import faults
+from tests.finding.shown import as_searched, faults
 
 PAGES = 60
 
@@ -57,8 +57,8 @@ def test_what_is_shown_of_real_pages_keeps_its_promises(tmp_path: Path, name: st
         analyst = library._parts.analyst
         assert isinstance(analyst, Analyst)
         for question in questions:
-            analyzed = analyzer.query(question.text)
-            hits = analyst.engine.search(Query(question.text, mode="keyword", max_results=5), Budget()).hits
+            outcome = analyst.engine.search(Query(question.text, mode="keyword", max_results=5), Budget())
+            hits, analyzed = outcome.hits, analyzer.query(as_searched(outcome))
             seen += len(hits)
             with library._parts.catalog.read() as reader:
                 broken += [

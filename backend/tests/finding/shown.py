@@ -10,12 +10,19 @@ import re
 from collections.abc import Iterator
 
 from librarian.vocabulary.protocols import Analyzer, CatalogReader
-from librarian.vocabulary.types import AnalyzedQuery, Document, Hit
+from librarian.vocabulary.types import AnalyzedQuery, Document, Hit, SearchOutcome
 
 CEILING = 600
 
 _TELLING = re.compile(r"\w\W+\w")  #: of a row: two words at least, so that it isn't taken for another line
 _FENCE = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?[ \t]*(`{3,}|~{3,})(.*)$")
+
+
+def as_searched(outcome: SearchOutcome) -> str:
+    """The question, with its misspelt words corrected where the answer says so."""
+    if outcome.rewritten and outcome.rewritten["source"] == "spelling":
+        return str(outcome.rewritten["search_terms"])
+    return outcome.query.text
 
 
 def wanted(query: AnalyzedQuery) -> set[str]:
