@@ -14,6 +14,7 @@ import random
 import re
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import judged_sets
 from judged_sets import JudgedSet, engine_of, opened, ranked
@@ -66,14 +67,14 @@ def row(one: JudgedSet, work: Path, model: Path) -> list[float]:
     with opened(one, work) as parts:
         engine = engine_of(parts)
         engine.use(ranker=LinearRanker(weights_without(one.name, work)))
-        corrected = engine._spelling.corrected
 
         def search(text: str, column: str) -> list[str]:
             if column in others:
                 return others[column][text]
-            correcting = "uncorrected" not in column
-            engine._spelling.corrected = corrected if correcting else (lambda *_: None)  # type: ignore[method-assign]
-            return ranked(parts, text, column.partition(",")[0])
+            if column in COLUMNS[:2]:
+                return ranked(parts, text, column)
+            with patch.object(engine._spelling, "corrected", return_value=None):
+                return ranked(parts, text, "hybrid")
 
         found = {report.mode: report for report in evaluate(one.questions(), search, COLUMNS)}
     return [found[column].measures[MEASURE].mean for column in COLUMNS]

@@ -58,7 +58,7 @@ from .reranker import SecondLook
 from .rewriting import REWRITTEN, SPELLING, Rewriting, Variant, as_told
 from .run import OFF, Judged, Meant, Run
 from .snippet import Snippets
-from .spelling import Spelling
+from .spelling import Corrected, Spelling
 from .turns import Turns
 
 log = logging.getLogger(__name__)
@@ -200,7 +200,7 @@ class HybridSearchEngine:
         budget.check()
         columns = self._catalog.columns()
         analyzed = self._analyzer.query(query.text, columns.languages())
-        corrected = self._spelling.corrected(analyzed, columns.languages(), reader.texts)
+        corrected = self._corrected(analyzed, columns.languages(), reader)
         if corrected:
             analyzed = self._analyzer.query(corrected.text, columns.languages())
         run = Run(query, budget, analyzed, reader, columns, columns.select(query.filters), query.mode)
@@ -220,6 +220,14 @@ class HybridSearchEngine:
             if query.semantic_weight is not None:
                 run.mode = "hybrid"
         return run
+
+    def _corrected(self, analyzed: AnalyzedQuery, languages: Sequence[str], reader: CatalogReader) -> Corrected | None:
+        try:
+            return self._spelling.corrected(analyzed, languages, reader.texts)
+        except Exception:
+            # A keyword index that fails is told of by its leg; the meaning may answer all the same.
+            log.exception("misspelt words couldn't be looked for")
+            return None
 
     def _judge(self, run: Run) -> Judged:
         keyword, semantic, hypothetical = self._ask(run)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from functools import lru_cache
@@ -36,9 +37,8 @@ _SEEN_IN, _LOOKED_FOR = 20, 3
 #: Of 4,682 and 4,964 slips of codespell's list that lead to words of Ray's and Kubernetes' pages 98.3% and 98.2% are
 #: taken back rightly with these and the root of a word's frequency, 97.0% and 96.9% by the frequency alone.
 _SWAPPED, _LEFT_OUT, _AT_THE_BEGINNING = 10.0, 3.0, 0.1
-_LONG = (
-    7  #: letters from which on a word may begin otherwise: a short one, a name say, has neighbours that do (`flink`)
-)
+#: Letters from which on a word may begin otherwise: a short one, a name say, has neighbours that do (`flink`, `link`).
+_LONG = 7
 _PART = 4  #: letters of each half, at least, where the slip is a blank left out
 
 _EVERYTHING = Selection(Filters(), None, 0)
@@ -110,12 +110,12 @@ class Spelling:
 
     # -- correcting --------------------------------------------------------------------------------------------
 
-    def _is_missing(self, word: str, missing: Collection[str], languages: Sequence[str]) -> bool:
+    def _is_missing(self, word: str, missing: AbstractSet[str], languages: Sequence[str]) -> bool:
         """Whether the library holds a word in none of its languages' forms. Names in capitals are left alone."""
         if not (word.islower() or word.istitle()):
             return False
         forms = {token for language in languages or ("",) for token in self._analyzer.tokens(word, language)}
-        return bool(forms) and forms <= set(missing)
+        return bool(forms) and forms <= missing
 
     def _meant(self, word: str, languages: Sequence[str], texts: Texts) -> str:
         """What a word in lower case that occurs nowhere was likely meant as; empty where that can't be told."""

@@ -258,6 +258,23 @@ def test_demands_that_a_failed_keyword_leg_cannot_judge_are_told(
     assert excluding.degraded == (*plain.degraded, "keyword: neither quoted nor excluded words could be minded.")
 
 
+@pytest.mark.parametrize("mode", ["semantic", "hybrid"])
+def test_an_index_that_cannot_tell_misspelt_words_costs_no_answer(
+    manual: Library, monkeypatch: pytest.MonkeyPatch, mode: Mode
+) -> None:
+    engine = manual.engine()
+    asked = Query("how to deploy", mode=mode)
+    as_before = paths(engine.search(asked))
+
+    def broken(*_: object) -> None:
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(manual.lexical, "frequencies", broken)
+    outcome = engine.search(asked)
+    assert paths(outcome) == as_before
+    assert outcome.rewritten is None
+
+
 @pytest.mark.parametrize("mode", ["semantic", "hybrid", "rerank", "hyde"])
 @pytest.mark.parametrize(
     ("embedder", "status", "word"),
