@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import subprocess
@@ -31,6 +32,22 @@ from tests.shelving.worker_jobs import make_death, make_nothing, make_work
 def pool() -> Iterator[WorkerPool[object, object]]:
     with WorkerPool(make_work, 2, timeout_s=60, memory_mb=200) as made:
         yield made
+
+
+@pytest.fixture
+def rivals() -> Iterator[None]:
+    """Three processes that want to work on the first processor all the time."""
+    rival = (
+        "import os; parent = os.getppid(); os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])\n"
+        "print('busy', flush=True)\nwhile os.getppid() == parent: pass"
+    )
+    with contextlib.ExitStack() as stack:
+        for _ in range(3):
+            process = stack.enter_context(subprocess.Popen([sys.executable, "-c", rival], stdout=subprocess.PIPE))
+            stack.callback(process.kill)
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"busy\n"
+        yield
 
 
 @pytest.mark.parametrize("processes", [0, 1, 2])
@@ -65,9 +82,9 @@ def test_a_task_over_its_time_is_killed_and_its_place_is_taken_by_another_child(
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="a process can't be kept on one processor here")
-def test_a_task_that_others_keep_from_the_processor_has_its_time_of_it() -> None:
+def test_a_task_that_others_keep_from_the_processor_has_its_time_of_it(rivals: None) -> None:
     with WorkerPool(make_work, 1, timeout_s=0.6, nice=0) as pool:
-        (_, starved), (_, greedy) = pool.map([("work", 0.4, 3), ("work", 60, 0)])
+        (_, starved), (_, greedy) = pool.map([("work", 0.4), ("work", 60)])
     assert starved == "worked"
     assert isinstance(greedy, TimeoutError)
 
