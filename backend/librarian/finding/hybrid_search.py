@@ -134,8 +134,9 @@ class HybridSearchEngine:
                 lambda candidate: self._relevance(judged, candidate),
             )
             end = query.offset + len(hits)
-            answerable = verdict(self._calibration, best, query, judged.pool, reader)
-            further = self._suggestions(run, bool(hits), answerable)
+            answerable = verdict(self._calibration, best, run.query, judged.pool, reader)
+            unheard = suggestions.unheard(query, run.query)
+            further = (*unheard, *self._suggestions(run, bool(hits), answerable))
             found = SearchOutcome(
                 query=query,
                 mode=run.mode,
@@ -217,8 +218,9 @@ class HybridSearchEngine:
                 "confidence": analysis.confidence,
                 "reasons": list(analysis.reasons),
             }
-            if query.semantic_weight is not None:
-                run.mode = "hybrid"
+            given = "hyde" if query.hypothetical_answer else run.mode
+            run.mode = "hybrid" if query.semantic_weight is not None else given
+        run.query = suggestions.heard(query, run.mode)
         return run
 
     def _corrected(self, analyzed: AnalyzedQuery, languages: Sequence[str], reader: CatalogReader) -> Corrected | None:

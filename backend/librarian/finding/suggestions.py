@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 
 from librarian.vocabulary.protocols import CatalogReader, Columns
-from librarian.vocabulary.types import AnalyzedQuery, Filters, Query
+from librarian.vocabulary.types import AnalyzedQuery, Filters, Mode, Query
 
 from .spelling import CLOSENESS, WORDS_READ
 
@@ -58,6 +58,25 @@ def suggest(
         )
         found.append(_item("index", str(held), text))
     return tuple(found)
+
+
+def heard(query: Query, mode: Mode) -> Query:
+    """The question without what its mode doesn't read: a weight of fusion, a draft of the answer."""
+    return replace(
+        query,
+        semantic_weight=query.semantic_weight if mode == "hybrid" else None,
+        hypothetical_answer=query.hypothetical_answer if mode == "hyde" else None,
+    )
+
+
+def unheard(query: Query, searched: Query) -> tuple[Suggestion, ...]:
+    """Of arguments that made no difference: `searched` is what `heard` left of the question."""
+    items = []
+    if query.semantic_weight != searched.semantic_weight:
+        items.append(_item("mode", "hybrid", "semantic_weight had no effect: it weighs mode=hybrid alone."))
+    if query.hypothetical_answer != searched.hypothetical_answer:
+        items.append(_item("mode", "hyde", "hypothetical_answer had no effect: mode=hyde alone searches with it."))
+    return tuple(items)
 
 
 def _item(kind: str, value: str, text: str) -> Suggestion:

@@ -88,6 +88,41 @@ def test_with_a_weight_relevance_is_the_plain_formula(manual: Library, weight: f
         assert hit.relevance == pytest.approx((1 - weight) * keyword + weight * semantic)
 
 
+@pytest.mark.parametrize("mode", ["keyword", "semantic", "rerank", "hyde"])
+def test_a_weight_counts_in_hybrid_alone_and_elsewhere_it_is_said(manual: Library, mode: Mode) -> None:
+    engine = manual.engine()
+    plain = engine.search(Query("deploy the shop", mode=mode))
+    weighted = engine.search(Query("deploy the shop", mode=mode, semantic_weight=0.5))
+    assert [hit.relevance for hit in weighted.hits] == [hit.relevance for hit in plain.hits]
+    assert (weighted.mode, weighted.answerable) == (plain.mode, plain.answerable)
+    (said,) = weighted.suggestions
+    assert said == {
+        "kind": "mode",
+        "value": "hybrid",
+        "text": "semantic_weight had no effect: it weighs mode=hybrid alone.",
+    }
+    assert weighted.query.semantic_weight == 0.5
+    without = manual.engine(embedder=Loaded(None, "no model")).search(
+        Query("deploy the shop", mode=mode, semantic_weight=0.5)
+    )
+    assert without.mode == "keyword"
+    assert without.hits
+
+
+def test_a_draft_of_the_answer_asks_for_hyde_and_elsewhere_it_is_said(manual: Library) -> None:
+    engine, answer = manual.engine(), "Passwords and credentials are kept as secrets."
+    asked = engine.search(Query("guarding valuables", hypothetical_answer=answer, mode="auto"))
+    assert (asked.mode, asked.suggestions) == ("hyde", ())
+    assert places(asked) == places(engine.search(Query("guarding valuables", hypothetical_answer=answer, mode="hyde")))
+    for query in (
+        Query("guarding valuables of the shop", hypothetical_answer=answer, mode="hybrid"),
+        Query("guarding valuables of the shop", hypothetical_answer=answer, mode="auto", semantic_weight=0.5),
+    ):
+        outcome = engine.search(query)
+        assert outcome.mode == "hybrid"
+        assert str(outcome.suggestions[0]["text"]).startswith("hypothetical_answer had no effect")
+
+
 @pytest.mark.parametrize("fusion", FUSIONS)
 @pytest.mark.parametrize("mode", ["keyword", "hybrid", "rerank", "auto"])
 def test_an_identifier_is_never_ranked_below_a_hit_without_it(manual: Library, mode: Mode, fusion: Fusion) -> None:
