@@ -8,12 +8,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # typing's own takes longer to import than all that a relay needs
 __version__ = "0.1.0"
 __all__ = ["FileIndexer", "HybridSearchEngine", "Librarian", "__version__"]
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from .assembly import Librarian
     from .finding.hybrid_search import HybridSearchEngine
     from .shelving.indexer import FileIndexer

@@ -1,6 +1,16 @@
-"""`python -m librarian` is the command line."""
+"""`python -m librarian` and the `librarian` command: quiet also where Ctrl-C comes before all is imported."""
 
-from librarian.cli import main
+import sys
+
+
+def main() -> None:
+    """Run `librarian.cli`; 130 for Ctrl-C, as shells have it."""
+    try:
+        from librarian.cli import main as run
+    except KeyboardInterrupt:
+        sys.exit(130)
+    run()
+
 
 if __name__ == "__main__":
     main()

@@ -45,12 +45,12 @@ def run(arguments: Sequence[str]) -> int:
     except SystemExit as stop:
         if isinstance(stop.__context__, BrokenPipeError):  # typer makes it 1, which means that nothing was found
             return _unread()
+        if usage := getattr(stop.__context__, "format_message", None):  # typer has told it on stderr
+            command = getattr(getattr(stop.__context__, "ctx", None), "command_path", "librarian")
+            _tell(arguments, CallerError.code, usage(), f"See {command} --help.")
         return stop.code if isinstance(stop.code, int) else 0 if stop.code is None else CALLER
     except LibrarianError as error:
-        if "--json" in arguments:
-            from librarian.terminal.page import write_json
-
-            write_json({"error": {"code": error.code, "message": error.message, "hint": error.hint}})
+        _tell(arguments, error.code, error.message, error.hint)
         sys.stderr.write(f"{error}\n")
         return exit_code(error)
     except KeyboardInterrupt:
@@ -58,11 +58,20 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         return _unread()
     except Exception as error:
-        return _full(error) if isinstance(error, OSError) and error.errno in _FULL else _bug()
+        return _full(error) if isinstance(error, OSError) and error.errno in _FULL else _bug(arguments)
     return 0
 
 
-def _bug() -> int:
+def _tell(arguments: Sequence[str], code: str, message: str, hint: str) -> None:
+    """The error as REST gives it, for programs that read stdout."""
+    if "--json" in arguments:
+        from librarian.terminal.page import write_json
+
+        write_json({"error": {"code": code, "message": message, "hint": hint}})
+
+
+def _bug(arguments: Sequence[str]) -> int:
+    _tell(arguments, "internal", "This is a bug in Librarian.", "Please report it with the lines on stderr.")
     traceback.print_exc()
     sys.stderr.write("This is a bug in Librarian. Please report it with the lines above.\n")
     return BUG

@@ -14,6 +14,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -386,11 +387,55 @@ def test_a_bug_shows_its_traceback_and_ends_with_70(keeper: Keeper, capsys: pyte
     keeper.error = ZeroDivisionError()
     assert run("status") == 70
     assert "ZeroDivisionError" in capsys.readouterr().err
+    assert run("status", "--json") == 70
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "internal"
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "hint"),
+    [
+        ("products --nope", "--nope", "librarian products --help"),
+        ("show", "Missing argument", "librarian show --help"),
+        ("search cards --max-results", "--max-results", "librarian search --help"),
+        ("search cards --offset many", "--offset", "librarian search --help"),
+        ("nosuch", "nosuch", "librarian --help"),
+        ("models list --nope", "--nope", "librarian models list --help"),
+    ],
+)
+def test_a_command_that_cannot_be_understood_is_told_as_json_too(
+    line: str, words: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*line.split(), "--json") == 2
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error["code"] == "bad_request"
+    assert words in error["message"]
+    assert hint in error["hint"]
+    assert run(*line.split()) == 2
+    assert capsys.readouterr().out == ""
 
 
 def test_interrupting_and_a_reader_who_left_are_no_errors(keeper: Keeper) -> None:
     keeper.error = KeyboardInterrupt()
     assert run("status") == 130
+
+
+def test_ctrl_c_while_the_command_is_imported_shows_no_traceback() -> None:
+    script = """
+import builtins, sys
+real = builtins.__import__
+def interrupted(name, *given):
+    if name == "traceback":
+        raise KeyboardInterrupt
+    return real(name, *given)
+builtins.__import__ = interrupted
+from librarian.__main__ import main
+main()
+"""
+    backend = Path(cli.__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=backend)
+    assert (done.returncode, done.stderr) == (130, "")
+    scripts = tomllib.loads((backend.parent / "pyproject.toml").read_text())["project"]["scripts"]
+    assert scripts["librarian"] == "librarian.__main__:main"
 
 
 def in_shell(line: str, **environ: str) -> subprocess.CompletedProcess[str]:
