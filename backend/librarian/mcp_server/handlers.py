@@ -98,8 +98,9 @@ class Handlers:
 
     # -- tools -------------------------------------------------------------------------------------------------
 
-    async def list_tools(self, _: Ctx, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    async def list_tools(self, _: Ctx, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """All tools of the enabled toolsets, on one page."""
+        _on_one_page(params)
         return types.ListToolsResult(tools=[_tool(tool) for tool in self._tools.values()])
 
     async def call_tool(self, ctx: Ctx, params: types.CallToolRequestParams) -> dict[str, Any]:
@@ -165,7 +166,9 @@ class Handlers:
     async def list_resources(self, _: Ctx, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         """A page of documents, by path."""
         cursor = params.cursor if params is not None else None
-        page, following = await self._run(lambda budget: self._desk.resources(cursor, budget=budget))
+        page, last = await self._run(
+            lambda budget: self._desk.resources(resources.path_before(cursor) if cursor else None, budget=budget)
+        )
         listed = [
             types.Resource(
                 uri=uri,
@@ -176,12 +179,13 @@ class Handlers:
             )
             for uri, title, file_type, last_modified in page
         ]
-        return types.ListResourcesResult(resources=listed, next_cursor=following)
+        return types.ListResourcesResult(resources=listed, next_cursor=resources.cursor_after(last) if last else None)
 
     async def list_templates(
-        self, _: Ctx, __: types.PaginatedRequestParams | None
+        self, _: Ctx, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         """The one template that every document's address follows."""
+        _on_one_page(params)
         template = types.ResourceTemplate(
             uri_template=resources.TEMPLATE,
             name="document",
@@ -205,9 +209,12 @@ class Handlers:
 
     async def subscribe(self, ctx: Ctx, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """Tell this connection from now on when the resource has changed (protocol revisions up to 2025-11-25)."""
-        if isinstance(ctx.lifespan_context, Connection):
-            await self._look(str(params.uri))
-            ctx.lifespan_context.uris.add(str(params.uri))
+        uri, connection = str(params.uri), ctx.lifespan_context
+        if isinstance(connection, Connection) and uri not in connection.uris:
+            now = await self._fingerprint(uri)
+            if uri not in connection.uris:  # asked twice at once, it is one watcher still
+                self.watched.add(uri, now)
+                connection.uris.add(uri)
         return types.EmptyResult()
 
     async def unsubscribe(self, ctx: Ctx, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
@@ -219,25 +226,24 @@ class Handlers:
 
     async def listen(self, ctx: Ctx, params: types.SubscriptionsListenRequestParams) -> types.SubscriptionsListenResult:
         """Tell of changes on a stream of their own while it is open."""
-        uris = list(params.notifications.resource_subscriptions or ())
-        for uri in uris:
-            await self._look(uri)
+        looked_at: list[str] = []
         try:
+            for uri in params.notifications.resource_subscriptions or ():
+                self.watched.add(uri, await self._fingerprint(uri))
+                looked_at.append(uri)
             return await self._listen(ctx, params)
         finally:
-            for uri in uris:
+            for uri in looked_at:
                 self.watched.remove(uri)
-
-    async def _look(self, uri: str) -> None:
-        """Remember how a resource is now, to tell later whether it has changed."""
-        self.watched.add(uri, await self._fingerprint(uri))
 
     async def _fingerprint(self, uri: str) -> str:
         return await self._calls.run(lambda budget: resources.fingerprint(self._desk, uri, budget))
 
     async def changed(self) -> list[str]:
-        """Watched resources that aren't as they were."""
-        return [uri for uri in self.watched.uris() if self.watched.update(uri, await self._fingerprint(uri))]
+        """Watched resources that aren't as they were. None of the calls: what isn't told now is never told."""
+        watched = self.watched.uris()
+        now = await asyncio.to_thread(lambda: [resources.fingerprint(self._desk, uri, Budget()) for uri in watched])
+        return [uri for uri, fingerprint in zip(watched, now, strict=True) if self.watched.update(uri, fingerprint)]
 
     def close(self) -> None:
         """End open `subscriptions/listen` streams in good order."""
@@ -245,8 +251,9 @@ class Handlers:
 
     # -- prompts and completions ---------------------------------------------------------------------------------
 
-    async def list_prompts(self, _: Ctx, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+    async def list_prompts(self, _: Ctx, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
         """All prompts, on one page."""
+        _on_one_page(params)
         return types.ListPromptsResult(
             prompts=[
                 types.Prompt(
@@ -298,6 +305,12 @@ class Handlers:
             raise MCPError(types.INVALID_PARAMS, str(error), {"uri": uri} if uri else None) from error
         except LibrarianError as error:
             raise MCPError(types.INVALID_PARAMS, str(error)) from error
+
+
+def _on_one_page(params: types.PaginatedRequestParams | None) -> None:
+    """Raises `MCPError` for a cursor: a list on one page gives none out."""
+    if params is not None and params.cursor:
+        raise MCPError(types.INVALID_PARAMS, str(resources.no_cursor(params.cursor)))
 
 
 def _caller(ctx: Ctx) -> tuple[str, str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import os.path
+import zlib
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from ..vocabulary.arguments import shortened
 from ..vocabulary.desk_protocol import Desk
-from ..vocabulary.errors import LibrarianError, NotFound
+from ..vocabulary.errors import CallerError, LibrarianError, NotFound
 from ..vocabulary.protocols import Budget
 from .rendering import rest_of
 from .tools import mime_type
@@ -52,3 +55,31 @@ def fingerprint(desk: Desk, uri: str, budget: Budget) -> str:
 def path_of(uri: str) -> str:
     """The file path that a document's URI names."""
     return unquote(uri.removeprefix(SCHEME).partition("#")[0])
+
+
+def cursor_after(path: str) -> str:
+    """The cursor of the page that follows `path`, with a checksum: clients take it as it is."""
+    text = path.encode()
+    return base64.urlsafe_b64encode(zlib.crc32(text).to_bytes(4) + text).decode()
+
+
+def path_before(cursor: str) -> str:
+    """The path that a page begins after; it needn't be there any more. Raises `CallerError` for a foreign cursor.
+
+    >>> path_before(cursor_after("shop/api/tokens.md"))
+    'shop/api/tokens.md'
+    """
+    try:
+        data = base64.b64decode(cursor, altchars=b"-_", validate=True)
+        if zlib.crc32(data[4:]).to_bytes(4) == data[:4]:
+            return data[4:].decode()
+    except ValueError:
+        pass
+    raise no_cursor(cursor)
+
+
+def no_cursor(cursor: str) -> CallerError:
+    """What to say of a cursor that no list gave out."""
+    return CallerError(
+        f"No cursor {shortened(cursor)}.", hint="Take nextCursor of the page before; none for the first."
+    )

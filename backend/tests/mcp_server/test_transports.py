@@ -14,6 +14,7 @@ import contextlib
 import gc
 import http.client
 import json
+import threading
 from collections.abc import AsyncIterator, Iterator
 
 import anyio
@@ -24,6 +25,8 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 
 from librarian.mcp_server.app import McpDoor, refusal
+from librarian.mcp_server.resources import cursor_after
+from librarian.vocabulary.calls import Calls
 from librarian.web.app import build_app
 from tests.doors.clients import ERAS, WAYS, connected, line_pair, run
 from tests.doors.fake_desk import DOCUMENTS, FakeDesk
@@ -118,6 +121,20 @@ def test_resources_are_paged_read_and_not_found(place: tuple[str, str]) -> None:
             first = await client.list_resources()
             second = await client.list_resources(cursor=first.next_cursor)
             assert second.next_cursor is None
+            page = await client.list_resources(cursor=cursor_after("ray/core/gone.md"))
+            assert [item.name for item in page.resources] == [
+                path for path in sorted(DOCUMENTS) if path > "ray/core/gone.md"
+            ][:2]
+            for listing in (
+                client.list_resources,
+                client.list_tools,
+                client.list_prompts,
+                client.list_resource_templates,
+            ):
+                for cursor in ("garbage", "ray/core/config.md", "gkåg", first.next_cursor[:-1]):
+                    with pytest.raises(MCPError, match="No cursor") as error:
+                        await listing(cursor=cursor)
+                    assert error.value.code == types.INVALID_PARAMS
             listed = [*first.resources, *second.resources]
             assert [item.name for item in listed] == sorted(DOCUMENTS)
             for item in listed:
@@ -266,6 +283,31 @@ def test_a_client_with_handshake_hears_of_changed_resources(way: str) -> None:
             assert isinstance(await heard.get(), types.ResourceListChangedNotification)
             assert (await client.list_tools()).tools
             assert heard.empty()
+
+    run(body())
+
+
+@pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
+def test_whoever_watches_is_counted_once_and_told_however_busy_the_library_is() -> None:
+    async def body() -> None:
+        desk, release = FakeDesk(), threading.Event()
+        heard: asyncio.Queue[object] = asyncio.Queue()
+        calls = Calls(threads=1, queue=0)
+        door = McpDoor(desk, calls=calls)
+        async with door.run(), connected("lines", door, era="legacy", message_handler=heard.put) as client:
+            await client.subscribe_resource(CONFIG)
+            await client.subscribe_resource(CONFIG)
+            busy = asyncio.create_task(calls.run(lambda _: release.wait(20)))
+            while not calls.pending:
+                await asyncio.sleep(0)
+            desk.refreshed("2026-03-03T00:00:00Z")
+            kinds = {type(await heard.get()), type(await heard.get())}
+            assert kinds == {types.ResourceListChangedNotification, types.ResourceUpdatedNotification}
+            release.set()
+            await busy
+            await client.unsubscribe_resource(CONFIG)
+            assert door.handlers.watched.uris() == []
+        calls.close()
 
     run(body())
 
