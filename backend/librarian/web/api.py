@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from ..vocabulary import verbs
-from ..vocabulary.arguments import Argument, Counts, schema_of, shortened
+from ..vocabulary.arguments import Argument, Counts, named, schema_of, shortened
 from ..vocabulary.calls import Calls
 from ..vocabulary.desk_protocol import Desk
 from ..vocabulary.errors import CallerError, LibrarianError
@@ -112,12 +112,12 @@ class Api:
     async def _search(self, request: Request) -> Response:
         try:
             given = await given_in(request)
-            kind = given.pop("type", "documents") or "documents"
+            kind = given.get("type") or "documents"
             if not isinstance(kind, str) or kind not in _BY_TYPE:
                 raise CallerError(f"type {shortened(kind)} is unknown.", hint="Use documents or emails.")
         except LibrarianError as error:
             return failed(error)
-        return await self._answered(_BY_TYPE[kind], given)
+        return await self._answered(_BY_TYPE[kind], given, (TYPE,))
 
     def _endpoint(self, verb: Verb) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
@@ -129,11 +129,14 @@ class Api:
 
         return endpoint
 
-    async def _answered(self, verb: Verb, given: Mapping[str, object]) -> Response:
+    async def _answered(self, verb: Verb, given: Mapping[str, object], also: Sequence[Argument] = ()) -> Response:
+        """`also`: arguments of the path, beside the verb's."""
         start, outcome, told = time.perf_counter(), "error", None
 
         def written(budget: Budget) -> tuple[Mapping[str, object], str]:
-            answer = ask(self._desk, verb, given, budget)
+            wanted = named(verb.name, (*also, *verb.arguments), given)
+            asked = {name: value for name, value in wanted.items() if not any(item.name == name for item in also)}
+            answer = ask(self._desk, verb, asked, budget)
             return answer.model_dump(mode="json", include=OBSERVED), answer.model_dump_json()
 
         try:

@@ -92,6 +92,8 @@ def test_a_document_is_read_by_post_too(client: httpx.Client) -> None:
         (("PUT", "/api/search"), 405, "method_not_allowed", "PUT"),
         (("GET", "/api/document?path=nope.md"), 404, "not_found", "Nearest: 'ray/core/config.md'"),
         (("GET", "/api/search?q=a&querry=b"), 400, "bad_request", "Did you mean 'query'?"),
+        (("GET", "/api/search?q=a&nothing=b"), 400, "bad_request", "It takes type, query, product"),
+        (("GET", "/api/search?q=a&typ=emails"), 400, "bad_request", "Did you mean 'type'?"),
         (("GET", "/api/search?q=a&max_results=many"), 400, "bad_request", "whole number"),
         (("GET", "/api/search?q="), 400, "bad_request", "query is empty"),
         (("GET", "/api/search?q=a&product=rey"), 404, "not_found", "Did you mean 'ray'?"),
