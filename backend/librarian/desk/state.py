@@ -12,6 +12,7 @@ from pathlib import Path
 from ..vocabulary import wire
 from ..vocabulary.errors import LibrarianError
 from ..vocabulary.types import Count, Failure, Progress
+from .arguments import did_you_mean
 from .parts import Parts
 
 FAILURES_SHOWN = 50
@@ -85,6 +86,7 @@ class StateReport:
         options = self._parts.options
         with self._parts.catalog.read() as reader:
             count, failures, generation = reader.count(), reader.failures(), reader.generation
+            products = list(reader.products()) if options.shared_products else []
         progress, reasons = self._parts.indexing.progress(), self.reasons()
         return wire.StatusAnswer.model_validate(
             {
@@ -130,6 +132,7 @@ class StateReport:
                 "notes": [
                     *options.notes,
                     *layout_notes(count, failures),
+                    *(shared_notes(options.shared_products, products) if progress.phase != "reading" else ()),
                     *self._language_notes(),
                     *self._space_notes(),
                     *self._parts.notes(),
@@ -213,6 +216,16 @@ def layout_notes(count: Count, failures: Sequence[Failure]) -> list[str]:
     return [
         f"Nothing is indexed: {loose} file{' lies' if loose == 1 else 's lie'} directly in the root, and files count "
         "from {product}/ on. Move them into folders, or set docs.layout to flat (librarian serve --layout flat)."
+    ]
+
+
+def shared_notes(shared: Sequence[str], products: Sequence[str]) -> list[str]:
+    """Which of the products that every filter lets through aren't there; nothing where nothing is indexed."""
+    return [
+        f"docs.shared_products names {name!r}, and no product is called so. "
+        f"{did_you_mean(name, products) or 'See list_products for those that are indexed.'}"
+        for name in shared
+        if products and name not in products
     ]
 
 

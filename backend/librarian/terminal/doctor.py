@@ -41,6 +41,7 @@ def examine(settings: Settings, *, offline: bool = False) -> Iterator[Finding]:
     for notice in settings.notices:
         yield Finding("settings", "note", notice)
     yield _folder(settings.docs.root_path)
+    yield from _shared(settings)
     yield _index(settings.index.path)
     yield _model(settings)
     yield _port(settings)
@@ -57,6 +58,16 @@ def _folder(root: Path) -> Finding:
     if not any(root.iterdir()):
         return Finding("documents", "note", f"{root} is empty", "Put documents into {product}/{component}/.")
     return Finding("documents", "ok", str(root))
+
+
+def _shared(settings: Settings) -> Iterator[Finding]:
+    """Products that every filter lets through, where there is no such folder."""
+    root = settings.docs.root_path
+    flat = {root.resolve().name} if settings.docs.layout == "flat" else None
+    for name in settings.docs.shared_products if root.is_dir() else ():
+        if name not in flat if flat is not None else not (root / name).is_dir():
+            detail = f"docs.shared_products names {name}, which is no product of {root}"
+            yield Finding("documents", "note", detail, "Correct docs.shared_products.")
 
 
 def _index(index: Path) -> Finding:

@@ -184,6 +184,20 @@ def test_doctor_finds_nothing_wrong_where_all_is_well(
     assert set(findings(capsys).values()) == {"ok"}
 
 
+@pytest.mark.parametrize(("layout", "there"), [("product/component", "books"), ("flat", "docs")])
+def test_doctor_names_a_shared_product_that_is_not_there(
+    house: SimpleNamespace, capsys: pytest.CaptureFixture[str], layout: str, there: str
+) -> None:
+    root = house.folder / "docs"
+    (root / "books").mkdir(parents=True, exist_ok=True)
+    settings = {"docs": {"root_path": str(root), "layout": layout, "shared_products": [there, "gone"]}}
+    house.config.write_text(json.dumps(settings))
+    cli.run(["doctor"])
+    out = capsys.readouterr().out
+    assert "docs.shared_products names gone, which is no product of" in out
+    assert f"docs.shared_products names {there}" not in out
+
+
 @pytest.mark.parametrize(
     ("proof", "words"),
     [

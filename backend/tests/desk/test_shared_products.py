@@ -8,6 +8,7 @@ import pytest
 
 from librarian.desk import questions
 from librarian.desk.parts import DeskOptions
+from librarian.desk.state import shared_notes
 from librarian.vocabulary.errors import NotFound
 
 OPTIONS = DeskOptions("1", Path("/docs"), Path("/index"), shared_products=("common", "gone"))
@@ -23,3 +24,10 @@ def test_a_component_of_a_shared_product_may_be_asked_for_with_any_product() -> 
 def test_a_component_of_another_product_is_still_an_error() -> None:
     with pytest.raises(NotFound, match="No component 'guide'"):
         questions.documents(OPTIONS, lambda: PRODUCTS, {"query": "refund", "product": "shop", "component": "guide"})
+
+
+def test_a_shared_product_that_the_library_lacks_is_told() -> None:
+    (note,) = shared_notes(["common", "shopp"], list(PRODUCTS))
+    assert "docs.shared_products names 'shopp'" in note
+    assert "Did you mean 'shop'?" in note
+    assert shared_notes(["common", "shopp"], []) == []
