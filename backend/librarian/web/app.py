@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
 from ..vocabulary.arguments import Counts
 from ..vocabulary.desk_protocol import Desk
@@ -27,6 +29,17 @@ if TYPE_CHECKING:
 
 _STATIC = Path(__file__).parent / "static"
 OPEN_PATHS = frozenset({"/", "/health", "/favicon.ico", "/static/"})  #: the page's shell holds nothing of the library
+
+
+class _Shell(StaticFiles):
+    """The page's files. Browsers ask at each visit whether they are still good: after an upgrade none is old."""
+
+    def file_response(
+        self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
+    ) -> Response:
+        response = super().file_response(full_path, stat_result, scope, status_code)
+        response.headers["cache-control"] = "no-cache"
+        return response
 
 
 def build_app(
@@ -84,16 +97,18 @@ def build_app(
         status = await mcp.calls.run(lambda budget: desk.status(budget=budget))
         return Response(metrics.page(status, mcp.calls.pending, mcp.streams), media_type=CONTENT_TYPE)
 
+    shell = _Shell(directory=_STATIC)
+
     @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
-    async def page() -> Response:
-        return FileResponse(_STATIC / "index.html")
+    async def page(request: Request) -> Response:
+        return await shell.get_response("index.html", request.scope)
 
     @app.get("/favicon.ico", include_in_schema=False)
     async def icon() -> Response:
         return FileResponse(_STATIC / "icon.svg", media_type="image/svg+xml")
 
     app.router.routes.extend(mcp.routes(endpoint))
-    app.mount("/static", StaticFiles(directory=_STATIC))
+    app.mount("/static", shell)
     if cors_origins:
         app.add_middleware(
             CORSMiddleware,

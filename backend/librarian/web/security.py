@@ -27,6 +27,7 @@ _TAKEN_BODIES, _TAKEN_S = 32, 10.0
 _MOST_CALLERS = 10_000
 
 _HEADERS = {
+    "cache-control": "no-store",  # answers hold the library's text, which is no cache's to keep
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
     "referrer-policy": "no-referrer",

@@ -175,6 +175,21 @@ def test_the_page_and_its_parts_are_there(client: httpx.Client) -> None:
     assert client.get("/static/../app.py").status_code == 404
 
 
+@pytest.mark.parametrize("path", ["/", "/static/app.js"])
+def test_after_an_upgrade_no_browser_shows_the_page_of_before(client: httpx.Client, path: str) -> None:
+    first = client.get(path)
+    assert first.headers["cache-control"] == "no-cache", "asked for at each visit"
+    again = client.get(path, headers={"if-none-match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert again.headers["cache-control"] == "no-cache"
+    assert client.head(path).headers["etag"] == first.headers["etag"]
+
+
+@pytest.mark.parametrize("path", ["/api/search?q=tokens", "/api/status", "/api/nowhere", "/metrics"])
+def test_what_the_library_says_is_kept_in_no_cache(client: httpx.Client, path: str) -> None:
+    assert client.get(path).headers["cache-control"] == "no-store"
+
+
 def test_health_is_answered_and_a_full_queue_says_busy_while_every_thread_is_taken() -> None:
     desk = FakeDesk()
     calls = Calls(threads=1, queue=0)
