@@ -13,6 +13,8 @@ import anyio
 from mcp import types
 from mcp.server import CacheHint, Server
 from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import NotificationOptions
+from mcp.server.models import InitializationOptions
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPError
 
@@ -48,6 +50,17 @@ _HEARTBEAT_S = 1.0
 MOST_COMPLETIONS = 100  #: the specification's limit
 
 
+class _Server(Server[Any]):
+    def create_initialization_options(
+        self, notification_options: NotificationOptions | None = None, *given: Any, **named: Any
+    ) -> InitializationOptions:
+        """Whoever names no notices can't carry any: HTTP without sessions has no way back, so nothing to subscribe."""
+        options = super().create_initialization_options(notification_options, *given, **named)
+        if notification_options is None and options.capabilities.resources is not None:
+            options.capabilities.resources.subscribe = False
+        return options
+
+
 class Handlers:
     """The methods of MCP over one desk; `server` is what transports serve.
 
@@ -76,7 +89,7 @@ class Handlers:
         self.bus = InMemorySubscriptionBus()
         self.watched = Watched()
         self._listen = ListenHandler(self.bus)
-        self.server: Server[Any] = Server(
+        self.server: Server[Any] = _Server(
             "librarian",
             version=version,
             title="Librarian",

@@ -287,6 +287,18 @@ def test_a_client_with_handshake_hears_of_changed_resources(way: str) -> None:
     run(body())
 
 
+@pytest.mark.parametrize("way", ["lines", "http", "sse"])
+@pytest.mark.parametrize("era", ERAS)
+def test_only_who_can_be_told_is_offered_to_subscribe(way: str, era: str) -> None:
+    async def body() -> None:
+        async with asking((way, era), FakeDesk()) as client:
+            offered = client.server_capabilities.resources
+            assert offered is not None
+            assert (offered.subscribe, offered.list_changed) == ((way, era) != ("http", "legacy"),) * 2
+
+    run(body())
+
+
 @pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 def test_whoever_watches_is_counted_once_and_told_however_busy_the_library_is() -> None:
     async def body() -> None:
