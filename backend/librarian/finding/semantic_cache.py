@@ -2,7 +2,8 @@
 
 Nearness alone confuses questions that differ in one telling word ("1.28 to 1.29" and "1.27 to 1.28" have a cosine of
 0.947), so both must name the same identifiers, numbers in the same order, names, quoted and excluded words, and turn
-the same way: who asks how to disable something isn't told how to enable it.
+the same way: who asks how to disable something isn't told how to enable it. Nor may each have a word of its own, for
+vectors don't tell a word's opposite or its neighbour (high, low; Java, Python) from its synonym.
 """
 
 from __future__ import annotations
@@ -47,7 +48,12 @@ _TURNS = frozenset(
 #: What turns a word into its opposite by standing in front of it: `unschedulable`, `disallow`, `non-root`.
 _OPPOSITE = re.compile(r"(?:(?:un|non|dis|anti)[a-z]{4}|de[a-z]{5})")
 #: What stands behind one of these is what it is about: from here to there isn't from there to here.
-_TOWARD = re.compile(r"\b(?:from|into|before|after|than|without|instead of)\s+(?:(?:a|an|the|my|our)\s+)?(\w+)")
+_TOWARD = re.compile(r"\b(?:from|to|into|before|after|than|without|instead of)\s+(?:(?:a|an|the|my|our)\s+)?(\w+)")
+#: Here `to` says nothing: how to do it is how one does it.
+_INFINITIVE = re.compile(
+    r"\b(?:how|what|where|when|whether|wants?|needs?|like|ha[sv]e?|try(?:ing)?|able|possible|easy|hard|ways?|best|order|going)"
+    r"\s+to\b"
+)
 #: The unit of a number: `10ms` isn't `10mb`.
 _COUNTED = re.compile(r"\d+\s*([a-z]{1,3})\b")
 
@@ -64,11 +70,12 @@ def guard(query: AnalyzedQuery) -> Guard:
     >>> asked("how to mount a disk") == asked("how can a disk be mounted to a pod")
     False
     """
-    words = (word.replace("’", "'") for word in _WORD.findall(query.text.lower()))
+    text = _INFINITIVE.sub(" ", query.text.lower())
+    words = (word.replace("’", "'") for word in _WORD.findall(text))
     plain = ("not" if word.endswith("n't") else word for word in words)
     turns = tuple(sorted(word for word in plain if word in _TURNS or _OPPOSITE.match(word)))
     numbers = (*_NUMBER.findall(query.text), *_COUNTED.findall(query.text.lower()))
-    toward = tuple(_TOWARD.findall(query.text.lower()))
+    toward = tuple(_TOWARD.findall(text))
     names = tuple(sorted({name.lower() for name in _NAME.findall(query.text)} - {"i"}))
     phrases = tuple(" ".join(phrase) for phrase in query.phrases)
     return tuple(sorted(query.identifiers)), numbers, turns, toward, names, phrases, tuple(sorted(query.excluded))
@@ -77,6 +84,7 @@ def guard(query: AnalyzedQuery) -> Guard:
 @dataclass(frozen=True, slots=True)
 class _Kept:
     vector: Vector
+    terms: frozenset[str]
     outcome: SearchOutcome
 
 
@@ -127,14 +135,14 @@ class SemanticCache:
         if asked is None:
             return self._engine.search(query, budget)
         model, vector = asked
-        generation = self._generation()
-        key = (model, replace(query, text=""), generation, self._epoch(), guard(self._analyzer.query(query.text)))
-        kept = self._nearest(key, vector)
+        generation, analyzed = self._generation(), self._analyzer.query(query.text)
+        key, terms = (model, replace(query, text=""), generation, self._epoch(), guard(analyzed)), set(analyzed.terms)
+        kept = self._nearest(key, vector, terms)
         if kept is not None:
             return replace(kept, query=query, cache="semantic", took_ms=(time.perf_counter() - began) * 1000)
         outcome = self._engine.search(query, budget)
         if outcome.generation == generation and is_whole(outcome) and self._complete():
-            self._put(key, _Kept(vector, outcome))
+            self._put(key, _Kept(vector, frozenset(terms), outcome))
         return outcome
 
     def stats(self) -> tuple[int, int, int]:
@@ -161,12 +169,14 @@ class SemanticCache:
         except LibrarianError:
             return None
 
-    def _nearest(self, key: Key, vector: Vector) -> SearchOutcome | None:
+    def _nearest(self, key: Key, vector: Vector, terms: set[str]) -> SearchOutcome | None:
         with self._lock:
             self._expire()
             best, cosine = None, self._threshold
             for number in sorted(self._by_key.get(key, ())):
                 kept = self._kept[number][1]
+                if kept.terms - terms and terms - kept.terms:
+                    continue
                 if len(kept.vector) == len(vector) and (near := float(np.dot(kept.vector, vector))) >= cosine:
                     best, cosine = number, near
             if best is None:

@@ -162,7 +162,7 @@ CLEAR_CACHE = Verb(
     "clear_search_cache",
     "clear_cache",
     "Clear the search cache",
-    "Forget cached answers and query embeddings; the index is untouched.",
+    "Forget cached answers; the index is untouched.",
     (),
     ClearedAnswer,
 )

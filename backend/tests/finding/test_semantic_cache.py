@@ -118,6 +118,36 @@ def test_a_telling_word_makes_another_question(first: str, second: str) -> None:
     assert guard(ANALYZER.query(first)) != guard(ANALYZER.query(second))
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("labels with high cardinality", "labels with low cardinality"),
+        ("what is the left side of a join", "what is the right side of a join"),
+        ("a client library for python", "a client library for java"),
+        ("convert a gauge to a counter", "convert a counter to a gauge"),
+    ],
+)
+def test_a_word_in_anothers_place_makes_another_question(first: str, second: str) -> None:
+    cached = Cached()
+    assert cached.ask(first) is None
+    assert cached.ask(second) is None
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("how to set up alerting rules", "how do I set up alerting rules"),
+        ("is it possible to scale services", "can services be scaled"),
+        ("set retention of the storage", "set the whole storage's retention"),
+        ("convert a gauge to a counter", "how to convert gauges to a counter?"),
+    ],
+)
+def test_the_same_words_otherwise_put_are_one_question(first: str, second: str) -> None:
+    cached = Cached()
+    assert cached.ask(first) is None
+    assert cached.ask(second) == "semantic"
+
+
 def test_another_filter_page_generation_or_epoch_is_another_question() -> None:
     cached = Cached()
     usual = Query("", mode="rerank")
