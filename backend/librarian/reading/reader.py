@@ -20,7 +20,7 @@ from .parsers import ARCHIVES, PARSERS, READABLE, SOURCES
 
 _log = logging.getLogger(__name__)
 
-_VERSION = "7"
+_VERSION = "8"
 #: Characters of prose that the language is found by.
 _LANGUAGE_SAMPLE = 4_000
 

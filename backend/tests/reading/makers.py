@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
 
 Run = tuple[float, float, float, int, str]  #: x, y (from below), size, font (1 plain, 2 bold, 3 typewriter), words
 
@@ -201,3 +204,116 @@ def epub(chapters: Mapping[str, str], title: str = "The book") -> bytes:
             f"</head><body>{body}</body></html>"
         )
     return zipped(parts)
+
+
+Tree = Mapping[str, "bytes | Tree"]
+
+
+def compound(tree: Tree) -> bytes:
+    """A compound file ([MS-CFB], sectors of 512 bytes) of streams and storages by name."""
+    none, last = 0xFFFFFFFF, 0xFFFFFFFE
+    entries: list[list[int | bytes]] = []
+    small, small_table, big = b"", [], []
+
+    def entry(name: str, kind: int, start: int, size: int) -> int:
+        spelt = (name + "\0").encode("utf-16-le")
+        entries.append([spelt.ljust(64, b"\0"), len(spelt), kind, 1, none, none, none, start, size])
+        return len(entries) - 1
+
+    def fill(tree: Tree) -> int:
+        """The entries of a storage as a list, which a tree may be; its first one."""
+        nonlocal small
+        numbers = []
+        for name, content in tree.items():
+            if not isinstance(content, bytes):
+                number = entry(name, 1, 0, 0)
+                entries[number][6] = fill(content)
+            elif len(content) < 4096:
+                number = entry(name, 2, len(small_table) if content else last, len(content))
+                count = -(-len(content) // 64)
+                small_table.extend([*range(len(small_table) + 1, len(small_table) + count), last][:count])
+                small += content.ljust(count * 64, b"\0")
+            else:
+                number = entry(name, 2, -1 - len(big), len(content))
+                big.append(content)
+            numbers.append(number)
+        for number, following in pairwise(numbers):
+            entries[number][5] = following
+        return numbers[0] if numbers else none
+
+    root = entry("Root Entry", 5, last, 0)
+    entries[root][6] = fill(tree)
+    sectors: list[bytes] = []
+    table: list[int] = []
+
+    def laid(data: bytes) -> int:
+        first = len(table)
+        count = -(-len(data) // 512)
+        table.extend([*range(first + 1, first + count), last][:count])
+        sectors.append(data.ljust(count * 512, b"\0"))
+        return first if count else last
+
+    firsts = [laid(content) for content in big]
+    for one in entries:
+        if isinstance(one[7], int) and one[7] < 0:
+            one[7] = firsts[-1 - one[7]]
+    entries[root][7:] = [laid(small), len(small)]
+    small_first = laid(struct.pack(f"<{len(small_table)}I", *small_table) if small_table else b"")
+    directory = laid(b"".join(struct.pack("<64sHBBIII36xIIxxxx", *one) for one in entries))
+    count = -(-(len(table) + 1) // 127)
+    tables = range(len(table), len(table) + count)
+    table += [0xFFFFFFFD] * count
+    table += [none] * (-len(table) % 128)
+    header = struct.pack(
+        "<8s16xHHHHHHIIIIIIIIII",
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", 0x3E, 3, 0xFFFE, 9, 6, 0, 0, 0, count, directory, 0, 4096, small_first,
+        -(-len(small_table) // 128), last, 0,
+    )  # fmt: skip
+    places = [*tables, *[none] * (109 - count)]
+    return header + struct.pack("<109I", *places) + b"".join(sectors) + struct.pack(f"<{len(table)}I", *table)
+
+
+Property = str | bytes | int | datetime
+
+
+def item(
+    properties: Mapping[int, Property],
+    recipients: Sequence[Mapping[int, Property]] = (),
+    attachments: Sequence[Tree] = (),
+    *,
+    narrow: str = "",
+    inside: bool = False,
+) -> Tree:
+    """What a storage of Outlook's holds; `narrow` is the code page of its texts, which are UTF-16 without one."""
+    header = 24 if inside else 32
+    made: dict[str, bytes | Tree] = dict(_properties(properties, header, narrow))
+    for place, one in enumerate(recipients):
+        made[f"__recip_version1.0_#{place:08X}"] = _properties(one, 8, narrow)
+    for place, attached in enumerate(attachments):
+        made[f"__attach_version1.0_#{place:08X}"] = attached
+    return made
+
+
+def attachment(properties: Mapping[int, Property], inner: Tree | None = None) -> Tree:
+    """A file, or an item, that hangs on an item."""
+    made: dict[str, bytes | Tree] = dict(_properties(properties, 8, ""))
+    if inner is not None:
+        made["__substg1.0_3701000D"] = inner
+    return made
+
+
+def _properties(properties: Mapping[int, Property], header: int, narrow: str) -> dict[str, bytes]:
+    listed, streams = b"\0" * header, {}
+    for number, value in properties.items():
+        if isinstance(value, datetime):
+            ticks = int((value - datetime(1601, 1, 1, tzinfo=UTC)).total_seconds()) * 10_000_000
+            listed += struct.pack("<HHIQ", 0x0040, number, 6, ticks)
+            continue
+        if isinstance(value, int):
+            listed += struct.pack("<HHIQ", 0x0003, number, 6, value)
+            continue
+        kind = 0x0102 if isinstance(value, bytes) else 0x001E if narrow else 0x001F
+        data = value if isinstance(value, bytes) else value.encode(narrow or "utf-16-le")
+        listed += struct.pack("<HHIQ", kind, number, 6, len(data))
+        streams[f"__substg1.0_{number:04X}{kind:04X}"] = data
+    return {"__properties_version1.0": listed, **streams}

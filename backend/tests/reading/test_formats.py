@@ -29,7 +29,7 @@ from librarian.vocabulary.errors import SourceError
 from librarian.vocabulary.types import Document, Failure, SourceFile
 
 from .conftest import Parse
-from .makers import epub, odt, pdf, pptx, shape, xlsx
+from .makers import compound, epub, item, odt, pdf, pptx, shape, xlsx
 
 
 def _word(phrase: str) -> bytes:
@@ -60,6 +60,8 @@ def golden(extension: str, phrase: str) -> bytes:
         ".csv": lambda: f"Name,Note\nx,{phrase}\n".encode(),
         ".tsv": lambda: f"Name\tNote\nx\t{phrase}\n".encode(),
         ".eml": lambda: f"From: a@example.org\nSubject: Golden\n\n{phrase}\n".encode(),
+        ".emlx": lambda: b"%d\n" % (len(phrase) + 18) + f"Subject: Golden\n\n{phrase}\n<?xml?>\n".encode(),
+        ".msg": lambda: compound(item({0x0037: "Golden", 0x1000: phrase})),
         ".mbox": lambda: f"From a@b Thu Jan  1 00:00:00 2026\nFrom: a@b.org\nSubject: Golden\n\n{phrase}\n".encode(),
     }
     if extension in (".html", ".htm", ".xhtml"):

@@ -31,6 +31,7 @@ _EXTENSIONS = {
     "application/json": ".json",
     "application/pdf": ".pdf",
     "application/rtf": ".rtf",
+    "application/vnd.ms-outlook": ".msg",
     "application/vnd.oasis.opendocument.text": ".odt",
     "application/vnd.openxmlformats-officedocument.presentationml.presentation": ".pptx",
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
@@ -145,6 +146,8 @@ def _best(children: list[Message]) -> tuple[list[Message], list[Message]]:
     marked = [child for child in rich if child.get_content_type() in mixed and any(map(_is_read, child.walk()))]
     told = [child for child in rich if child not in marked and _is_read(child)]
     others = [child for child in rich if child not in marked and child not in told]
+    if plain or marked or told:
+        others = [child for child in others if not _is_same_in_rtf(child)]
     if plain and not (marked and _is_token(plain[0], marked[-1])):
         return plain[:1], [*others, *(child for child in marked if child.is_multipart() and _hangs_on(child))]
     return marked[-1:] or plain[:1] or told[-1:], others
@@ -155,6 +158,11 @@ def _is_read(part: Message) -> bool:
     kind = part.get_content_type()
     named = _disposition(part) == "attachment" or bool(_filename(part))
     return kind.startswith("text/") and kind not in _FOR_PROGRAMS and not named
+
+
+def _is_same_in_rtf(part: Message) -> bool:
+    """Whether an alternative is the text as RTF, as programs that convert Outlook's mails add it."""
+    return part.get_content_type() in ("application/rtf", "text/rtf") and not _filename(part)
 
 
 def _hangs_on(part: Message) -> bool:

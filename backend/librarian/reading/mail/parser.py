@@ -1,4 +1,4 @@
-"""Mails: `.eml`, by the standard library.
+"""Mails: `.eml`, by the standard library, and what else is one mail in a file: Outlook's `.msg`, Apple's `.emlx`.
 
 The text is the body: the plain part where there is one, else the HTML part as text, then what the attachments say,
 each under a heading. Quoted lines and the signature stay in the text and are excluded from the index. Headers go to
@@ -20,10 +20,14 @@ from ..metadata import cut_at_sentence, iso_of_ns, title_from_name
 from .body import Body, MailPart, Part
 from .cleaning import excluded_of, own_words
 from .headers import Headers, RawHeaders, email_of
+from .outlook import is_outlook, mail_of
 
 _SPACES = re.compile(r"\s+")
 _END_OF_HEADERS = re.compile(rb"\r?\n\r?\n|\r\r")
 _SPACED_NAME = re.compile(rb"^([!-9;-~]{2,60})[ \t]+:", re.M)
+#: Apple's: the mail's bytes on a line of their own; a list of properties follows the mail.
+_COUNTED = re.compile(rb"[ \t]*(\d{1,12})[ \t]*\r?\n(?=[!-9;-~]{1,70}[ \t]*:|>?From )")
+_PROPERTIES = re.compile(rb"\s*(?:<\?xml\b|\Z)")
 _FROM_LINE = re.compile(rb"^>?From [^\n]*\n")
 _ATTACHMENT_CHARACTERS = 1_000_000  #: of text that a mail's attachments may add
 _DEPTH = 3  #: how deep mails inside mails are read
@@ -37,7 +41,7 @@ class EmailParser:
     `parsers` gives the registry of formats, for attachments.
     """
 
-    extensions: tuple[str, ...] = (".eml",)
+    extensions: tuple[str, ...] = (".eml", ".emlx", ".msg")
 
     def __init__(self, parsers: Callable[[], Mapping[str, Parser]] = dict, *, depth: int = 0) -> None:
         self._parsers = parsers
@@ -45,7 +49,7 @@ class EmailParser:
 
     def parse(self, source: SourceFile, data: bytes) -> Document:
         """One mail."""
-        message = email.message_from_bytes(_tidied(data), MailPart, policy=RawHeaders())
+        message = email.message_from_bytes(_tidied(_as_sent(data, source.file_path)), MailPart, policy=RawHeaders())
         headers = Headers(message)
         if not message.keys() or (b"\0" in data[:2000] and not any(map(headers.raw, _TELLING))):
             raise SourceError(
@@ -64,7 +68,7 @@ class EmailParser:
             product=source.product,
             component=source.component,
             kind="email",
-            file_type=".eml",
+            file_type=next((one for one in self.extensions if source.file_path.lower().endswith(one)), ".eml"),
             title=header.subject or title_from_name(source.file_path),
             text=whole.text,
             headings=tuple(whole.headings),
@@ -88,7 +92,7 @@ class EmailParser:
         parser = parsers.get(extension)
         if parser is None or len(whole.text) > _ATTACHMENT_CHARACTERS:
             return []
-        if extension == ".eml":
+        if extension in self.extensions:
             if self._depth >= _DEPTH:
                 return []
             parser = EmailParser(self._parsers, depth=self._depth + 1)
@@ -144,6 +148,19 @@ class _Whole:
             if block.end <= len(text):
                 header_end = None if block.header_end is None else block.header_end + offset
                 self.blocks.append(Block(block.kind, block.start + offset, block.end + offset, header_end))
+
+
+def _as_sent(data: bytes, name: str) -> bytes:
+    """The mail that a program has put into a file of its own making."""
+    if is_outlook(data):
+        return mail_of(data, name)
+    if counted := _COUNTED.match(data):
+        end = counted.end() + int(counted[1])
+        if not _PROPERTIES.match(data, end):  # whose lines have other ends than when it was counted
+            found = data.rfind(b"<?xml ", counted.end())
+            end = found if found >= 0 else len(data)
+        return data[counted.end() : end]
+    return data
 
 
 def _tidied(data: bytes) -> bytes:
