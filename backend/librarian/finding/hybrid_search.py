@@ -58,10 +58,13 @@ from .reranker import SecondLook
 from .rewriting import REWRITTEN, SPELLING, Rewriting, Variant, as_told
 from .run import OFF, Judged, Meant, Run
 from .snippet import Snippets
-from .spelling import Corrected, Spelling
+from .spelling import Spelling
 from .turns import Turns
 
 log = logging.getLogger(__name__)
+
+TRIES = 3  #: of a search that meets the moment in which a change is committed
+OUTRUN = "keyword: the index changed under the search, passages may be missing; ask again"
 
 SOON_MS = 25.0  #: an embedder is waited for so long before another question has its turn
 
@@ -119,10 +122,21 @@ class HybridSearchEngine:
     def search(self, query: Query, budget: Budget | None = None) -> SearchOutcome:
         """Answer a question. Raises `CallerError` for an unknown mode, and once the budget is spent."""
         started = time.perf_counter()
+        budget, tries = budget or Budget(), TRIES
+        while (found := self._answer(query, budget, started, tries)) is None:
+            tries -= 1
+        return found
+
+    def _answer(self, query: Query, budget: Budget, started: float, tries: int) -> SearchOutcome | None:
+        """None where a change was committed meanwhile and there is another try."""
         with self._turns, self._catalog.read() as reader:
-            run = self._begin(query, budget or Budget(), reader)
+            run = self._begin(query, budget, reader)
             judged = self._judge(run)
-            run.budget.check()
+            budget.check()
+            if judged.pool.outrun or run.columns.generation != reader.generation:
+                if tries > 1:
+                    return None
+                run.degraded.append(OUTRUN)
             kept = self.kept(judged, query, run.columns)
             best = self._relevance(judged, judged.candidates[kept[0].place]) if kept else None
             page = kept[query.offset : query.offset + query.max_results]
@@ -201,7 +215,7 @@ class HybridSearchEngine:
         budget.check()
         columns = self._catalog.columns()
         analyzed = self._analyzer.query(query.text, columns.languages())
-        corrected = self._corrected(analyzed, columns.languages(), reader)
+        corrected = self._spelling.corrected(analyzed, columns.languages(), reader.texts)
         if corrected:
             analyzed = self._analyzer.query(corrected.text, columns.languages())
         run = Run(query, budget, analyzed, reader, columns, columns.select(query.filters), query.mode)
@@ -212,24 +226,11 @@ class HybridSearchEngine:
         if query.mode == "auto":
             analysis = self._router.judge(analyzed)
             run.mode = analysis.recommended_mode
-            run.routing = {
-                "query_type": analysis.query_type,
-                "recommended_mode": analysis.recommended_mode,
-                "confidence": analysis.confidence,
-                "reasons": list(analysis.reasons),
-            }
+            run.routing = analysis.routing()
             given = "hyde" if query.hypothetical_answer else run.mode
             run.mode = "hybrid" if query.semantic_weight is not None else given
         run.query = suggestions.heard(query, run.mode)
         return run
-
-    def _corrected(self, analyzed: AnalyzedQuery, languages: Sequence[str], reader: CatalogReader) -> Corrected | None:
-        try:
-            return self._spelling.corrected(analyzed, languages, reader.texts)
-        except Exception:
-            # A keyword index that fails is told of by its leg; the meaning may answer all the same.
-            log.exception("misspelt words couldn't be looked for")
-            return None
 
     def _judge(self, run: Run) -> Judged:
         keyword, semantic, hypothetical = self._ask(run)

@@ -72,6 +72,7 @@ class Pool:
     hyde: Ranking
     passages: Passages
     asks_identifier: bool  #: the question names an identifier
+    outrun: bool = False  #: the words led to passages that the catalog's state doesn't have, being older or newer
 
     def places(self, ranking: Ranking) -> Ids:
         """Each candidate's rank in a leg, 0 where it isn't in it; shape (rows,)."""
@@ -149,6 +150,7 @@ def gather(
     """
     union = np.unique(np.array([*keyword.ids, *semantic.ids, *hyde.ids], dtype=np.int64))
     docs = columns.doc_of(union) if len(union) else union
+    outrun = not set(union[docs == 0].tolist()).isdisjoint(keyword.ids)
     union, docs = union[docs != 0], docs[docs != 0]
     unknown = np.full(len(union), np.nan)
     passages = Passages(union, docs, unknown, unknown.copy(), unknown.copy(), np.zeros(len(union), dtype=np.bool_))
@@ -173,7 +175,7 @@ def gather(
         passages.semantic[far], passages.cosine[far] = near.result()
     for scores in (passages.semantic, passages.cosine):
         np.clip(scores, 0.0, 1.0, out=scores)
-    return Pool(keyword, semantic, hyde, passages, bool(names))
+    return Pool(keyword, semantic, hyde, passages, bool(names), outrun)
 
 
 def _place(passages: Passages, ranking: Ranking, scores: Floats, raw: Floats | None = None) -> None:

@@ -51,6 +51,15 @@ class QueryAnalysis:
     confidence: float
     reasons: tuple[str, ...]
 
+    def routing(self) -> dict[str, object]:
+        """What an answer tells of it."""
+        return {
+            "query_type": self.query_type,
+            "recommended_mode": self.recommended_mode,
+            "confidence": self.confidence,
+            "reasons": list(self.reasons),
+        }
+
 
 class QueryRouter:
     """Chooses a mode for a question."""

@@ -7,6 +7,7 @@ never touched.
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,8 @@ from functools import lru_cache
 
 from librarian.vocabulary.protocols import Analyzer, LexicalIndex
 from librarian.vocabulary.types import AnalyzedQuery, Filters, Selection
+
+log = logging.getLogger(__name__)
 
 #: How like a word's stem an indexed one must be (difflib's ratio), and how many words are told of.
 CLOSENESS, MOST = 0.7, 3
@@ -65,10 +68,18 @@ class Spelling:
         self._beginning = lru_cache(PREFIXES_KEPT)(lambda prefix, generation: lexical.vocabulary(prefix, COMPARED))
 
     def corrected(self, query: AnalyzedQuery, languages: Sequence[str], texts: Texts) -> Corrected | None:
-        """The question with its misspelt words corrected; None where it has none.
+        """The question with its misspelt words corrected; None where it has none, or none can be looked for.
 
         `languages` are the library's, `texts` gives passages by id.
         """
+        try:
+            return self._corrected(query, languages, texts)
+        except Exception:
+            # A keyword index that fails is told of by its leg; the meaning may answer all the same.
+            log.exception("misspelt words couldn't be looked for")
+            return None
+
+    def _corrected(self, query: AnalyzedQuery, languages: Sequence[str], texts: Texts) -> Corrected | None:
         missing = set(query.terms).difference(self._lexical.frequencies(query.terms))
         if not missing or query.common:
             return None

@@ -11,7 +11,7 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,6 +49,9 @@ log = logging.getLogger(__name__)
 _LONGEST_LOG = 1000
 _IDLE_S = 30.0  #: a connection that nobody reads with for so long is closed: each keeps 2 MB of pages
 
+#: What begins, ends and undoes a transaction, and a part of one: of the same name is undone what began last.
+_WHOLE = ("BEGIN IMMEDIATE", "COMMIT", "ROLLBACK")
+_PART = ("SAVEPOINT part", "RELEASE part", "ROLLBACK TO part")
 
 _INSERT = Inserts("?")
 
@@ -133,6 +136,10 @@ class SqliteCatalog:
             return columns
 
     # -- writing ---------------------------------------------------------------------------------------------------
+
+    def transaction(self) -> AbstractContextManager[object]:
+        """What this thread writes meanwhile becomes visible at its end, at once; none of it where the block fails."""
+        return self._writing()
 
     def put(self, results: Sequence[ReadResult]) -> list[Stored]:
         """Store documents with their chunks in one transaction, replacing what their paths held.
@@ -306,15 +313,16 @@ class SqliteCatalog:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """The one writer, in a transaction that is undone where the block fails."""
+        """The one writer, in a transaction, or in a part of one, that is undone where the block fails."""
         with self._write_lock:
+            begin, commit, undo = _PART if self._writer.in_transaction else _WHOLE
             try:
-                self._writer.execute("BEGIN IMMEDIATE")
+                self._writer.execute(begin)
                 yield self._writer
-                self._writer.execute("COMMIT")
+                self._writer.execute(commit)
             except BaseException as error:
                 if self._writer.in_transaction:
-                    self._writer.execute("ROLLBACK")
+                    self._writer.execute(undo)
                 if isinstance(error, sqlite3.DatabaseError):
                     raise self._explained(error) from error
                 raise

@@ -34,10 +34,19 @@ from librarian.vocabulary.types import (
     Vector,
 )
 
-from .dates import micros_or_none
 from .lexical_checksums import unlike_written
 from .lexical_queries import MUST, Query, QueryBuilder, joined
-from .lexical_schema import FIELDS, WORDED, build_schema, discard, explained, open_index, remove_leftover, save_state
+from .lexical_schema import (
+    FIELDS,
+    WORDED,
+    build_schema,
+    discard,
+    entry_of,
+    explained,
+    open_index,
+    remove_leftover,
+    save_state,
+)
 
 log = logging.getLogger(__name__)
 
@@ -115,7 +124,7 @@ class TantivyIndex:
         with self._lock:
             writer = self._writing()
             for chunk_id, doc_id, document, entry in items:
-                made = _entry(chunk_id, doc_id, document, entry)
+                made = entry_of(chunk_id, doc_id, document, entry)
                 try:
                     writer.add_document(made)
                 except _UNWRITTEN as error:
@@ -150,6 +159,12 @@ class TantivyIndex:
         with self._lock:
             self._writing().delete_all_documents()
             self.commit(0)
+
+    def rollback(self) -> None:
+        """Forget what was put and deleted since the last commit."""
+        with self._lock:
+            if self._writer is not None:
+                self._writer.rollback()
 
     def close(self) -> None:
         """Release the folder; what isn't committed is lost. Waits for merges under way."""
@@ -379,17 +394,3 @@ def _best(searcher: Any, query: Query, limit: int) -> tuple[Ids, Scores]:
     hits = searcher.search(query, limit, count=False).hits
     numbers = searcher.fast_field_values("chunk", [address for _, address in hits])
     return np.array(numbers, dtype=np.int64), np.array([score for score, _ in hits], dtype=np.float64)
-
-
-def _entry(chunk_id: int, doc_id: int, document: Document, entry: LexicalEntry) -> Any:
-    made = tantivy.Document()
-    made.add_integer("chunk", int(chunk_id))
-    made.add_integer("doc", int(doc_id))
-    made.add_integer("modified", micros_or_none(document.last_modified))
-    for name in FIELDS:
-        made.add_text(name, getattr(entry, name))
-    for name in ("product", "component", "file_type", "doc_type", "language", "kind"):
-        made.add_text(name, getattr(document, name))
-    for tag in document.tags:
-        made.add_text("tags", tag)
-    return made

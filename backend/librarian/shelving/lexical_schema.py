@@ -18,6 +18,9 @@ from typing import Any
 import tantivy
 
 from librarian.vocabulary.errors import Damaged, SetupError
+from librarian.vocabulary.types import Document, LexicalEntry
+
+from .dates import micros_or_none
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +60,21 @@ def build_schema() -> Any:
     for name in ("chunk", "doc", "modified"):
         builder.add_integer_field(name, indexed=True, fast=True)
     return builder.build()
+
+
+def entry_of(chunk_id: int, doc_id: int, document: Document, entry: LexicalEntry) -> Any:
+    """A chunk's entry, as the schema has it."""
+    made = tantivy.Document()
+    made.add_integer("chunk", int(chunk_id))
+    made.add_integer("doc", int(doc_id))
+    made.add_integer("modified", micros_or_none(document.last_modified))
+    for name in FIELDS:
+        made.add_text(name, getattr(entry, name))
+    for name in ("product", "component", "file_type", "doc_type", "language", "kind"):
+        made.add_text(name, getattr(document, name))
+    for tag in document.tags:
+        made.add_text("tags", tag)
+    return made
 
 
 def open_index(path: Path | None) -> tuple[Any, State]:

@@ -1,13 +1,16 @@
 """Brings what was read into the catalog and the keyword index, batch by batch.
 
-The order is what makes a kill at any moment harmless: first the catalog (the truth), then the keyword index, then the
-new generation, at last the vector stores. Whatever is cut off is noticed at the next start, because the keyword index
-and the stores name ids that the catalog doesn't, or lack ids that it has.
+Catalog and keyword index become visible one right after the other; a search that meets the moment in between notices,
+and asks again. The order is what makes a kill at any moment harmless: within the catalog's transaction, which is the
+truth, the keyword index is committed, then comes the new generation, at last the vector stores. Whatever is cut off is
+noticed at the next start, because the keyword index and the stores name ids that the catalog doesn't, or lack ids that
+it has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from librarian.vocabulary.protocols import Catalog, LexicalIndex
@@ -94,45 +97,55 @@ class TextWriter:
                 relabelled.update(dict.fromkeys(filter(None, found[1]), result.document))
         settled = self._mails.settle(put, removed)
         put = settled.put
-        if settled.threads:
-            self._catalog.rethread(settled.threads)
-        dropped_docs: list[int] = []
-        dropped_chunks: list[int] = []
-        if removed:
-            docs, chunks = self._catalog.remove(removed)
-            dropped_docs += docs
-            dropped_chunks += chunks
-        stored = self._catalog.put(put) if put else []
-        for one in stored:
-            dropped_docs += one.dropped_doc_ids
-            dropped_chunks += one.dropped_chunk_ids
-        for archive in archives:
-            self._catalog.put_archive(archive.document)
-        if settled.withdrawn:
-            self._catalog.withdraw(settled.withdrawn)
-            dropped_chunks += settled.withdrawn
-        if settled.outdated:
-            self._catalog.outdate(sorted(settled.outdated))
-        self._fault("catalog put")
-        self._lexical.delete([*dropped_docs, *(document.doc_id for document, _, _ in same)])
-        for one, result in zip(stored, put, strict=True):
-            self._index(one.doc_id, one.chunk_ids, result)
-        for document, chunk_ids, result in same:
-            self._index(document.doc_id, chunk_ids, result)
-        self._lexical.delete_chunks(settled.withdrawn)
         with self._catalog.read() as reader:
             generation = reader.generation
-        if batch.renewing and len(batch) == len(batch.refilled) and not (put or removed):
-            return generation  # only what is written anew at once leaves no deleted entries behind
-        generation += 1
-        self._lexical.commit(generation)
-        self._fault("lexical commit")
-        generation = self._catalog.bump()
+        with self._at_once():
+            if settled.threads:
+                self._catalog.rethread(settled.threads)
+            dropped_docs: list[int] = []
+            dropped_chunks: list[int] = []
+            if removed:
+                docs, chunks = self._catalog.remove(removed)
+                dropped_docs += docs
+                dropped_chunks += chunks
+            stored = self._catalog.put(put) if put else []
+            for one in stored:
+                dropped_docs += one.dropped_doc_ids
+                dropped_chunks += one.dropped_chunk_ids
+            for archive in archives:
+                self._catalog.put_archive(archive.document)
+            if settled.withdrawn:
+                self._catalog.withdraw(settled.withdrawn)
+                dropped_chunks += settled.withdrawn
+            if settled.outdated:
+                self._catalog.outdate(sorted(settled.outdated))
+            self._fault("catalog put")
+            self._lexical.delete([*dropped_docs, *(document.doc_id for document, _, _ in same)])
+            for one, result in zip(stored, put, strict=True):
+                self._index(one.doc_id, one.chunk_ids, result)
+            for document, chunk_ids, result in same:
+                self._index(document.doc_id, chunk_ids, result)
+            self._lexical.delete_chunks(settled.withdrawn)
+            if batch.renewing and len(batch) == len(batch.refilled) and not (put or removed):
+                return generation  # only what is written anew at once leaves no deleted entries behind
+            self._lexical.commit(generation + 1)
+            self._fault("lexical commit")
+            generation = self._catalog.bump()
         self._fault("bump")
         self._shelf.delete(dropped_chunks)
         if relabelled:
             self._shelf.relabel(relabelled)
         return generation
+
+    @contextmanager
+    def _at_once(self) -> Iterator[None]:
+        """One transaction of the catalog, with what of the keyword index is committed in it."""
+        try:
+            with self._catalog.transaction():
+                yield
+        except BaseException:
+            self._lexical.rollback()  # the ids of what the catalog doesn't keep will be given again
+            raise
 
     def _index(self, doc_id: int, chunk_ids: Sequence[int], result: ReadResult) -> None:
         self._lexical.put(

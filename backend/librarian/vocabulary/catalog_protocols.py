@@ -136,6 +136,9 @@ class Catalog(Protocol):
 
     def columns(self) -> Columns: ...
 
+    def transaction(self) -> AbstractContextManager[object]:
+        """What this thread writes meanwhile becomes visible at its end, at once; none of it where the block fails."""
+
     def put(self, results: Sequence[ReadResult]) -> list[Stored]:
         """Store documents with their chunks in one transaction, replacing what their paths held.
 

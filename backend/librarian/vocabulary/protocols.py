@@ -189,6 +189,9 @@ class LexicalIndex(Protocol):
     def clear(self) -> None:
         """Drop everything, at once."""
 
+    def rollback(self) -> None:
+        """Forget what was put and deleted since the last commit."""
+
     def close(self) -> None:
         """Let go of the files; what wasn't committed is lost."""
 

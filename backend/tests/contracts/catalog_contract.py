@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import threading
 import unicodedata
@@ -483,6 +484,47 @@ class CatalogContract:
         with catalog.read() as reader:
             assert [each.document.file_path for each in reader.iter_documents()] == ["alpha/api/a.md"]
         assert catalog.columns().select(Filters()).count == 1
+
+    def test_a_transaction_becomes_visible_at_its_end(self, catalog: Catalog) -> None:
+        (before,) = catalog.put([result(document("alpha/api/a.md"))])
+        generation = catalog.bump()
+        with catalog.transaction():
+            catalog.remove(["alpha/api/a.md"])
+            (stored,) = catalog.put([result(document("alpha/api/b.md"))])
+            assert catalog.bump() == generation + 1
+            with catalog.read() as reader:
+                assert reader.generation == generation
+                assert [each.document.file_path for each in reader.iter_documents()] == ["alpha/api/a.md"]
+            assert catalog.columns().select(Filters()).count == len(before.chunk_ids)
+        with catalog.read() as reader:
+            assert reader.generation == generation + 1
+            assert [(each.doc_id, each.document.file_path) for each in reader.iter_documents()] == [
+                (stored.doc_id, "alpha/api/b.md")
+            ]
+        assert catalog.columns().doc_of(np.array(stored.chunk_ids)).tolist() == [stored.doc_id] * len(stored.chunk_ids)
+
+    def test_of_a_failing_transaction_nothing_stays_and_of_a_failing_part_in_it_that_part_alone(
+        self, catalog: Catalog
+    ) -> None:
+        (stored,) = catalog.put([result(document("alpha/api/a.md"))])
+        catalog.columns()
+        with contextlib.suppress(KeyError), catalog.transaction():
+            catalog.put([result(document("alpha/api/b.md")), result(document("alpha/api/a.md", text="changed"))])
+            catalog.bump()
+            raise KeyError
+        broken = result(document("alpha/api/d.md", text="broken"))
+        twice = replace(broken, chunks=(broken.chunks[0], broken.chunks[0]))
+        with catalog.transaction():
+            catalog.put([result(document("alpha/api/c.md"))])
+            with pytest.raises(Exception):  # noqa: B017 - each storage has its own error for a broken constraint
+                catalog.put([twice])
+        with catalog.read() as reader:
+            assert [each.document.file_path for each in reader.iter_documents()] == ["alpha/api/a.md", "alpha/api/c.md"]
+            kept = reader.document_by_path("alpha/api/a.md")
+            assert kept is not None
+            assert kept.document.text == document().text
+            assert reader.generation == 0
+        assert catalog.columns().select(Filters()).count == 2 * len(stored.chunk_ids)
 
     def test_moving_keeps_ids_and_embedded_windows(self, catalog: Catalog) -> None:
         (stored,) = catalog.put([result(document())])

@@ -109,6 +109,18 @@ class LexicalContract:
         assert index.search(asked("apple"), EVERYTHING, 5).ids == (7,)
         assert index.tally() == {3: 1}
 
+    def test_a_rollback_forgets_what_wasn_t_committed(self, index: LexicalIndex) -> None:
+        index.rollback()
+        index.put([(7, 3, SOME, entry("apple"))])
+        index.commit(1)
+        index.put([(8, 4, SOME, entry("apple"))])
+        index.delete([3])
+        index.rollback()
+        index.put([(9, 5, SOME, entry("apple"))])
+        index.commit(2)
+        assert index.search(asked("apple"), EVERYTHING, 5).ids == (7, 9)
+        assert index.tally() == {3: 1, 5: 1}
+
     def test_clearing_leaves_nothing(self, index: LexicalIndex) -> None:
         index.put([(1, 1, SOME, entry("apple"))])
         index.commit(9)

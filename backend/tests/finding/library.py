@@ -87,23 +87,30 @@ class Library:
         self.lexical = TantivyIndex(None)
         self.vectors = ExactStore(self.embedder.spec.dimension)
         self._engines: list[HybridSearchEngine] = []
-        reader = FileReader(self.analyzer, StructureChunker())
+        self._docs = folder / "docs"
+        self._embed = embed
         for file_path, text in files.items():
-            path = folder / "docs" / file_path
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, "utf-8")
-            product, component = (*file_path.split("/"), "general")[:2]
-            read = reader.read(SourceFile(str(path), file_path, product, component, path.stat().st_size, 1))
-            stored = self.catalog.put([read])[0]
-            self.lexical.put(
-                (chunk, stored.doc_id, read.document, entry)
-                for chunk, entry in zip(stored.chunk_ids, read.entries, strict=True)
-            )
-            if embed and stored.chunk_ids:
-                ids = np.array(stored.chunk_ids, dtype=np.int64) * WINDOWS_PER_CHUNK
-                texts = [f"{read.document.title}\n{chunk.text}" for chunk in read.chunks]
-                self.vectors.upsert(ids, self.embedder.embed_passages(texts))
+            self.put(file_path, text)
         self.lexical.commit(self.catalog.bump())
+
+    def put(self, file_path: str, text: str) -> None:
+        """Write a file, and what it holds to all parts; the keyword index isn't committed."""
+        path = self._docs / file_path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+        product, component = (*file_path.split("/"), "general")[:2]
+        source = SourceFile(str(path), file_path, product, component, path.stat().st_size, 1)
+        read = FileReader(self.analyzer, StructureChunker()).read(source)
+        stored = self.catalog.put([read])[0]
+        self.lexical.delete(stored.dropped_doc_ids)
+        self.lexical.put(
+            (chunk, stored.doc_id, read.document, entry)
+            for chunk, entry in zip(stored.chunk_ids, read.entries, strict=True)
+        )
+        if self._embed and stored.chunk_ids:
+            ids = np.array(stored.chunk_ids, dtype=np.int64) * WINDOWS_PER_CHUNK
+            texts = [f"{read.document.title}\n{chunk.text}" for chunk in read.chunks]
+            self.vectors.upsert(ids, self.embedder.embed_passages(texts))
 
     def engine(self, *, embedder: object = "own", **given: object) -> HybridSearchEngine:
         loadable = Loaded(self.embedder) if embedder == "own" else embedder

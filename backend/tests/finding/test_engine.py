@@ -6,6 +6,7 @@
 * an identifier of the question is never ranked below a hit without it
 * filters hold in every leg; pages tile the whole and repeat; limits per document hold
 * without a model, with a failed one, with no vectors: words answer and the answer says so
+* a search sees one state of the library, before or after a change, or says that it couldn't
 * nothing found is never without a suggestion
 """
 
@@ -15,15 +16,17 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from threading import Event
+from typing import Any
 
 import pytest
 
 from librarian.finding.calibration import Calibration
+from librarian.finding.hybrid_search import OUTRUN, TRIES
 from librarian.finding.options import SearchOptions
 from librarian.finding.rewriting import Rewriting
 from librarian.vocabulary.errors import CallerError
 from librarian.vocabulary.protocols import Budget, Rewrite
-from librarian.vocabulary.types import Filters, Fusion, Mode, Query, SearchOutcome
+from librarian.vocabulary.types import Filters, Fusion, Mode, Query, Ranking, SearchOutcome
 
 from .library import Library, Loaded
 
@@ -308,6 +311,43 @@ def test_an_index_that_cannot_tell_misspelt_words_costs_no_answer(
     outcome = engine.search(asked)
     assert paths(outcome) == as_before
     assert outcome.rewritten is None
+
+
+class Changing:
+    """A keyword index under which a page changes, as an indexer changes it, whenever it is asked so many times."""
+
+    def __init__(self, library: Library, path: str, times: int) -> None:
+        self.left = times
+        self._library, self._path, self._search = library, path, library.lexical.search
+
+    def search(self, *given: Any) -> Ranking:
+        if self.left:
+            self.left -= 1
+            with self._library.catalog.transaction():
+                self._library.put(self._path, f"# Deploying\n\nDeploy {self.left} replicas by a rollout.\n")
+                self._library.lexical.commit(self._library.catalog.bump())
+        return self._search(*given)
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid", "rerank"])
+def test_a_search_that_meets_a_change_asks_again(
+    shelve: Callable[..., Library], monkeypatch: pytest.MonkeyPatch, mode: Mode
+) -> None:
+    files = {f"ship/api/{name}.md": f"# Deploying {name}\n\nDeploy {name} by a rollout.\n" for name in "abc"}
+    library = shelve(files)
+    engine, asked = library.engine(), Query("deploy by a rollout", mode=mode)
+    changing = Changing(library, "ship/api/b.md", 1)
+    monkeypatch.setattr(library.lexical, "search", changing.search)
+    outcome = engine.search(asked)
+    assert changing.left == 0
+    assert sorted(paths(outcome)) == sorted(files)
+    assert outcome.degraded == ()
+    assert any("Deploy 0 replicas" in hit.snippet.text for hit in outcome.hits)
+    changing.left = 100
+    outcome = engine.search(asked)
+    assert outcome.degraded == (OUTRUN,)
+    assert changing.left == 100 - TRIES
+    assert {"ship/api/a.md", "ship/api/c.md"} <= set(paths(outcome))
 
 
 @pytest.mark.parametrize("mode", ["semantic", "hybrid", "rerank", "hyde"])

@@ -48,6 +48,24 @@ def test_a_first_refresh_finds_every_file_and_embedding_makes_it_whole(library: 
     assert library.generations == sorted(set(library.generations))
 
 
+def test_until_a_batch_is_written_searches_find_what_was_there(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.complete()
+    seen: list[tuple[str, set[str], set[str]]] = []
+    library.write("ray/core/actors.md", "# Actors\n\nAn actor is a stateful worker that keeps lemurs.\n")
+    monkeypatch.setattr(
+        library, "_fault", lambda step: seen.append((step, library.find("porcupines"), library.find("lemurs")))
+    )
+    library.indexer._writer._fault = library._fault
+    library.indexer.refresh()
+    actors = {"ray/core/actors.md"}
+    assert [step for step in seen if step[0] != "lexical commit"] == [
+        ("catalog put", actors, set()),
+        ("bump", set(), actors),
+    ]
+
+
 def test_restart_reads_nothing_and_embeds_nothing(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     library.complete()
     calls = library.embedder.calls

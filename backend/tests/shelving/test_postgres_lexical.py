@@ -3,18 +3,23 @@
 * Words, phrases and exclusions written in PostgreSQL's own operators are only words.
 * In the configuration `english` forms of a word find each other, and another configuration makes the index anew.
 * Made for another catalog, the index is emptied when opened.
+* In a transaction of a catalog it becomes visible with that, and is undone with it.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from librarian.shelving.postgres.catalog import PostgresCatalog
 from librarian.shelving.postgres.lexical import PostgresLexicalIndex
 from librarian.vocabulary.protocols import LexicalIndex
+from librarian.vocabulary.types import Filters
 from tests import postgres
+from tests.contracts.catalog_contract import result
 from tests.contracts.lexical_contract import EVERYTHING, SOME, LexicalContract, asked, entry
 
 
@@ -71,3 +76,23 @@ def test_made_for_another_catalog_it_is_emptied(tmp_path: Path) -> None:
         index.put([(1, 1, SOME, entry("apple"))])
         index.commit(1)
         index.close()
+
+
+def test_with_a_catalog_of_the_same_database_one_commit_shows_both(tmp_path: Path) -> None:
+    database = postgres.database(tmp_path)
+    catalog, index = PostgresCatalog(database), PostgresLexicalIndex(database)
+    with catalog.transaction():
+        catalog.put([result(SOME)])
+        index.put([(1, 1, SOME, entry("apple"))])
+        index.commit(catalog.bump())
+        assert (index.count(), catalog.columns().select(Filters()).count) == (0, 0)
+    with catalog.read() as reader:
+        assert (index.count(), index.generation, reader.generation) == (1, 1, 1)
+    with contextlib.suppress(KeyError), catalog.transaction():
+        index.delete([1])
+        index.commit(catalog.bump())
+        raise KeyError
+    index.rollback()
+    assert (index.count(), index.generation) == (1, 1)
+    index.close()
+    catalog.close()

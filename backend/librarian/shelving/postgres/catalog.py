@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -121,6 +121,13 @@ class PostgresCatalog:
             return columns
 
     # -- writing ---------------------------------------------------------------------------------------------------
+
+    def transaction(self) -> AbstractContextManager[object]:
+        """What this thread writes meanwhile becomes visible at its end, at once; none of it where the block fails.
+
+        So does what it commits to the keyword index in the same database.
+        """
+        return self._database.transaction()
 
     def put(self, results: Sequence[ReadResult]) -> list[Stored]:
         """Store documents with their chunks in one transaction, replacing what their paths held.

@@ -126,10 +126,23 @@ class Database:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Connection[Any]]:
-        """A write transaction, undone where the block fails."""
+        """A write transaction, undone where the block fails. Within one, the same thread gets a part of it."""
+        if (whole := self.writing) is not None:
+            with self.told(), whole.transaction():
+                yield whole
+            return
         with self.told(), self.connection() as connection, connection.transaction():
-            yield connection
+            self._here.writing = connection
+            try:
+                yield connection
+            finally:
+                self._here.writing = None
             self.about_to_commit(connection)
+
+    @property
+    def writing(self) -> Connection[Any] | None:
+        """That of the write transaction which this thread is in."""
+        return getattr(self._here, "writing", None)
 
     def about_to_commit(self, connection: Connection[Any]) -> None:
         """Share the lock `WRITING` until the transaction is decided.

@@ -100,13 +100,15 @@ class PostgresLexicalIndex:
     def commit(self, generation: int) -> None:
         """Make what was put and deleted visible, and remember the catalog's generation.
 
-        Raises `Unavailable` where it can't be written; searches go on with what was committed before.
+        In a transaction of the catalog that is at its end, with all that it holds. Raises `Unavailable` where it can't
+        be written; searches go on with what was committed before.
         """
         with self._lock:
             with self._writing() as connection:
                 _set_meta(connection, "lexical_generation", str(generation))
-                self._database.about_to_commit(connection)
-                connection.execute("COMMIT")
+                if connection is self._writer:
+                    self._database.about_to_commit(connection)
+                    connection.execute("COMMIT")
             self._end()
 
     def clear(self) -> None:
@@ -115,6 +117,11 @@ class PostgresLexicalIndex:
             with self._writing() as connection:
                 connection.execute("DELETE FROM entries")
             self.commit(0)
+
+    def rollback(self) -> None:
+        """Forget what was put and deleted since the last commit."""
+        with self._lock:
+            self._end()
 
     def close(self) -> None:
         """Let go of the database; what isn't committed is lost."""
@@ -289,11 +296,14 @@ class PostgresLexicalIndex:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[Connection[Any]]:
-        """The connection whose transaction lasts from the first put or delete to the commit."""
+        """The connection whose transaction lasts from the first put or delete to the commit, or the catalog's."""
         with self._lock:
             self._check_open()
             try:
                 with self._database.told():
+                    if self._writer is None and (whole := self._database.writing) is not None:
+                        yield whole
+                        return
                     if self._writer is None:
                         stack = contextlib.ExitStack()
                         self._writer = stack.enter_context(self._database.connection())
