@@ -4,6 +4,7 @@
 * Parameters and encoded words may be folded.
 * Letters are read by the declared character set, by what is meant with its name, or else by what they look like.
 * Words stay that stand in a table of HTML and in no cell.
+* What seals a mail is no words of it; a mail without any has its subject.
 * What telephones and lawyers add is no more a mail's own than what others do.
 """
 
@@ -258,3 +259,21 @@ def test_why_a_mail_did_not_arrive_is_read_from_the_report_about_it(parse: Parse
     assert "550 mailbox full" in doc.text
     assert doc.email is not None
     assert [one.filename for one in doc.email.attachments] == ["unnamed.delivery-status"]
+
+
+ARMOUR = b"-----BEGIN PGP MESSAGE-----\n\nhE4DR2b2udXyHrYSAQdA\n=Vp7p\n-----END PGP MESSAGE-----\n"
+
+
+def test_signatures_and_what_is_encrypted_are_listed_and_no_words(parse: Parse) -> None:
+    seal = b"Content-Type: application/pgp-signature; name=signature.asc\n\n" + ARMOUR.replace(b"MESSAGE", b"SIGNATURE")
+    doc = parse(multipart("signed", b"Content-Type: text/plain\n\nThe pump.", seal), NAME)
+    assert doc.text == "The pump."
+    assert doc.email is not None
+    assert [one.filename for one in doc.email.attachments] == ["signature.asc"]
+
+
+@pytest.mark.parametrize("rest", [b"\n", multipart("mixed", PICTURE)[len(b"Subject: x\n") :]])
+def test_a_mail_without_words_is_found_by_its_subject(parse: Parse, rest: bytes) -> None:
+    doc = parse(b"Subject: Pump in house four\n" + rest, NAME)
+    assert doc.text == "Pump in house four"
+    assert [doc.text[block.start : block.end] for block in doc.blocks] == ["Pump in house four"]

@@ -68,10 +68,15 @@ class Part:
 
     @property
     def extensions(self) -> tuple[str, ...]:
-        """Those that it may be read by: its name's, then that of its content type; any text can be read as text."""
+        """Those that it may be read by: its name's, then that of its content type; any text can be read as text.
+
+        None of signatures and of what is encrypted, whose name may be that of a text (`signature.asc`).
+        """
         kind, name = self.attachment.content_type, self.attachment.filename
         if self.is_mail:
             return (".eml",)
+        if self.data[:100].lstrip().startswith(b"-----BEGIN "):
+            return ()
         named = "." + name.rsplit(".", 1)[-1].lower() if "." in name else ""
         is_text = (kind.startswith("text/") and kind not in _CARDS) or kind in _REPORTS
         declared = _EXTENSIONS.get(kind, ".txt" if is_text else "")

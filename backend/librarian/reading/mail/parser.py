@@ -63,6 +63,8 @@ class EmailParser:
         notes = ["broken MIME"] if body.broken else []
         for part in body.parts:
             notes += self._attach(whole, source, part)
+        if header.subject and not whole.text.strip():  # all subject, or a picture
+            whole = _Whole(header.subject, list(_blocks(header.subject)), [])
         return Document(
             file_path=source.file_path,
             product=source.product,
