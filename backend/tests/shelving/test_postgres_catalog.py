@@ -160,6 +160,12 @@ def test_a_server_that_is_not_there_is_a_clear_error() -> None:
         Database("postgresql://nobody@127.0.0.1:9/none", wait_s=2)
 
 
+def test_an_address_that_is_none_keeps_its_password_to_itself() -> None:
+    with pytest.raises(SetupError, match="missing") as refused:
+        Database("postgres//reader:secret@127.0.0.1/none", wait_s=2)
+    assert "secret" not in str(refused.value)
+
+
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg_pool", None)
     with pytest.raises(SetupError, match=r"librarian\[postgres\]"):

@@ -74,7 +74,7 @@ class Database:
             raise SetupError(f"PostgreSQL: {_first(error)}.", hint="Set storage.database_schema.") from error
         except psycopg.Error as error:
             raise SetupError(
-                f"The PostgreSQL database can't be used: {_first(error)}.",
+                f"The PostgreSQL database can't be used: {_first(error).replace(url, '…')}.",  # it may hold a password
                 hint="Check storage.database_url (DATABASE_URL), that the server runs, and that pgvector is installed.",
             ) from error
         self._pool = ConnectionPool(
