@@ -131,7 +131,8 @@ class LoadedColumns:
         return ids[kept]
 
     def languages(self) -> tuple[str, ...]:
-        """Languages that documents are written in, most frequent first, ties by name."""
+        """Languages that documents are indexed in, most frequent first, ties by name. English is among them where a
+        document's couldn't be told, last if no other document is in English."""
         return self._languages
 
     @cached_property
@@ -139,7 +140,8 @@ class LoadedColumns:
         codes = self._codes["language"]
         names = self._vocabularies["language"].names()
         counts = Counter({names[code]: int(n) for code, n in enumerate(np.bincount(codes[codes >= 0])) if n})
-        return tuple(name for name, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if name)
+        known = [name for name, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if name]
+        return tuple(dict.fromkeys([*known, "en"] if counts[""] else known))
 
     def tally(self, kind: Kind) -> Tally:
         """What filters on documents of this kind may choose from."""

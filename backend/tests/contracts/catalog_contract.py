@@ -832,6 +832,8 @@ class CatalogContract:
         catalog.put([result(document(f"alpha/api/{n}.md", language=lang)) for n, lang in enumerate(languages)])
         assert catalog.columns().languages() == ("en", "de", "fr")
         catalog.remove([f"alpha/api/{n}.md" for n in (1, 2, 8)])
+        assert catalog.columns().languages() == ("de", "fr", "en"), "what has none is read as English"
+        catalog.remove([f"alpha/api/{n}.md" for n in (3, 4, 5)])
         assert catalog.columns().languages() == ("de", "fr")
 
     def test_given_chunks_are_a_selection(self, catalog: Catalog) -> None:

@@ -91,6 +91,14 @@ def test_with_a_weight_relevance_is_the_plain_formula(manual: Library, weight: f
         assert hit.relevance == pytest.approx((1 - weight) * keyword + weight * semantic)
 
 
+def test_a_page_too_short_to_tell_its_language_is_found_in_a_library_of_another(shelve: Callable[..., Library]) -> None:
+    german = "# Neue Geräte\n\nDas Gerät wird mit dem Netz verbunden und dann eingerichtet, wie es im Handbuch steht.\n"
+    library = shelve({"haus/netz/geraete.md": german, "haus/netz/giraffe.md": "# Giraffes\n"})
+    assert set(library.catalog.columns().languages()) == {"de", "en"}
+    assert paths(library.engine().search(Query("giraffes", mode="keyword"))) == ["haus/netz/giraffe.md"]
+    assert paths(library.engine().search(Query("Geräten", mode="keyword"))) == ["haus/netz/geraete.md"]
+
+
 @pytest.mark.parametrize("mode", ["keyword", "semantic", "rerank", "hyde"])
 def test_a_weight_counts_in_hybrid_alone_and_elsewhere_it_is_said(manual: Library, mode: Mode) -> None:
     engine = manual.engine()
