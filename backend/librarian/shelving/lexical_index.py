@@ -147,9 +147,10 @@ class TantivyIndex:
             try:
                 if self._writer is not None:
                     self._writer.commit()
-                    self._searcher = self._newest()
                 state = replace(self._state, generation=generation)
                 save_state(self._path, state)
+                if self._writer is not None:  # last: what follows a commit is soon done
+                    self._searcher = self._newest()
             except _UNWRITTEN as error:
                 raise self._given_up(error) from error
             self._state = state
