@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -125,3 +125,22 @@ def parse(path: object) -> Place:
     while posix.startswith("./"):
         posix = posix[2:]
     return Place(text if text.count("\\") and "/" not in text else posix, fragment, ordinal, digest)
+
+
+_EXTENSION = re.compile(r"\.[a-z]\w{0,7}$")
+_SITES_EXTENSION = re.compile(r"\.x?html?$")
+_INDEX_PAGE = re.compile(r"(^|/)(index|_index|readme)$")
+
+
+def meant(asked: str, known: Iterable[str]) -> str | None:
+    """The one known path that a link spelled `asked` leads to, as sites spell them: in another case, without its
+    extension or with `.html`, a folder for its index page. None where there is none, or several."""
+    wanted = asked.lower().strip("/")
+    if same := [path for path in known if path.lower() == wanted]:
+        return same[0] if len(same) == 1 else None
+    page = _SITES_EXTENSION.sub("", wanted)
+    if page == wanted and _EXTENSION.search(wanted):
+        return None
+    page = _INDEX_PAGE.sub("", page)
+    found = [path for path in known if _INDEX_PAGE.sub("", _EXTENSION.sub("", path.lower())) == page]
+    return found[0] if len(found) == 1 else None

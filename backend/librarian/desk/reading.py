@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 
 from ..vocabulary import wire
@@ -17,10 +18,12 @@ def _lines(text: str) -> list[str]:
 
 
 def document_at(reader: CatalogReader, file_path: str) -> StoredDocument:
-    """The document of a path. Raises `NotFound` with the nearest paths where there is none."""
+    """The document of a path, or of a link's spelling of it. Raises `NotFound` with the nearest where there is none."""
     if (stored := reader.document_by_path(file_path)) is not None:
         return stored
-    known = [item.document.file_path for item in reader.iter_documents()]
+    known = [path for path, _ in reader.names("", sys.maxsize)]
+    if (path := addresses.meant(file_path, known)) and (stored := reader.document_by_path(path)) is not None:
+        return stored
     by_name = [path for path in known if path.rsplit("/", 1)[-1].lower() == file_path.rsplit("/", 1)[-1].lower()]
     near = by_name[:3] or nearest(file_path, known)
     hint = f"Nearest: {', '.join(repr(path) for path in near)}. " if near else ""

@@ -72,3 +72,27 @@ def test_what_leaves_the_root_is_refused(path: object) -> None:
 
 def test_an_anchor_is_spelt_as_web_pages_spell_it() -> None:
     assert addresses.anchor("What's `new` in 2.0?") == "whats-new-in-20"
+
+
+@pytest.mark.parametrize(
+    ("asked", "path"),
+    [
+        ("p/guide/setup", "p/guide/setup.md"),
+        ("p/guide/Setup.html", "p/guide/setup.md"),
+        ("p/guide/setup/", "p/guide/setup.md"),
+        ("P/Guide/SETUP.md", "p/guide/setup.md"),
+        ("p/guide", "p/guide/_index.md"),
+        ("p/guide/index.html", "p/guide/_index.md"),
+        ("p/notes/1.20", "p/notes/1.20.md"),
+    ],
+)
+def test_a_links_spelling_leads_to_its_page(asked: str, path: str) -> None:
+    assert addresses.meant(asked, KNOWN) == path
+
+
+@pytest.mark.parametrize("asked", ["p/notes/1.21", "p/guide/setup.pdf", "setup", "guide/setup.md", "p/both", "p", ""])
+def test_a_path_that_no_page_or_several_have_is_not_guessed_at(asked: str) -> None:
+    assert addresses.meant(asked, KNOWN) is None
+
+
+KNOWN = ("p/guide/setup.md", "p/guide/_index.md", "p/notes/1.20.md", "p/both.md", "p/both.rst", "q/setup.md")

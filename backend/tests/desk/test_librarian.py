@@ -170,6 +170,7 @@ def test_an_unknown_document_or_section_names_the_nearest(library: Librarian) ->
         library.get_document("api/tokens.md")
     with pytest.raises(NotFound, match="Rotating a token"):
         library.get_document("shop/api/tokens.md", section="Rotating tokens")
+    assert library.get_document("shop/api/tokens.html").file_path == "shop/api/tokens.md", "as links of a site name it"
 
 
 def test_a_result_leads_to_its_document(library: Librarian) -> None:
