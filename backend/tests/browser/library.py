@@ -108,6 +108,29 @@ cart.checkout(retry_declined=True)
     "mail/support/0003.eml": HOSTILE_MAIL,
 }
 FILES |= {
+    "shop/lab/links.md": """# Ways
+
+[calibration](gauges/#calibration) [folder](gauges) [page](gauges/index.html) [site](/docs/lab/gauges/#limits)
+[as a site serves it](../gauges/#limits) [spaced](<odd name.md>) <a href="gauges/_index.md#own-name">raw</a>
+[further down](#further-down) [own](#own) [nowhere](gone.md)
+
+"""
+    + "Filler.\n\n" * 60
+    + "## Further down\n\nHere.\n\n## Named {#own}\n\nBy itself.\n"
+    + "\nFiller.\n" * 60,
+    "shop/lab/gauges/_index.md": "# Gauges\n\n"
+    + "Dial.\n\n" * 60
+    + "## Calibration\n\nTwice a year.\n\n## Own <a id='own-name'></a>\n\nx\n\n## Limits\n\nNone.\n"
+    + "\nDial.\n" * 60,
+    "shop/lab/odd name.md": "# Odd name\n\nNothing odd inside.\n",
+    "shop/lab/ballast.csv": "item,ballast\n" + "".join(f"crate{n},{n * 3}\n" for n in range(300)),
+    "shop/lab/hoist.html": "<html><head><title>Hoist</title></head><body><h1>Hoist</h1>"
+    "<p>A hoist takes a List&lt;Rope&gt; of 2*3*4 ropes, see __init__ and https://example.org/hoist.</p>"
+    "<table><tr><th>rope</th><th>a|b</th></tr><tr><td>&lt;b&gt;thick&lt;/b&gt;</td><td>2</td></tr></table>"
+    "<ul><li>[x] not a task</li></ul><pre>hoist --up</pre></body></html>",
+    "shop/lab/scripts.md": "# Scripts\n\nמדריך להתקנה winch.\n\n更新证书的方法。\n\nCall `__winch__` and __now__.\n",
+}
+FILES |= {
     f"shop/notes/release-{n:02}.md": f"# Release {n}\n\nRelease {n} of the shop mends parcel labels and stock counts.\n"
     for n in range(1, 15)
 }

@@ -19,6 +19,8 @@ VIEWS = {
     "home": ("/", "document.querySelectorAll('.product').length"),
     "results": ("/?q=rotating+a+token&product=shop", "document.querySelector('#results li')"),
     "document": ("/?q=rotating+a+token&doc=shop/api/tokens.md&lines=10-18", "document.querySelector('#panel .chosen')"),
+    "table": ("/?doc=shop/lab/ballast.csv&lines=210-212", "document.querySelector('#panel tr.chosen')"),
+    "code": ("/?doc=shop/lab/hoist.html", "document.querySelector('#panel pre code')"),
     "hostile": ("/?doc=security/notes/hostile.md", "document.querySelector('#panel table')"),
     "emails": ("/?q=refund&type=emails", "document.querySelector('#results li')"),
     "empty": ("/?q=zzqqxy&mode=keyword", "document.querySelector('#empty h2')"),
@@ -38,6 +40,22 @@ def test_every_control_has_a_name_and_every_id_is_one_of_its_kind(page: Page, vi
     page.open(address).until(ready)
     assert page.run(_NAMELESS) == []
     assert page.run(_TWICE) == []
+
+
+def test_what_is_chosen_is_seen_where_the_system_chooses_the_colours(page: Page) -> None:
+    features = {"features": [{"name": "forced-colors", "value": "active"}]}
+    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", features)
+    try:
+        page.open("/?q=ballast&doc=shop/lab/ballast.csv&lines=210-212").until(
+            "document.querySelector('#panel .chosen')"
+        )
+        colours = page.run(
+            "return [...document.querySelectorAll('.kinds label')].map((one) => getComputedStyle(one).backgroundColor)"
+        )
+        assert len(set(colours)) == 2
+        assert page.run("return getComputedStyle(document.querySelector('#panel .chosen')).outlineStyle") == "solid"
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core isn't installed: run scripts/node_tools.sh")

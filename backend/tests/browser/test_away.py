@@ -25,10 +25,13 @@ def test_the_page_survives_a_restart_of_its_server(page: Page, server: Server) -
     server.stop()
     page.one("#query").send_keys(" payment")
     page.until("document.getElementById('message').textContent.includes('can’t be reached')")
+    page.all("#results a.open")[0].click()
+    page.until("document.querySelector('#panel .notice')?.textContent.includes('can’t be reached')")
     assert page.run("return document.getElementById('state').dataset.word") == "lost"
     server.start()
     page.until("document.getElementById('message').hidden && document.getElementById('state').dataset.word === 'ready'")
     page.until("document.getElementById('summary').textContent.includes('passages')")
+    page.until("document.querySelector('#panel .document')")
     assert page.run("return document.getElementById('query').value") == "declined payment"
     page.driver.get_log("browser")  # failed requests
 
@@ -49,15 +52,35 @@ def test_an_empty_library_says_how_to_fill_it_and_shows_what_comes(
     server.wait_for(lambda health: health["documents"] == 1)
     page.run("document.dispatchEvent(new Event('visibilitychange'))")  # look now, not in some seconds
     page.until("document.querySelector('#results h2')?.textContent === 'Parcels'")
+    page.one("#type-emails").click()
+    page.until("document.getElementById('filter-sender')").one("#filter-sender").send_keys("ad")
+    note.with_name("labels.md").write_text("# Labels\n\nLabels are printed at noon.\n", "utf-8")
+    server.wait_for(lambda health: health["documents"] == 2)
+    page.run(
+        """const real = window.fetch;
+        window.fetch = async (path, options) => {
+          const answer = await real(path, options);
+          if (path.includes('facets')) window.renewed = true;
+          return answer;
+        };
+        document.dispatchEvent(new Event('visibilitychange'))"""
+    )
+    page.until("window.renewed && document.getElementById('state').textContent === '2 documents'")
+    page.press("a")
+    assert page.run("return document.activeElement.value") == "ada", "who is typing isn't interrupted by what comes"
 
 
 def test_the_token_is_asked_for_once(driver: Any, other_server: Callable[..., Server]) -> None:
-    server = other_server(embeddings=WORDS_ALONE, security={"token": "open sesame"}).start(ready=False)
+    server = other_server(embeddings=WORDS_ALONE, security={"token": "öffne € sesame"}).start(ready=False)
     server.wait_for(lambda health: health["status"] == "ok")  # else the page's next look is ten seconds away
     page = Page(driver, server.url)
     driver.get(server.url)
     page.until("document.getElementById('token-dialog').open")
-    page.one("#token").send_keys("open sesame")
+    assert not page.one("#token-wrong").is_displayed()
+    page.one("#token").send_keys("öffne ¥ sesame")
+    page.one("#token-dialog button").click()
+    page.until("document.getElementById('token-dialog').open && !document.getElementById('token-wrong').hidden")
+    page.one("#token").send_keys("öffne € sesame")
     page.one("#token-dialog button").click()
     page.until("document.getElementById('state').dataset.word === 'ready'")
     page.open("/")

@@ -24,7 +24,8 @@ def test_results_appear_as_one_types_and_follow_the_last_key(page: Page) -> None
     page.open()
     page.one("#query").send_keys("rotat")
     page.one("#query").send_keys("ing a token")
-    page.answered().until("document.querySelector('#results h2').textContent === 'Access tokens'")
+    page.until("[...document.querySelectorAll('#results mark')].some((one) => one.textContent === 'token')")
+    assert page.texts("#results h2")[0] == "Access tokens"
     assert "q=rotating" in page.address
     assert page.texts("#results h3 a")[0] == "Rotating a token"
     assert {"Rotated", "token", "tokens"} <= set(page.texts("#results mark")), "highlighting follows stems"
@@ -32,16 +33,20 @@ def test_results_appear_as_one_types_and_follow_the_last_key(page: Page) -> None
     assert "lines 10–18" in page.texts(".passage-head")[0]
 
 
+#: Answers to questions with this text are held back until `letGo()`.
+HELD = """window.hold = (text) => {
+  const real = window.fetch;
+  window.fetch = async (path, options) => {
+    const answer = await real(path, options);
+    if (options?.body?.includes(text)) await new Promise((go) => { window.letGo = go; });
+    return answer;
+  };
+}"""
+
+
 def test_an_answer_that_comes_late_is_dropped(page: Page) -> None:
     page.open()
-    page.run(
-        """const real = window.fetch;
-        window.fetch = async (path, options) => {
-          const answer = await real(path, options);
-          if (options?.body?.includes('"refunds"')) await new Promise((go) => { window.letGo = go; });
-          return answer;
-        };"""
-    )
+    page.run(f"{HELD}; hold('\"refunds\"')")
     page.one("#query").send_keys("refunds")
     page.until("window.letGo")
     page.one("#query").clear()
@@ -55,7 +60,7 @@ def test_an_answer_that_comes_late_is_dropped(page: Page) -> None:
 def test_filters_offer_what_the_index_holds_and_narrow_the_results(page: Page) -> None:
     page.open("/?q=reminders+payment+invoice")
     page.answered().until("document.querySelectorAll('#filter-product option').length > 3")
-    assert {"any", "billing (3)", "security (1)", "shop (17)"} == set(page.texts("#filter-product option"))
+    assert {"any", "billing (3)", "security (1)", "shop (23)"} == set(page.texts("#filter-product option"))
     page.choose("#filter-product", "billing").until(
         "[...document.querySelectorAll('.place')].every((one) => one.textContent.startsWith('billing'))"
     )
@@ -120,6 +125,70 @@ def test_load_more_adds_the_next_page_and_moves_on_to_it(page: Page) -> None:
     links = page.run("return [...document.querySelectorAll('#results a.open')].map((one) => one.href)")
     assert len(set(links)) == len(links)
     assert page.run("return document.getElementById('more').hidden")
+
+
+def test_load_more_belongs_to_the_question_that_is_answered(page: Page) -> None:
+    page.open("/?q=release+parcel+labels&mode=keyword").answered()
+    page.run(f"{HELD}; hold('stock')")
+    page.one("#query").send_keys(" stock counts")
+    page.until("window.letGo")
+    assert not page.one("#more").is_enabled(), "pages of one question aren't put behind those of another"
+    page.run("document.getElementById('more').click(); window.letGo()")
+    page.until("document.getElementById('summary').textContent && !document.getElementById('more').disabled")
+    assert len(page.all("#results a.open")) == 10
+
+
+def test_a_server_that_is_busy_is_asked_again(page: Page) -> None:
+    page.open()
+    page.run(
+        """const real = window.fetch;
+        window.refused = 0;
+        window.fetch = async (path, options) => {
+          if (!path.includes('search') || window.refused++) return real(path, options);
+          const error = { code: 'busy', message: 'Too many questions at once.', hint: 'Try again.' };
+          return new Response(JSON.stringify({ error }), { status: 503, headers: { 'retry-after': '1' } });
+        };"""
+    )
+    page.one("#query").send_keys("refunds")
+    page.until("document.getElementById('message').textContent.includes('Too many questions')")
+    page.answered().until("document.getElementById('message').hidden")
+
+
+def test_what_was_wrong_goes_with_what_was_asked(page: Page) -> None:
+    page.open("/?q=refunds").answered()
+    page.run("history.pushState(null, '', '/?q=refunds&mode=nonsense'); dispatchEvent(new Event('popstate'))")
+    page.until("document.getElementById('message').textContent.includes('nonsense')")
+    assert not page.all("#results li"), "they belong to another question"
+    page.press(*["BACKSPACE"] * 7).until("!document.getElementById('home').hidden")
+    assert not page.one("#message").is_displayed()
+    page.driver.get_log("browser")  # the refused request
+
+
+def test_a_text_too_long_to_be_asked_is_said_to_be_cut(page: Page) -> None:
+    page.open()
+    page.driver.execute_cdp_cmd("Input.insertText", {"text": "refunds of the original card " * 100})
+    page.answered()
+    assert "A question has at most 2,000 characters" in page.one("#notices").text
+
+
+def test_while_meanings_are_learnt_one_notice_says_how_far(page: Page) -> None:
+    page.open()
+    page.run(
+        """const real = window.fetch;
+        window.fetch = async (path, options) => {
+          const answer = await real(path, options);
+          if (!path.includes('search')) return answer;
+          const told = await answer.json();
+          told.degraded = ['semantic: 5 of 10 passages are embedded so far.'];
+          Object.assign(told.coverage, { chunks: 10, embedded_chunks: 5 });
+          told.legs.semantic.status = 'ok';
+          return Response.json(told);
+        };"""
+    )
+    page.ask("refunds")
+    assert [one for one in page.texts(".notice") if "5 of 10" in one or "meaning" in one.lower()] == [
+        "Meanings are known for 5 of 10 passages so far; words are searched in all."
+    ]
 
 
 def test_a_mail_opens_as_a_conversation_with_its_quotes_folded(page: Page) -> None:
@@ -192,6 +261,32 @@ def test_everything_goes_by_keys(page: Page) -> None:
     page.press("ESCAPE").until("!document.getElementById('help-dialog').open")
 
 
+def test_keys_of_a_control_are_its_own(page: Page) -> None:
+    page.open("/?q=refund").answered()
+    page.run("document.getElementById('type-documents').focus()")
+    page.press("ARROW_DOWN").until("location.search.includes('type=emails')")
+    assert page.run("return document.activeElement.id") == "type-emails"
+    page.until("document.getElementById('filter-subject')").one("#filter-subject").send_keys("c/s?")
+    assert page.run("return document.activeElement.value") == "c/s?"
+
+
+def test_back_leads_through_questions_and_documents_one_by_one(page: Page) -> None:
+    page.open("/")
+    page.press(*"declined").answered()
+    page.press("ENTER").until("document.querySelector('#panel .chosen')")
+    document = page.address
+    page.one("#query").send_keys(" invoice")
+    page.answered().until("location.search === '?q=declined+invoice'")
+    page.driver.back()
+    page.until("document.querySelector('#panel .chosen')")
+    assert page.address == document
+    page.driver.back()
+    page.until("document.getElementById('panel').hidden")
+    assert page.address == "/?q=declined"
+    page.driver.back()
+    page.until("!location.search.includes('declined')")
+
+
 def test_modes_are_chosen_and_explained(page: Page) -> None:
     page.open("/?q=declined").answered()
     page.choose("#mode", "keyword").until("document.getElementById('summary').textContent.includes('· keyword ·')")
@@ -228,10 +323,10 @@ def test_nothing_found_says_what_to_try(page: Page) -> None:
 def test_the_library_shows_itself(page: Page) -> None:
     page.open()
     page.until("document.querySelectorAll('.product').length === 3")
-    assert "24 documents" in page.one("#state").text
+    assert "30 documents" in page.one("#state").text
     page.one("#state").click()
     text = page.one("#state-dialog").text
-    assert "21 documents, 3 emails" in text
+    assert "27 documents, 3 emails" in text
     assert "Language model\noff" in text
     page.press("ESCAPE")
     page.all(".product")[0].click()
@@ -297,7 +392,7 @@ def test_a_hostile_document_is_shown_as_text_and_does_nothing(page: Page) -> Non
     assert all(name.startswith(page.url) for name in fetched)
     assert page.texts("#panel pre code") == ["<script>window.harmed = 'fence'</script>"]
     assert {one.get_attribute("href") for one in page.all("#panel .document a")} == {
-        f"{page.url}{page.address}#",
+        f"{page.url}/?q=poisoned+chalice&doc=security%2Fnotes%2Ftokens.md&section=rotating-a-token",
         "https://example.org/",
     }
     for link in page.all("#panel .document .dead"):

@@ -2,7 +2,7 @@
 
 const LISTS = ["file_types", "tags"];
 const TEXTS = ["q", "type", "mode", "product", "component", "doc_type", "language", "after", "before", "sender",
-  "subject", "attachments", "doc", "lines", "thread"];
+  "subject", "attachments", "doc", "lines", "section", "thread"];
 
 /** Filters by the kind of search that knows them, with the names that the server gives them. */
 export const FILTERS = {
@@ -60,8 +60,8 @@ export function requestOf(state) {
 
 /** A state that shows a passage of a result beside the same results. */
 export function opened(state, result) {
-  return { ...state, doc: result.file_path, lines: `${result.line_start}-${result.line_end}`,
+  return { ...closed(state), doc: result.file_path, lines: `${result.line_start}-${result.line_end}`,
     thread: result.thread_id || "" };
 }
 
-export const closed = (state) => ({ ...state, doc: "", lines: "", thread: "" });
+export const closed = (state) => ({ ...state, doc: "", lines: "", section: "", thread: "" });

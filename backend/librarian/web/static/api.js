@@ -6,11 +6,13 @@ try { token = sessionStorage.getItem("librarian.token") || ""; } catch { /* stor
 
 /** The server answered, and said no. */
 export class Refused extends Error {
-  constructor(status, { code = "", message = "", hint = "" } = {}) {
+  /** `wait` is after how many seconds it is worth asking again, 0 where that won't help. */
+  constructor(status, { code = "", message = "", hint = "" } = {}, wait = 0) {
     super(`${message} ${hint}`.trim() || `The server answered ${status}.`);
     this.status = status;
     this.code = code;
     this.hint = hint;
+    this.wait = wait;
   }
 }
 
@@ -30,14 +32,19 @@ function askForToken() {
       asking = null;
       resolve();
     }, { once: true });
+    at("token").value = "";
     dialog.showModal();
   });
   return asking;
 }
 
+/** A header's characters are bytes: those of UTF-8, one by one. */
+const bytesOf = (text) => Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join("");
+
 /** POSTs `body` where there is one, else GETs. Raises `Refused`, `Unreachable`, or an AbortError. */
 export async function call(path, body, signal) {
-  const headers = token ? { authorization: `Bearer ${token}` } : {};
+  const sent = token;
+  const headers = sent ? { authorization: `Bearer ${bytesOf(sent)}` } : {};
   let response;
   try {
     response = await fetch(path, body
@@ -48,7 +55,10 @@ export async function call(path, body, signal) {
     throw new Unreachable();
   }
   if (response.status === 401) {
-    await askForToken();
+    if (sent === token) {
+      at("token-wrong").hidden = !sent;
+      await askForToken();
+    }
     return call(path, body, signal);
   }
   let answer;
@@ -58,6 +68,6 @@ export async function call(path, body, signal) {
     if (error.name === "AbortError") throw error;
     throw response.ok ? new Unreachable() : new Refused(response.status);
   }
-  if (!response.ok) throw new Refused(response.status, answer.error);
+  if (!response.ok) throw new Refused(response.status, answer.error, Number(response.headers.get("retry-after")) || 0);
   return answer;
 }

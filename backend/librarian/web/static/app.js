@@ -6,7 +6,7 @@ import { showEmpty } from "./empty.js";
 import { Filters } from "./filters.js";
 import { showHelp, showHome, showSaved } from "./home.js";
 import { listen } from "./keyboard.js";
-import { markedWords } from "./marks.js";
+import { markedWords, wordsOf } from "./marks.js";
 import { rememberQuestion } from "./memory.js";
 import { Reader } from "./reader.js";
 import { Results } from "./results.js";
@@ -19,14 +19,23 @@ let state = fromAddress();
 let asked = ""; // the question whose answer is shown, as JSON
 let answer = null;
 let failed = false;
+let settled = true; // whether what is asked has a place of its own in the browser's history
+let retrying = 0; // timer of a question that is asked once more
 let words = [];
 let dwelling = 0;
 
 const results = new Results(at("results"), open);
-const filters = new Filters((changes) => change(changes, { push: true }));
+const filters = new Filters((changes) => change(changes, { push: true }), () => { if (!requestOf(state)) home(); });
 const reader = new Reader({
   onClose: close,
-  onFollow: (path) => { words = []; move({ ...state, doc: path, lines: "", thread: "" }, { push: true }); show(); },
+  onFollow: (path, section) => {
+    words = [];
+    move({ ...closed(state), doc: path || state.doc, section }, { push: true });
+    if (path) show();
+    else reader.keep(state);
+  },
+  onTitle: nameTab,
+  addressOf: (doc, section) => toAddress({ ...closed(state), doc, section }),
 });
 const search = new Search({
   onAnswer,
@@ -37,8 +46,7 @@ const library = new State({
   onChange: (now, before) => {
     search.wait = now.llm.enabled ? 700 : 150; // a language model is asked once the typing rests, not at every key
     if (before && before.generation !== now.generation) {
-      filters.facets = {};
-      filters.show(state);
+      filters.renew(state);
       if (!requestOf(state)) home();
       else if (answer && !answer.results.length) ask({ again: true });
     } else if (!before || before.documents !== now.documents) {
@@ -48,9 +56,9 @@ const library = new State({
   onLost: (error) => complain(error.message),
   onBack: () => {
     at("message").hidden = true;
-    filters.facets = {};
-    filters.show(state);
+    filters.renew(state);
     if (failed) ask({ again: true });
+    if (reader.failed) reader.show(state, words, { focus: false });
   },
 });
 
@@ -67,6 +75,10 @@ function move(next, { push = false } = {}) {
 
 /** The reader changed something about the search. */
 function change(changes, { push = false, soon = false } = {}) {
+  if (soon) {
+    push = Boolean(state.doc || (settled && requestOf(state))); // one entry for all letters of a question
+    settled = false;
+  } else settled = true;
   move({ ...closed(state), ...changes }, { push });
   reader.close();
   controls();
@@ -79,15 +91,20 @@ function controls() {
   if (at("query").value !== state.q) at("query").value = state.q;
   at(`type-${state.type}`).checked = true;
   at("mode").value = state.mode;
-  document.title = state.q ? `${state.q} – Librarian` : "Librarian";
+  nameTab();
+}
+
+function nameTab() {
+  document.title = [reader.title, state.q, "Librarian"].filter(Boolean).join(" – ");
 }
 
 /** Everything from the state: at the start, and when the reader goes back or forth. */
 function show() {
+  settled = true;
   controls();
   filters.show(state);
   ask();
-  if (state.doc) reader.show(state, words.length ? words : state.q.toLowerCase().split(/[^\p{L}\p{N}_.-]+/u).filter((one) => one.length > 2));
+  if (state.doc) reader.show(state, words.length ? words : wordsOf(state.q));
   else reader.close();
   results.point(state);
 }
@@ -97,13 +114,18 @@ function show() {
 function later() {
   const body = requestOf(state);
   if (!body) return ask();
+  clearTimeout(retrying);
   asked = JSON.stringify(body);
+  at("more").disabled = true; // it belongs to the question before
   search.soon(body);
 }
 
 function ask({ again = false } = {}) {
   const body = requestOf(state);
+  clearTimeout(retrying);
   if (!body) {
+    at("message").hidden = !library.lost;
+    failed = false;
     search.drop();
     asked = "";
     answer = null;
@@ -114,6 +136,7 @@ function ask({ again = false } = {}) {
   const key = JSON.stringify(body);
   if (key === asked && !again) return;
   asked = key;
+  at("more").disabled = true;
   search.now(body);
 }
 
@@ -125,9 +148,7 @@ function clear() {
 }
 
 function home() {
-  const type = state.type;
-  showHome(filters.facets[type], library.now, (changes) => { change(changes, { push: true }); at("query").focus(); });
-  if (!filters.facets[type]) filters.load(type).then(() => { if (!requestOf(state)) home(); }).catch(() => {}); // the header says so
+  showHome(filters.facets[state.type], library.now, (changes) => { change(changes, { push: true }); at("query").focus(); });
 }
 
 function onAnswer(found, offset) {
@@ -139,6 +160,7 @@ function onAnswer(found, offset) {
   results.add(found.results, closed(state));
   results.point(state);
   at("more").hidden = found.next_offset === null;
+  at("more").disabled = false;
   summarise(found);
   if (!results.count) showEmpty(found, state, library.now, (changes) => change(changes, { push: true }), read);
   clearTimeout(dwelling);
@@ -151,13 +173,15 @@ function summarise(found) {
   facts.push(`${Math.max(1, Math.round(found.took_ms))} ms${found.cache ? ", cached" : ""}`);
   at("summary").textContent = facts.join(" · ");
   const learning = library.now?.status === "indexing";
-  const notices = found.degraded.map((one) => (learning && one.startsWith("semantic:")
+  const partly = found.coverage.embedded_chunks < found.coverage.chunks && found.legs.semantic.status === "ok"; // the same is among what is degraded
+  const notices = found.degraded.filter((one) => !(partly && one.startsWith("semantic:"))).map((one) => (learning && one.startsWith("semantic:")
     ? ["", "The meanings are still being learnt; so far the words alone answer."] : ["warn", `Not everything works: ${one}`]));
-  if (found.coverage.embedded_chunks < found.coverage.chunks && found.legs.semantic.status === "ok") {
+  if (partly) {
     notices.push(["", `Meanings are known for ${found.coverage.embedded_chunks.toLocaleString()} of ${plural(found.coverage.chunks, "passage")} so far; words are searched in all.`]);
   }
   if (results.count && found.answerable === "unlikely") notices.push(["", "Probably no passage answers this. These come nearest."]);
   if (results.count) notices.push(...found.suggestions.map((one) => ["", one.text]));
+  if (state.q.length >= at("query").maxLength) notices.push(["", `A question has at most ${plural(at("query").maxLength, "character")}: what came behind them wasn’t searched for.`]);
   const rewritten = found.rewritten;
   if (rewritten?.search_terms && rewritten.source !== "spelling") notices.push(["", `Also searched for: ${rewritten.search_terms} (${rewritten.source})`]);
   const boxes = notices.map(([kind, text]) => el("p", { class: `notice ${kind}` }, text));
@@ -172,7 +196,8 @@ function onError(error) {
   asked = "";
   complain(error.message);
   if (error instanceof Unreachable) library.look();
-  else if (error instanceof Refused && error.status === 404) clear();
+  else if (error instanceof Refused && error.wait) retrying = setTimeout(() => ask({ again: true }), 1000 * error.wait);
+  else clear();
 }
 
 function complain(text) {
@@ -182,6 +207,7 @@ function complain(text) {
 
 function remember() {
   clearTimeout(dwelling);
+  settled = true;
   if (answer?.results.length && state.q.trim() === answer.query) {
     rememberQuestion(state.q.trim(), toAddress(closed(state)));
   }
@@ -222,11 +248,12 @@ at("search").addEventListener("change", (event) => {
   if (event.target.name === "mode") change({ mode: event.target.value }, { push: true });
 });
 at("more").addEventListener("click", async () => {
-  const first = results.count;
+  const before = new Set(document.querySelectorAll("#results a.open"));
   at("more").disabled = true;
   await search.now(requestOf(state), answer.next_offset);
-  at("more").disabled = false;
-  document.querySelectorAll("#results a.open")[first]?.focus();
+  if (document.activeElement === at("more") || document.activeElement === document.body) {
+    [...document.querySelectorAll("#results a.open")].find((one) => !before.has(one))?.focus();
+  }
 });
 at("filters-button").addEventListener("click", (event) => {
   const isOpen = event.currentTarget.getAttribute("aria-expanded") !== "true";
@@ -258,7 +285,7 @@ listen({
   submit: () => {
     const first = document.querySelector("#results a.open");
     const current = JSON.stringify(requestOf(state)) === asked && answer && state.q.trim() === answer.query;
-    history.pushState(null, "", toAddress(state));
+    settled = true;
     if (current && first && !at("search").classList.contains("busy")) first.click();
     else if (requestOf(state)) ask({ again: true });
   },

@@ -9,23 +9,48 @@ const LABELS = { product: "Product", component: "Component", file_types: "File t
 const TAGS_SHOWN = 12;
 
 export class Filters {
-  /** `onChange(changes)` is called with the fields that the reader changed. */
-  constructor(onChange) {
+  /** `onChange(changes)` is called with the fields that the reader changed, `onLoad()` when there is something else to choose. */
+  constructor(onChange, onLoad) {
     this.onChange = onChange;
+    this.onLoad = onLoad;
     this.facets = {};
+    this.known = new Set(); // kinds of search whose values are as the server last gave them
     this.state = null;
     this.allTags = false;
+    at("filters").addEventListener("focusout", ({ relatedTarget }) => {
+      if (this.due && !at("filters").contains(relatedTarget)) this.fill();
+    });
   }
 
-  /** Ask the server again what there is. */
+  /** The library has changed: what is shown stays until the server has said what there is. */
+  renew(state) {
+    this.known.clear();
+    this.load(state.type);
+  }
+
   async load(type) {
-    this.facets[type] = await call(`/api/facets?type=${type}`);
-    if (this.state) this.show(this.state);
+    if (this.known.has(type)) return;
+    this.known.add(type);
+    try {
+      this.facets[type] = await call(`/api/facets?type=${type}`);
+    } catch {
+      this.known.delete(type); // the state bar says what is wrong
+      return;
+    }
+    this.due = true; // nobody who is choosing or typing there is interrupted
+    if (!at("filters").contains(document.activeElement)) this.fill();
+    this.onLoad();
   }
 
   show(state) {
     this.state = state;
-    if (!this.facets[state.type]) this.load(state.type).catch(() => {}); // the state bar says what is wrong
+    this.load(state.type);
+    this.fill();
+  }
+
+  fill() {
+    this.due = false;
+    const state = this.state;
     const focused = document.activeElement?.id;
     at("filters").replaceChildren(el("h2", {}, "Filters"), ...this.fields(state, this.facets[state.type] ?? {}));
     if (focused?.startsWith("filter-")) at(focused)?.focus();

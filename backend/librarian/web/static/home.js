@@ -26,7 +26,10 @@ export function showHome(facets, library, choose) {
   }
   if (asked.length) parts.push(el("section", {}, el("h2", {}, "Asked before"), links(asked, "history", 6)));
   if (kept.length) parts.push(el("section", {}, el("h2", {}, "Favourites"), links(kept, "favourites", 6)));
+  const choices = () => [...at("home").querySelectorAll("a, button")];
+  const focused = choices().indexOf(document.activeElement);
   at("home").replaceChildren(...parts);
+  choices()[focused]?.focus();
   at("home").hidden = false;
 }
 

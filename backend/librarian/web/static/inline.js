@@ -7,8 +7,11 @@ const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00
 const LONGEST = 20_000; // characters of a paragraph that are still looked at for markup
 const DEEPEST = 8;
 
-/** Where a link leads: {href} outside, {path, anchor} inside the library, or null where it may not lead anywhere. */
-export function linkTarget(url, folder) {
+/**
+ * Where a link leads: {href} outside, {paths, anchor} inside the library, or null where it may not lead anywhere.
+ * `paths` are what it may mean, likeliest first; none for a place in the same document.
+ */
+export function linkTarget(url, from) {
   const plain = url.replace(/[\u0000-\u0020]+/g, "");
   if (/^(https?:)?\/\//i.test(plain)) {
     try {
@@ -18,16 +21,34 @@ export function linkTarget(url, folder) {
   }
   if (/^mailto:[^?]+@/i.test(plain)) return { href: plain };
   if (/^[a-z][a-z0-9+.-]*:/i.test(plain)) return null;
-  const [path, anchor = ""] = plain.split("#");
-  let named;
-  try { named = decodeURIComponent(path.split("?")[0]); } catch { return null; }
-  if (!named) return { path: "", anchor };
-  const parts = named.startsWith("/") ? [] : folder.split("/").filter(Boolean);
+  const [path, fragment = ""] = url.replace(/[\u0000-\u001f]+/g, "").trim().split("#");
+  let named, anchor;
+  try { named = decodeURIComponent(path.split("?")[0]); anchor = decodeURIComponent(fragment); } catch { return null; }
+  const paths = named ? meant(named, from) : [];
+  return paths && { paths, anchor };
+}
+
+/** From the linking file's folder, or as sites serve that file, as a folder; from a site's root, whose addresses may have parts in front. */
+function meant(named, from) {
+  if (named.startsWith("/")) {
+    const parts = joined([], named);
+    const [product] = from.split("/");
+    const ends = parts && [0, 1, 2].filter((cut) => !cut || parts.length > cut + 1).map((cut) => [product, ...parts.slice(cut)].join("/"));
+    return parts && [parts.join("/"), ...ends];
+  }
+  const folder = from.split("/").slice(0, -1);
+  const beside = joined(folder, named);
+  const below = named.startsWith("../") ? joined([...folder, "page"], named) : null;
+  return beside ? [...new Set([beside, below ?? beside].map((one) => one.join("/")))] : null;
+}
+
+function joined(folder, named) {
+  const parts = [...folder];
   for (const part of named.split("/")) {
     if (part === "..") { if (!parts.length) return null; parts.pop(); }
     else if (part && part !== ".") parts.push(part);
   }
-  return { path: parts.join("/"), anchor };
+  return parts;
 }
 
 const entity = (whole, name) => {
@@ -38,18 +59,22 @@ const entity = (whole, name) => {
 const decoded = (text) => text.replace(/&(#x?[0-9a-f]{1,6}|[a-z]{2,8});/gi, entity);
 
 function link(content, url, context) {
-  const target = linkTarget(url, context.folder);
+  const target = linkTarget(url, context.from);
   if (!target) return el("span", { class: "dead", title: "This link is not followed." }, content);
   if (target.href) return el("a", { href: target.href, rel: "noopener noreferrer nofollow", target: "_blank" }, content);
-  return el("a", { href: "#", class: "inner", onclick: (event) => { event.preventDefault(); context.follow(target); } }, content);
+  return el("a", { href: context.address(target), class: "inner", onclick: (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+    event.preventDefault();
+    context.follow(target);
+  } }, content);
 }
 
 const RULES = [
   [/^\\([\\`*_{}[\]()#+\-.!~|<>&"'])/, (m) => m[1]],
   [/^(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)/, (m) => el("code", {}, m[2].replace(/\n/g, " ").replace(/^ (.+) $/, "$1"))],
   [/^!\[([^\]]*)\](?:\((?:[^()\s]|\([^()\s]*\))*(?:\s+"[^"]*")?\)|\[[^\]]*\])/, (m) => picture(m[1])],
-  [/^\[((?:[^[\]\\`]|\\.|`[^`]*`|!\[[^\]]*\]\([^)]*\)|\[[^\]]*\])*)\]\(\s*<?((?:[^()\s<>]|\([^()\s]*\))*)>?(?:\s+["'(][^"')]*["')])?\s*\)/,
-    (m, c, d) => link(inline(m[1], c, d + 1), decoded(m[2]), c)],
+  [/^\[((?:[^[\]\\`]|\\.|`[^`]*`|!\[[^\]]*\]\([^)]*\)|\[[^\]]*\])*)\]\(\s*(?:<([^<>\n]*)>|((?:[^()\s<>]|\([^()\s]*\))*))(?:\s+["'(][^"')]*["')])?\s*\)/,
+    (m, c, d) => link(inline(m[1], c, d + 1), decoded(m[2] ?? m[3]), c)],
   [/^\[((?:[^[\]\\]|\\.)+)\](?:\[([^\]]*)\])?/, (m, c, d) => {
     const url = c.references.get((m[2] || m[1]).toLowerCase().trim());
     return url === undefined ? [`[`, ...inline(m[1], c, d + 1), m[2] === undefined ? "]" : `][${m[2]}]`] : link(inline(m[1], c, d + 1), url, c);
@@ -77,13 +102,21 @@ function html(match, context, depth, rest) {
   const end = after.toLowerCase().indexOf(`</${name}`);
   if (SILENT.test(name)) return { nodes: [], used: end < 0 ? rest.length : match[0].length + end };
   if (name === "img") return { nodes: [picture(/\salt\s*=\s*["']([^"']*)/i.exec(match[0])?.[1])], used: match[0].length };
+  const href = name === "a" && end >= 0 ? /\shref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/i.exec(match[0]) : null;
+  if (href) return { nodes: [link(inline(after.slice(0, end), context, depth + 1), decoded(href[1] ?? href[2] ?? href[3]), context)], used: match[0].length + end };
+  const place = /\s(?:id|name)\s*=\s*["']?([^\s"'>]+)/i.exec(match[0])?.[1];
+  if (place && !KEPT[name]) return { nodes: [el("span", { "data-anchor": place })], used: match[0].length };
   if (name === "br" || name === "hr") return { nodes: [el("br")], used: match[0].length };
   if (!KEPT[name] || end < 0) return { nodes: [], used: match[0].length };
   const inner = after.slice(0, end);
   return { nodes: [el(KEPT[name], {}, inline(inner, context, depth + 1))], used: match[0].length + end };
 }
 
-/** Nodes of a piece of inline Markdown. `context`: {folder, references, follow(target)}. */
+/** Text without markup, as nodes: addresses are links, all else is what it is. */
+export const literal = (text) => text.split(/(https?:\/\/[^\s<>"')\]]+[^\s<>"')\].,;:!?])/)
+  .map((part, place) => (place % 2 ? link([part], part, {}) : part));
+
+/** Nodes of a piece of inline Markdown. `context`: {from, references, address(target), follow(target)}. */
 export function inline(text, context, depth = 0) {
   if (depth > DEEPEST || text.length > LONGEST) return [text];
   const nodes = [];

@@ -25,7 +25,7 @@ export function listen({ submit, close, help }) {
     let used = true;
     if (event.key === "/" && !typing) { at("query").focus(); at("query").select(); }
     else if (event.key === "?" && !typing) help();
-    else if (event.key === "ArrowDown" && (inQuery || (!typing && !event.target.closest("#panel")))) step(1);
+    else if (event.key === "ArrowDown" && (inQuery || (!event.target.closest("input, textarea, select, #panel")))) step(1);
     else if (event.key === "ArrowUp" && current() >= 0) step(-1);
     else if (event.key === "Enter" && inQuery) submit();
     else if (event.key === "Escape") {

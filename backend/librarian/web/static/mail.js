@@ -2,21 +2,14 @@
 import { call } from "./api.js";
 import { copy } from "./citation.js";
 import { button, bytes, el, moment, plural } from "./dom.js";
-import { inline } from "./inline.js";
-
-const URLS = { folder: "", references: new Map(), follow: () => {} };
-
-/** Addresses as links where they are plain http; all else stays text. */
-function words(text) {
-  return text.split(/(https?:\/\/[^\s<>"')\]]+)/).flatMap((part, place) => (place % 2 ? inline(part, URLS) : [part]));
-}
+import { literal } from "./inline.js";
 
 function mail(one, isChosen) {
   const rows = [["From", one.sender], ["To", one.to.join(", ")], ["Cc", one.cc.join(", ")], ["Date", moment(one.date)], ["File", one.file_path]];
   const inside = [
     el("dl", { class: "rows" }, rows.filter(([, value]) => value).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
     one.attachments.length ? el("ul", { class: "attachments", "aria-label": "Attachments" }, one.attachments.map((file) => el("li", {}, `${file.filename} `, el("span", { class: "quiet" }, `${file.content_type}, ${bytes(file.size)}`)))) : null,
-    el("div", { class: "mail-text" }, words(one.body)),
+    el("div", { class: "mail-text" }, literal(one.body)),
     ...one.quoted.map((text) => el("details", { class: "quoted" }, el("summary", {}, `Quoted text (${plural(text.split("\n").length, "line")})`), el("blockquote", {}, text))),
   ];
   return el("article", { class: isChosen ? "mail chosen" : "mail" }, el("details", { open: isChosen },

@@ -1,6 +1,6 @@
 // Markdown's blocks as elements, each knowing the lines that it comes from. No HTML is ever parsed.
 import { el } from "./dom.js";
-import { inline } from "./inline.js";
+import { inline, literal } from "./inline.js";
 
 const FENCE = /^( {0,3})(`{3,}|~{3,})\s*([^`]*)$/;
 const HEADING = /^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$/;
@@ -13,7 +13,7 @@ const DEEPEST = 12;
 
 const isBlank = (line) => !line.text.trim();
 
-/** Blocks of `text`, whose first line is number `firstLine`. `context`: {folder, follow(target)}; adds `references`. */
+/** Blocks of `text`, whose first line is number `firstLine`. `context`: {from, address(target), follow(target)}; adds `references`. */
 export function markdown(text, firstLine, context) {
   const lines = text.split("\n").map((one, place) => ({ text: one.replace(/\t/g, "    "), number: firstLine + place }));
   const references = new Map(context.references ?? []);
@@ -25,6 +25,14 @@ export function markdown(text, firstLine, context) {
   const start = firstLine === 1 && /^---\s*$/.test(lines[0].text) ? frontMatter(lines) : null;
   return start ? [start.element, ...blocks(lines.slice(start.used), inside, 0)] : blocks(lines, inside, 0);
 }
+
+/** Blocks of what was written out of another format (Word, HTML, tables): its words are what they are, none is markup. */
+export function written(text, firstLine, headings) {
+  const lines = text.split("\n").map((one, place) => ({ text: one, number: firstLine + place }));
+  return blocks(lines, { titles: new Map(headings.map((one) => [one.line, one])) }, 0);
+}
+
+const words = (text, context) => (context.titles ? literal(text) : inline(text, context));
 
 function frontMatter(lines) {
   const end = lines.findIndex((line, place) => place > 0 && /^(---|\.\.\.)\s*$/.test(line.text));
@@ -46,7 +54,7 @@ function blocks(lines, context, depth) {
   const made = [];
   let at = 0;
   while (at < lines.length) {
-    if (isBlank(lines[at]) || REFERENCE.test(lines[at].text)) { at += 1; continue; }
+    if (isBlank(lines[at]) || (!context.titles && REFERENCE.test(lines[at].text))) { at += 1; continue; }
     const [element, used] = block(lines, at, context, depth);
     if (element) made.push(spanning(element, lines.slice(at, at + used)));
     at += Math.max(1, used);
@@ -56,13 +64,18 @@ function blocks(lines, context, depth) {
 
 function block(lines, at, context, depth) {
   const text = lines[at].text;
+  if (context.titles) {
+    const found = context.titles.get(lines[at].number);
+    return found ? [title(found.level, found.text, context), 1]
+      : fence(lines, at) ?? quote(lines, at, context, depth) ?? list(lines, at, context, depth) ?? table(lines, at, context) ?? asWritten(lines, at);
+  }
   return fence(lines, at) ?? heading(text, context) ?? (RULE.test(text) ? [el("hr"), 1] : null)
     ?? quote(lines, at, context, depth) ?? list(lines, at, context, depth) ?? table(lines, at, context)
     ?? silent(lines, at) ?? indented(lines, at) ?? paragraph(lines, at, context);
 }
 
 const code = (text, language) => el("figure", { class: "code" }, language ? el("figcaption", {}, language) : null,
-  el("pre", { tabindex: "0", "aria-label": `Code${language ? ` in ${language}` : ""}` }, el("code", {}, text)));
+  el("pre", { tabindex: "0", role: "group", "aria-label": `Code${language ? ` in ${language}` : ""}` }, el("code", {}, text)));
 
 function fence(lines, at) {
   const open = FENCE.exec(lines[at].text);
@@ -83,8 +96,8 @@ function heading(text, context) {
 
 // The page's own headings come first: a document's begin at the third level.
 function title(level, text, context) {
-  const plain = text.replace(/\s*\{#[^}]*\}\s*$/, "");
-  return el(`h${Math.min(level + 2, 6)}`, { class: `title-${level}` }, inline(plain, context));
+  const [named, anchor] = /\s*\{#([^}\s]*)[^}]*\}\s*$/.exec(context.titles ? "" : text) ?? [""];
+  return el(`h${Math.min(level + 2, 6)}`, { class: `title-${level}`, "data-anchor": anchor }, words(text.slice(0, text.length - named.length), context));
 }
 
 function quote(lines, at, context, depth) {
@@ -133,7 +146,7 @@ function list(lines, at, context, depth) {
 }
 
 function item(lines, context, depth) {
-  const task = /^\[([ xX])\]\s+/.exec(lines[0].text);
+  const task = context.titles ? null : /^\[([ xX])\]\s+/.exec(lines[0].text);
   const inner = task ? [{ ...lines[0], text: lines[0].text.slice(task[0].length) }, ...lines.slice(1)] : lines;
   const made = blocks(inner, context, depth + 1);
   const loose = inner.some((line, place) => place > 0 && place < inner.length - 1 && isBlank(line));
@@ -142,20 +155,21 @@ function item(lines, context, depth) {
   return spanning(el("li", {}, box, content), lines);
 }
 
-function cells(text) {
+function cells(text, context) {
   const row = text.trim().replace(/^\|/, "").replace(/(?<!\\)\|$/, "");
+  if (context.titles) return row.split(/(?<!\\)\|/).map((cell) => cell.trim().replace(/\\\|/g, "|"));
   return (row.match(/(?:\\.|`[^`]*`|[^|\\`]|`|\\)+|(?<=\|)(?=\|)|^(?=\|)/g) ?? [row]).map((cell) => cell.trim().replace(/\\\|/g, "|"));
 }
 
 function table(lines, at, context) {
   if (!lines[at].text.includes("|") || at + 1 >= lines.length || !DELIMITER.test(lines[at + 1].text)) return null;
-  const head = cells(lines[at].text);
+  const head = cells(lines[at].text, context);
   let end = at + 2;
   while (end < lines.length && !isBlank(lines[end]) && lines[end].text.includes("|")) end += 1;
   const rows = lines.slice(at + 2, end).map((line) => spanning(
-    el("tr", {}, cells(line.text).slice(0, head.length).map((cell) => el("td", {}, inline(cell, context)))), [line]));
-  return [el("div", { class: "table", tabindex: "0", role: "region", "aria-label": "Table" }, el("table", {},
-    el("thead", {}, el("tr", {}, head.map((cell) => el("th", { scope: "col" }, inline(cell, context))))), el("tbody", {}, rows))), end - at];
+    el("tr", {}, cells(line.text, context).slice(0, head.length).map((cell) => el("td", {}, words(cell, context)))), [line]));
+  return [el("div", { class: "table", tabindex: "0", role: "group", "aria-label": "Table" }, el("table", {},
+    el("thead", {}, el("tr", {}, head.map((cell) => el("th", { scope: "col" }, words(cell, context))))), el("tbody", {}, rows))), end - at];
 }
 
 /** Scripts, styles and comments: nothing to read. */
@@ -183,12 +197,18 @@ function paragraph(lines, at, context) {
     const text = lines[end].text;
     const underline = /^ {0,3}(=+|-+)[ \t]*$/.exec(text);
     if (underline) {
-      const words = lines.slice(at, end).map((line) => line.text.trim()).join(" ");
-      return [title(underline[1][0] === "=" ? 1 : 2, words, context), end + 1 - at];
+      const named = lines.slice(at, end).map((line) => line.text.trim()).join(" ");
+      return [title(underline[1][0] === "=" ? 1 : 2, named, context), end + 1 - at];
     }
     if (startsBlock(text) && !/^ {0,3}\d+[.)]/.test(text.replace(/^ {0,3}1[.)]/, "-"))) break;
     end += 1;
   }
-  const words = lines.slice(at, end).map((line) => line.text.trimStart()).join("\n");
-  return [el("p", {}, inline(words.trimEnd(), context)), end - at];
+  const inner = lines.slice(at, end).map((line) => line.text.trimStart()).join("\n");
+  return [el("p", {}, inline(inner.trimEnd(), context)), end - at];
+}
+
+function asWritten(lines, at) {
+  let end = at + 1;
+  while (end < lines.length && !isBlank(lines[end])) end += 1;
+  return [el("p", { class: "as-written" }, literal(lines.slice(at, end).map((line) => line.text).join("\n"))), end - at];
 }

@@ -15,16 +15,39 @@ export function marked(text, highlights) {
   return parts.filter((part) => part !== "");
 }
 
-const MARKUP = [
-  /^[ \t]*(?:`{3,}|~{3,}).*(?:\n|$)/gm, // fences
+const FENCES = /^[ \t]*(`{3,}|~{3,}).*\n?/gm;
+const BLOCKS = [
   /^ {0,3}\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*(?:\n|$)/gm, // rules, and those under a table's head
-  /^ {0,3}#{1,6}[ \t]+/gm, /^ {0,3}>[ \t]?/gm, /!?\[(?=[^\]\n]*\]\()|\]\([^)\n]*\)/g, /\*\*|__(?=\S)|(?<=\S)__|`+/g,
+  /^ {0,3}#{1,6}[ \t]+/gm, /^ {0,3}>[ \t]?/gm,
 ];
+const SPANS = [/!?\[(?=[^\]\n]*\]\()|\]\([^)\n]*\)/g, /\*\*|(?<![\p{L}\p{N}])__(?=\S)|(?<=\S)__(?![\p{L}\p{N}])/gu];
 
-/** A snippet of Markdown as one reads it: without the signs that a renderer would have turned into looks. */
-export function withoutMarkup(text, highlights) {
+/**
+ * A snippet of Markdown as one reads it: without the signs that a renderer would have turned into looks. Code stays as
+ * it is, and so do words that aren't Markdown but only laid out like it (without `spans`).
+ */
+export function withoutMarkup(text, highlights, spans = true) {
   const gone = new Uint8Array(text.length);
-  for (const pattern of MARKUP) for (const match of text.matchAll(pattern)) gone.fill(1, match.index, match.index + match[0].length);
+  const code = new Uint8Array(text.length);
+  let opened = null;
+  for (const match of text.matchAll(FENCES)) {
+    if (opened && !match[1].startsWith(opened.marks)) continue;
+    gone.fill(1, match.index, match.index + match[0].length);
+    if (opened) code.fill(1, opened.end, match.index);
+    opened = opened ? null : { marks: match[1], end: match.index + match[0].length };
+  }
+  if (opened) code.fill(1, opened.end);
+  if (spans) {
+    for (const match of text.matchAll(/(?<!`)(`+)(?!`)([^]*?[^`])\1(?!`)/g)) {
+      const [begin, end, ticks] = [match.index, match.index + match[0].length, match[1].length];
+      if (code[begin]) continue;
+      gone.fill(1, begin, begin + ticks).fill(1, end - ticks, end);
+      code.fill(1, begin, end);
+    }
+  }
+  for (const pattern of spans ? [...BLOCKS, ...SPANS] : BLOCKS) {
+    for (const match of text.matchAll(pattern)) if (!code[match.index]) gone.fill(1, match.index, match.index + match[0].length);
+  }
   const places = []; // of each character of the text: its number among those that stay
   let kept = "";
   let count = 0;
@@ -55,6 +78,13 @@ export function markedWords(text, highlights) {
   return [...new Set(highlights.map(([start, end]) => letters.slice(start, end).join("").toLowerCase()))];
 }
 
+/** Scripts that don't part their words. */
+const UNPARTED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
+
+/** What may be marked of a question whose answer isn't there to ask. */
+export const wordsOf = (question) => question.toLowerCase().split(/[^\p{L}\p{N}_.-]+/u).filter((one) => one.length > (UNPARTED.test(one) ? 1 : 2));
+
+const whole = (word) => (UNPARTED.test(word) ? escaped(word) : `(?<![\\p{L}\\p{N}_])${escaped(word)}(?![\\p{L}\\p{N}_])`);
 const escaped = (word) => word.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&");
 
 /** Marks whole words below `root`. */
@@ -62,7 +92,7 @@ export function markWords(root, words) {
   const wanted = words.filter((word) => word.trim().length > 1).slice(0, 60);
   if (!wanted.length) return;
   wanted.sort((one, other) => other.length - one.length);
-  const pattern = new RegExp(`(?<![\\p{L}\\p{N}_])(?:${wanted.map(escaped).join("|")})(?![\\p{L}\\p{N}_])`, "giu");
+  const pattern = new RegExp(wanted.map(whole).join("|"), "giu");
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   const texts = [];
   while (walker.nextNode()) texts.push(walker.currentNode);

@@ -1,14 +1,12 @@
 // Text that isn't Markdown, as it is: its headings as headings, the rest line by line.
 import { el } from "./dom.js";
 
-const CODE = /\.(py|js|ts|tsx|jsx|go|rs|java|c|h|cpp|cs|rb|sh|bash|sql|json|jsonl|ya?ml|toml|ini|cfg|xml|csv|tsv|proto|tf|conf|env|ipynb)$/i;
 const MOST_LINES = 40; // of one block: a passage inside a wall of text is still found by its place
 const UNDERLINE = /^([=\-~^"'*+#`:.])\1{2,}\s*$/;
 
 /** Blocks of `text`, whose first line is number `firstLine`; `headings` as the server gives them. */
-export function plain(text, firstLine, headings, path) {
+export function plain(text, firstLine, headings, isCode) {
   const lines = text.split("\n");
-  const isCode = CODE.test(path);
   const titles = new Map(isCode ? [] : headings.map((one) => [one.line, one]));
   const made = [];
   let block = [];

@@ -1,48 +1,66 @@
 // The panel that shows a document, scrolled to the passage.
-import { call } from "./api.js";
+import { call, Refused } from "./api.js";
 import { copy } from "./citation.js";
 import { at, button, day, el } from "./dom.js";
+import { formOf } from "./formats.js";
 import { readMail } from "./mail.js";
-import { markdown } from "./markdown.js";
+import { markdown, written } from "./markdown.js";
 import { markWords } from "./marks.js";
 import { anchorsOf, outline } from "./outline.js";
 import { plain } from "./plain.js";
 
 const MOST = 200_000; // characters fetched at once
 const BEFORE = 200; // lines above a passage that lies beyond them
-const MARKDOWN = /\.(md|markdown|mdown|mkd|mdx|docx|ipynb)$/i;
+const NARROW = window.matchMedia("(max-width: 59.99rem)"); // where the panel covers the page
 
 export class Reader {
-  /** `onClose()` when it closes itself; `onFollow(path)` when a link leads to another document. */
-  constructor({ onClose, onFollow }) {
+  /**
+   * `onClose()` when it closes itself; `onFollow(path, section)` when a link leads to another document, without a path
+   * for a place in this one; `onTitle()` when `title` is another; `addressOf(path, section)` is what links show.
+   */
+  constructor({ onClose, onFollow, onTitle, addressOf }) {
     this.panel = at("panel");
     this.onClose = onClose;
     this.onFollow = onFollow;
+    this.onTitle = onTitle;
+    this.addressOf = addressOf;
     this.shown = "";
+    this.title = "";
     this.number = 0;
+    NARROW.addEventListener("change", () => this.cover());
   }
 
   get isOpen() { return !this.panel.hidden; }
 
+  /** Whether it couldn't show what was asked for. */
+  get failed() { return this.isOpen && !this.shown; }
+
   /** Shows what the address names. `words` are marked in the passage. */
-  async show({ doc, lines, thread }, words, { focus = true } = {}) {
-    const key = JSON.stringify([doc, lines, thread]);
+  async show({ doc, lines, section, thread }, words, { focus = true } = {}) {
+    const key = JSON.stringify([doc, lines, section, thread]);
     if (key === this.shown) return;
     this.shown = key;
     const number = ++this.number;
     const [first, last] = lines.split("-").map((one) => parseInt(one, 10) || 0);
     this.open(el("p", { class: "quiet" }, "Loading …"));
     try {
-      const parts = thread ? await readMail(thread, doc, this.closeButton()) : await this.document(doc, first);
+      const [parts, answer] = thread ? [await readMail(thread, doc, this.closeButton()), null] : await this.document(doc, first);
       if (number !== this.number) return;
       this.panel.replaceChildren(...parts);
-      if (!thread) this.goTo(first, last || first, words);
-      else this.panel.querySelector("article.chosen")?.scrollIntoView({ block: "start" });
-      if (thread) markWords(this.panel.querySelector("article.chosen") ?? this.panel, words);
+      this.panel.scrollTop = 0;
+      this.title = at("panel-title").textContent;
+      this.onTitle();
+      const mail = this.panel.querySelector("article.chosen");
+      if (mail) {
+        markWords(mail, words);
+        this.bring(mail);
+      } else if (section) await this.goToSection(section, answer);
+      else this.goTo(first, last || first, words);
       if (focus) this.panel.focus({ preventScroll: true });
     } catch (error) {
       if (number === this.number) {
-        this.shown = "";
+        this.shown = this.title = "";
+        this.onTitle();
         this.panel.replaceChildren(el("div", { class: "panel-head" }, el("h2", { id: "panel-title" }, "Not shown"), this.closeButton()), el("p", { class: "notice" }, error.message));
       }
     }
@@ -52,6 +70,17 @@ export class Reader {
     this.panel.replaceChildren(el("div", { class: "panel-head" }, el("h2", { id: "panel-title" }, "Document"), this.closeButton()), ...content);
     this.panel.hidden = false;
     document.body.classList.add("reading");
+    this.cover();
+  }
+
+  /** The same document is shown at another place: what the address names from here on. */
+  keep({ doc, lines, section, thread }) {
+    this.shown = JSON.stringify([doc, lines, section, thread]);
+  }
+
+  /** What the panel hides is out of the keyboard's and the screen reader's way. */
+  cover() {
+    for (const one of document.querySelectorAll(".skip, .bar, #progress, body > search, #filters, #main")) one.inert = this.isOpen && NARROW.matches;
   }
 
   close() {
@@ -59,7 +88,9 @@ export class Reader {
     this.panel.hidden = true;
     this.panel.replaceChildren();
     document.body.classList.remove("reading");
-    this.shown = "";
+    this.cover();
+    this.shown = this.title = "";
+    this.onTitle();
     this.number += 1;
     return was;
   }
@@ -73,7 +104,7 @@ export class Reader {
     if (line > answer.line_end && answer.truncated) {
       answer = await call("/api/document", { path, max_chars: MOST, line_start: Math.max(1, line - BEFORE) });
     }
-    const body = el("div", { class: "document" });
+    const body = el("div", { class: "document", lang: answer.language || null });
     const place = [answer.product, answer.component].filter(Boolean).join(" › ");
     const cite = button("Copy citation", () => copy(`${answer.title}. ${answer.file_path}`, cite), { class: "plain" });
     const link = button("Copy link", () => copy(location.href, link), { class: "plain" });
@@ -81,49 +112,100 @@ export class Reader {
       el("div", { class: "panel-head" }, el("div", {}, el("p", { class: "place" }, place),
         el("h2", { id: "panel-title" }, answer.title), el("p", { class: "facts" }, [answer.file_path, day(answer.last_modified), answer.language].filter(Boolean).join(" · "))),
       el("div", { class: "panel-buttons" }, cite, link, this.closeButton()),
-      outline(answer.headings, (heading) => this.goToLine(heading.line, answer))),
-      answer.line_start > 1 ? button(`Show lines 1–${answer.line_start - 1}`, () => this.reload(path, 1, body), { class: "earlier" }) : null,
+      outline(answer.headings, (heading) => this.trying(() => this.goToLine(heading.line, answer)))),
       body,
-    ].filter(Boolean);
+    ];
+    this.begin(body, answer);
+    return [parts, answer];
+  }
+
+  /** The first of these paths that is a document's, as the library spells it; the likeliest where none is. */
+  async find(paths) {
+    for (const path of paths) {
+      try {
+        return (await call("/api/document", { path, max_chars: 1 })).file_path;
+      } catch (error) {
+        if (!(error instanceof Refused)) break;
+      }
+    }
+    return paths[0];
+  }
+
+  /** Does what fetches more of the document; says so where that fails. */
+  async trying(work) {
+    this.panel.querySelector(".failed")?.remove();
+    try {
+      await work();
+    } catch (error) {
+      this.panel.querySelector(".panel-head")?.append(el("p", { class: "notice failed", role: "alert" }, error.message));
+    }
+  }
+
+  /** Shows the lines of an answer, and a way to those before. */
+  begin(body, answer) {
+    this.from = answer.line_start;
+    body.replaceChildren(answer.line_start > 1 ? button(`Show lines 1–${answer.line_start - 1}`, () => this.trying(() => this.reload(answer.file_path, 1, body)), { class: "earlier" }) : "");
     this.fill(body, answer);
-    return parts;
   }
 
   /** Adds the lines of an answer, and a way to go on. */
   fill(body, answer) {
-    const folder = answer.file_path.split("/").slice(0, -1).join("/");
-    const follow = ({ path, anchor }) => {
-      if (path) { this.onFollow(path); return; }
-      const heading = answer.headings[anchorsOf(answer.headings).indexOf(anchor.toLowerCase())];
-      if (heading) this.goToLine(heading.line, answer);
+    const context = {
+      from: answer.file_path,
+      address: ({ paths, anchor }) => this.addressOf(paths[0] ?? answer.file_path, anchor),
+      follow: ({ paths, anchor }) => this.trying(async () => {
+        if (paths.length) return this.onFollow(await this.find(paths), anchor);
+        this.onFollow("", anchor);
+        return this.goToSection(anchor, answer);
+      }),
     };
-    body.append(...(MARKDOWN.test(answer.file_path)
-      ? markdown(answer.content, answer.line_start, { folder, follow })
-      : plain(answer.content, answer.line_start, answer.headings, answer.file_path)));
+    const form = formOf(answer.file_path, answer.headings.length > 0);
+    body.append(...(form === "markdown" ? markdown(answer.content, answer.line_start, context)
+      : form === "written" ? written(answer.content, answer.line_start, answer.headings)
+        : plain(answer.content, answer.line_start, answer.headings, form === "code")));
     if (!answer.truncated) return;
     const rest = answer.next_column === null
       ? { line_start: answer.next_line }
       : { line_start: answer.line_end, column_start: answer.next_column };
-    const more = button("Load more of this document", async () => {
+    const more = button("Load more of this document", () => this.trying(async () => {
       const next = await call("/api/document", { path: answer.file_path, max_chars: MOST, ...rest });
       more.remove();
       this.fill(body, next);
-    });
+    }));
     body.append(more);
   }
 
   async reload(path, line, body) {
-    const answer = await call("/api/document", { path, max_chars: MOST, line_start: line });
-    this.panel.querySelector(".earlier")?.remove();
-    body.replaceChildren();
-    this.fill(body, answer);
+    this.begin(body, await call("/api/document", { path, max_chars: MOST, line_start: line }));
   }
 
   async goToLine(line, answer) {
     const body = this.panel.querySelector(".document");
     const last = Math.max(0, ...[...body.querySelectorAll("[data-end]")].map((one) => Number(one.dataset.end)));
-    if (line > last || line < answer.line_start) await this.reload(answer.file_path, Math.max(1, line), body);
-    this.blockAt(line)?.scrollIntoView({ block: "start" });
+    if (line > last || line < this.from) await this.reload(answer.file_path, Math.max(1, line), body);
+    const block = this.blockAt(line);
+    if (block) this.bring(block);
+  }
+
+  /** To a heading by its anchor, or to a place that the document names itself. */
+  async goToSection(anchor, answer) {
+    const same = (one) => one.toLowerCase() === anchor.toLowerCase();
+    const place = [...this.panel.querySelectorAll(".document [data-anchor]")].find((one) => same(one.dataset.anchor));
+    if (place) return this.bring(place);
+    const anchors = anchorsOf(answer.headings);
+    const loosely = (one) => one.toLowerCase().replace(/[-_]+/g, "-"); // sites differ in how they write several
+    const exact = anchors.findIndex(same);
+    const heading = answer.headings[exact < 0 ? anchors.findIndex((one) => loosely(one) === loosely(anchor)) : exact];
+    return heading ? this.goToLine(heading.line, answer) : null;
+  }
+
+  /** Scrolls so that an element, or what lies a share of its height further down, comes below the panel's head. */
+  bring(element, share = 0) {
+    const head = this.panel.querySelector(".panel-head");
+    const above = (head && getComputedStyle(head).position === "sticky" ? head.offsetHeight : 0) + 8;
+    this.panel.style.scrollPaddingTop = `${above}px`;
+    const box = element.getBoundingClientRect();
+    this.panel.scrollTop += box.top + share * box.height - this.panel.getBoundingClientRect().top - above;
   }
 
   blockAt(line) {
@@ -134,14 +216,21 @@ export class Reader {
   /** Marks the blocks of the passage and brings the first into view. */
   goTo(first, last, words) {
     if (!first) { this.panel.scrollTop = 0; return; }
-    const blocks = [...this.panel.querySelectorAll(".document > [data-line]")]
-      .filter((one) => Number(one.dataset.end) >= first && Number(one.dataset.line) <= last);
+    const isIn = (one) => Number(one.dataset.end) >= first && Number(one.dataset.line) <= last;
+    const blocks = [...this.panel.querySelectorAll(".document > [data-line]")].filter(isIn).flatMap((block) => {
+      if (Number(block.dataset.line) >= first && Number(block.dataset.end) <= last) return [block];
+      const inside = [...block.querySelectorAll("[data-line]")].filter(isIn); // of a long list or table the items or rows
+      const innermost = inside.filter((one) => !inside.some((other) => other !== one && one.contains(other)));
+      return innermost.length ? innermost : [block];
+    });
     for (const block of blocks) {
       block.classList.add("chosen");
       markWords(block, words);
     }
-    const front = (blocks[0] ?? this.blockAt(first));
-    if (front?.matches("details")) front.open = true;
-    front?.scrollIntoView({ block: "start" });
+    const front = blocks[0] ?? this.blockAt(first);
+    if (!front) return;
+    if (front.matches("details")) front.open = true;
+    const [begin, end] = [Number(front.dataset.line), Number(front.dataset.end)];
+    this.bring(front, front.matches("figure, pre") && first > begin ? (first - begin) / (end - begin + 1) : 0);
   }
 }

@@ -2,11 +2,10 @@
 import { opened, toAddress } from "./address.js";
 import { citation, copy } from "./citation.js";
 import { button, day, el, plural } from "./dom.js";
+import { formOf } from "./formats.js";
 import { isFavourite, toggleFavourite } from "./memory.js";
 import { marked, withoutHeading, withoutMarkup } from "./marks.js";
 import { badge, why } from "./why.js";
-
-const MARKDOWN = /^\.(md|markdown|mdown|mkd|mdx|docx|ipynb)$/;
 
 export class Results {
   /** `onOpen(result)` is called when one is chosen. */
@@ -74,7 +73,8 @@ export class Results {
     }, { class: "plain star", "aria-pressed": String(isFavourite(address)), "aria-label": `Keep as a favourite: ${title}`, title: "Favourite" });
     const cite = button("Cite", () => copy(citation(result), cite), { class: "plain cite", "aria-label": `Cite ${title}`, title: "Copy as citation" });
     const bare = withoutHeading(result.snippet, result.highlights, result.heading_path.at(-1));
-    const shown = MARKDOWN.test(result.file_type) ? withoutMarkup(...bare) : bare;
+    const form = mail ? "text" : formOf(result.file_path, result.heading_path.length > 0);
+    const shown = form === "markdown" || form === "written" ? withoutMarkup(...bare, form === "markdown") : bare;
     return el("li", { class: "passage", id: `result-${result.rank}` },
       el("div", { class: "passage-head" },
         el("h3", {}, el("a", { class: "open", href: address, onclick: (event) => {
