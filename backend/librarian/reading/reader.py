@@ -14,6 +14,8 @@ from librarian.vocabulary.errors import SourceError
 from librarian.vocabulary.protocols import Analyzer, Archive, Chunker, Parser
 from librarian.vocabulary.types import QUOTED_PATH, Chunk, Document, LexicalEntry, ReadResult, SourceFile
 
+from .mail.maildir import format_of
+from .mail.mbox import begins_as_archive
 from .mail.quoted import quoted_blocks
 from .metadata import given_doc_type
 from .parsers import ARCHIVES, PARSERS, READABLE, SOURCES
@@ -57,10 +59,10 @@ class FileReader:
     def read(self, source: SourceFile) -> ReadResult:
         """Raises `SourceError`, whose `reason` is vanished, unreadable, extension, binary, or a parser's own."""
         begun = time.perf_counter()
-        extension = extension_of(source.file_path)
+        extension = format_of(source.file_path, READABLE)
         archive = ARCHIVES.get(extension)
         if archive is not None:
-            return self._archive(archive, source, begun)
+            return self._archive(archive, source, _bytes_of(source), begun)
         parser = PARSERS.get(extension) or SOURCES.get(extension)
         if parser is None:
             raise SourceError(
@@ -69,6 +71,8 @@ class FileReader:
                 reason="extension",
             )
         data = _bytes_of(source)
+        if extension == ".txt" and begins_as_archive(data):  # a month of a mailing list
+            return self._archive(ARCHIVES[".mbox"], source, data, begun)
         return self._result(_parsed(parser, source, data), data, begun)
 
     def _result(self, document: Document, data: bytes, begun: float) -> ReadResult:
@@ -83,9 +87,8 @@ class FileReader:
             chunks += quotes
         return ReadResult(document, chunks, self.entries(document, chunks), (time.perf_counter() - begun) * 1000)
 
-    def _archive(self, archive: Archive, source: SourceFile, begun: float) -> ReadResult:
+    def _archive(self, archive: Archive, source: SourceFile, data: bytes, begun: float) -> ReadResult:
         """Its members, and a label for itself. A member without headers is read as a text."""
-        data = _bytes_of(source)
         found: list[ReadResult] = []
         members = list(archive.members(source, data))
         for place, message in members:

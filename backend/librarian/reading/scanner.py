@@ -16,6 +16,7 @@ from librarian.vocabulary.types import Failure, SourceFile
 
 from .ignoring import IGNORE_FILES, IgnoreRules, left_out_folder
 from .links import Links
+from .mail.maildir import format_of
 from .mail.mbox import EXTENSIONS as ARCHIVE_EXTENSIONS
 
 _LAYOUTS = ("product/component", "flat")
@@ -170,7 +171,7 @@ class FolderScanner:
             return Failure(relative, "skipped", "excluded", "docs.exclude")
         if self._include is not None and not self._include.match_file(relative):
             return Failure(relative, "skipped", "excluded", "not in docs.include")
-        extension = os.path.splitext(name)[1].lower()
+        extension = format_of(relative, self._known)
         if extension not in self._extensions or extension not in self._known:
             known = "not in docs.file_extensions" if extension in self._known else "no parser for it"
             return Failure(relative, "skipped", "extension", f"'{extension}': {known}" if extension else "no extension")

@@ -95,6 +95,9 @@ class TextWriter:
             else:
                 same.append((*found, result))
                 relabelled.update(dict.fromkeys(filter(None, found[1]), result.document))
+        with self._catalog.read() as reader:  # archives that single documents are in place of
+            paths = (result.document.file_path for result in put)
+            removed += [path for path in paths if reader.members(path)]
         settled = self._mails.settle(put, removed)
         put = settled.put
         with self._catalog.read() as reader:
@@ -162,8 +165,12 @@ class TextWriter:
     ) -> list[tuple[StoredDocument, list[int], ReadResult]]:
         """Add what of an archive is new or changed, and what it holds no more; returns what stays as it is."""
         members = archive.members or ()
+        own_path = archive.document.file_path
         with self._catalog.read() as reader:
-            held = reader.members(archive.document.file_path)
+            held = reader.members(own_path)
+            if reader.document_by_path(own_path, text=False) is not None:  # one document once, as texts may become
+                held = {}
+                removed.append(own_path)
         same: list[tuple[StoredDocument, list[int], ReadResult]] = []
         paths = {result.document.file_path for result in members}
         removed += [path for path in held if path not in paths]

@@ -201,6 +201,33 @@ def test_a_mail_of_an_archive_can_be_read(library: Librarian) -> None:
     assert "river freezes" in library.get_document(inside).content
 
 
+MONTH = (
+    "From ann at x.org  Mon Mar  2 09:00:00 2026\nFrom: ann at x.org (Ann Lee)\nDate: Mon, 02 Mar 2026 09:00:00 +0000\n"
+    "Subject: [dev] Otters\nMessage-ID: <otters@x.org>\n\nOtters hold hands.\n\n"
+    "From bob at x.org  Tue Mar  3 09:00:00 2026\nFrom: bob at x.org (Bob)\nDate: Tue, 03 Mar 2026 09:00:00 +0000\n"
+    "Subject: [dev] Otters\nMessage-ID: <rafts@x.org>\nIn-Reply-To: <otters@x.org>\n\nA raft of otters, then.\n"
+)
+
+
+@pytest.mark.parametrize("text", ["Otters swim.\n", "From Ann we heard at 10:30 of otters.\nSubject: none\n"])
+def test_a_lists_month_as_text_is_mails_and_other_texts_are_not_whichever_was_there_before(
+    tmp_path: Path, text: str
+) -> None:
+    file = tmp_path / "library" / "lists" / "dev" / "2026-March.txt"
+    file.parent.mkdir(parents=True)
+    with Librarian.open(root=tmp_path / "library", index=tmp_path / "index", **QUIET) as opened:
+        for content, documents, mails in ((text, 1, 0), (MONTH, 0, 2), (text, 1, 0), (MONTH, 0, 2)):
+            file.write_text(content)
+            opened.refresh()
+            assert (opened.status().documents, opened.status().emails) == (documents, mails)
+            assert len(opened.search("otters").results) == documents
+            assert len(opened.search_emails("otters", max_per_thread=0).results) == mails
+        assert [one.sender for one in opened.get_thread("otters@x.org").emails] == [
+            "Ann Lee <ann@x.org>",
+            "Bob <bob@x.org>",
+        ]
+
+
 def test_documents_and_mails_stay_apart(library: Librarian) -> None:
     assert {result.file_type for result in library.search("pump warranty", mode="keyword").results} == {".md"}
     assert {result.file_type for result in library.search_emails("pump manual", mode="keyword").results} == {".eml"}

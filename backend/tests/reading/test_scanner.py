@@ -67,6 +67,22 @@ def test_size_and_extension_are_chosen_and_counted(tmp_path: Path) -> None:
     assert found(tmp_path) == ["p/c/large.md", "p/c/page.TXT", "p/c/small.md"]
 
 
+def test_mails_of_a_maildir_are_taken_as_mails_and_other_files_beside_them_as_what_they_are(tmp_path: Path) -> None:
+    mails = [
+        "p/inbox/cur/1772442000.M20P5.host.example.org:2,RS",
+        "p/inbox/cur/1772442000_0.1234.host,U=5,FMD5=7e33429f656f1e6e9d79b29c3f82c57e;2,",
+        "p/inbox/cur/18c2f0e6c5a1b2d3:2,S",
+        "p/inbox/new/1772442001.20_1.host",
+    ]
+    others = ["p/inbox/dovecot-uidlist", "p/inbox/cur/notes", "p/new/1772442000.png", "p/c/1772442001.20_1.host"]
+    put(tmp_path, *mails, *others, "p/new/1772442000.5.md")
+    known = KNOWN | {".eml"}
+    taken = [item.file_path for item in FolderScanner(tmp_path, known_extensions=known).scan()
+             if isinstance(item, SourceFile)]  # fmt: skip
+    assert taken == sorted([*mails, "p/new/1772442000.5.md"])
+    assert found(tmp_path) == ["p/new/1772442000.5.md"], "where mails aren't read, nor are those of a Maildir"
+
+
 def test_hidden_and_tool_folders_count_once_each(tmp_path: Path) -> None:
     put(
         tmp_path,

@@ -1,4 +1,4 @@
-"""Archives of mails: `.mbox` in all its dialects (RFC 4155, mboxrd, Mailman's), cut into messages."""
+"""Archives of mails: `.mbox`, and the months of lists as `.txt`, in all dialects (RFC 4155, mboxrd, Mailman's)."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ _MAIL = re.compile(
     rb"(?:from|date|received|return-path|message-id|subject|to)[ \t]*:",
     re.I,
 )
+_TIMED = re.compile(rb"\d\d?:\d\d")
+_HEADERS_WHOLE = re.compile(rb"(?>[!-9;-~]{1,70}:[^\n]*\n(?:[ \t]+\S[^\n]*\n)*)+\r?\n")
+_NAME = re.compile(rb"^([!-9;-~]{1,70}):", re.M)
 _END_OF_HEADERS = re.compile(rb"^\r?\n", re.M)
 _LENGTH = re.compile(rb"^content-length:[ \t]*(\d{1,12})[ \t]*\r?$", re.M | re.I)
 _NEXT = re.compile(rb"[\r\n]*(?:(?=From )|\Z)")
@@ -52,6 +55,15 @@ class MboxArchive:
             if names[name] > 1:
                 name = f"{name}-{names[name]}"
             yield replace(source, file_path=f"{source.file_path}/{name}.eml"), message
+
+
+def begins_as_archive(data: bytes) -> bool:
+    """Whether a text is an archive for certain: a `From ` line with a time, right below it the headers of a mail."""
+    line = _LINE.match(data)
+    if line is None or _TIMED.search(line[0]) is None:
+        return False
+    headers = _HEADERS_WHOLE.match(data, line.end(), line.end() + _HEADERS)
+    return headers is not None and {b"from", b"date", b"subject"} <= set(map(bytes.lower, _NAME.findall(headers[0])))
 
 
 def messages(data: bytes) -> Iterator[bytes]:
