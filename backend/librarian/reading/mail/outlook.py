@@ -15,7 +15,6 @@ from librarian.vocabulary.errors import SourceError
 from librarian.vocabulary.types import SourceFile
 
 from ..compound_file import SIGNATURE, CompoundFile, Storage
-from .compressed_rtf import decompressed
 from .headers import decoded_by
 
 _DEEPEST = 4  #: items inside items that are looked into
@@ -206,11 +205,13 @@ def _alternatives(item: _Properties) -> bytes:
 
 
 def _rtf_text(packed: bytes, name: str) -> str:
+    import compressed_rtf
+
     from ..parsers.rich_text import RichTextParser  # the registry of parsers imports this module
 
     try:
-        return RichTextParser().parse(SourceFile("", name, "", "", 0, 0), decompressed(packed)).text
-    except (SourceError, ValueError) as error:
+        return RichTextParser().parse(SourceFile("", name, "", "", 0, 0), compressed_rtf.decompress(packed)).text
+    except Exception as error:  # of no kind of its own
         raise SourceError(
             f"The text of '{name}' is RTF that is damaged.", hint="Export the mail again as .eml.", reason="corrupt"
         ) from error
