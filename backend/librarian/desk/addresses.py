@@ -122,9 +122,9 @@ def parse(path: object) -> Place:
             f"path {text!r} must be relative to the library's root and stay inside it.",
             hint="Use the file_path of a result, or list_components to see what is indexed.",
         )
-    while posix.startswith("./"):
-        posix = posix[2:]
-    return Place(text if text.count("\\") and "/" not in text else posix, fragment, ordinal, digest)
+    while text.startswith(("./", ".\\")):
+        text = text[2:]
+    return Place(text, fragment, ordinal, digest)
 
 
 _EXTENSION = re.compile(r"\.[a-z]\w{0,7}$")

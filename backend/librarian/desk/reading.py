@@ -19,10 +19,12 @@ def _lines(text: str) -> list[str]:
 
 def document_at(reader: CatalogReader, file_path: str) -> StoredDocument:
     """The document of a path, or of a link's spelling of it. Raises `NotFound` with the nearest where there is none."""
-    if (stored := reader.document_by_path(file_path)) is not None:
-        return stored
+    spelled = file_path.replace("\\", "/")  # on Windows; elsewhere a name may hold one
+    for spelling in dict.fromkeys((file_path, spelled)):
+        if (stored := reader.document_by_path(spelling)) is not None:
+            return stored
     known = [path for path, _ in reader.names("", sys.maxsize)]
-    if (path := addresses.meant(file_path, known)) and (stored := reader.document_by_path(path)) is not None:
+    if (path := addresses.meant(spelled, known)) and (stored := reader.document_by_path(path)) is not None:
         return stored
     by_name = [path for path in known if path.rsplit("/", 1)[-1].lower() == file_path.rsplit("/", 1)[-1].lower()]
     near = by_name[:3] or nearest(file_path, known)

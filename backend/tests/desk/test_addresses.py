@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 import pytest
@@ -12,14 +13,13 @@ from librarian.desk import addresses
 from librarian.vocabulary.errors import CallerError
 from librarian.vocabulary.types import Chunk, Document, Heading
 
-_NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="/\\"), min_size=1, max_size=12)
+_NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="/"), min_size=1, max_size=12)
 _PATHS = (
     st.lists(_NAMES, min_size=1, max_size=4)
     .map("/".join)
     .map(lambda path: unicodedata.normalize("NFC", path))  # as every file path is
-    .filter(
-        lambda path: path == path.strip() and ".." not in path.split("/") and not path.startswith(("./", "librarian:"))
-    )
+    .filter(lambda path: path == path.strip() and ".." not in re.split(r"[/\\\\]", path))
+    .filter(lambda path: not path.startswith(("./", ".\\", "\\", "librarian:")))
     .filter(lambda path: not (len(path) > 1 and path[1] == ":"))
 )
 

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other file syst
 DECOMPOSED = unicodedata.normalize("NFD", "Übersicht/Résumé.md")
 LATIN = os.fsdecode(b"c/R\xe9sum\xe9.md")
 NAMES = {DECOMPOSED: "Übersicht/Résumé.md", LATIN: "c/R\ufffdsum\ufffd.md", "c/Résumé.md": "c/Résumé.md"}
+BACKSLASH = "c/back\\slash.txt"
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +33,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Librarian]:
         path = folder / "docs" / "p" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"# Life {number}\n\nA passage about quetzals and animal{number}.\n")
+    (folder / "docs" / "p" / BACKSLASH).write_text("Capybaras swim.\n")
     copy = folder / "docs" / "p" / "c" / unicodedata.normalize("NFD", "Kopie für Zoë.md")
     copy.write_text((folder / "docs" / "p" / "c" / "Résumé.md").read_text())
     mail = folder / "docs" / "p" / "c" / unicodedata.normalize("NFD", "Grüße.eml")
@@ -51,9 +53,18 @@ def test_they_are_found_again_and_again(library: Librarian) -> None:
         assert [mail.file_path for mail in library.search_emails("numbats").results] == ["p/c/Grüße.eml"]
         library.refresh()
     status = library.status()
-    assert (status.documents, status.emails, status.failures.total, status.skipped.total) == (4, 1, 0, 0)
+    assert (status.documents, status.emails, status.failures.total, status.skipped.total) == (5, 1, 0, 0)
     assert status.model_dump_json().encode("utf-8")
     assert library.check().problems == []
+
+
+def test_a_backslash_may_be_part_of_a_name_and_stands_for_a_slash_where_it_is_none(library: Librarian) -> None:
+    (found,) = library.search("capybaras").results
+    assert found.file_path == f"p/{BACKSLASH}"
+    for path in (found.file_path, found.id, found.uri, f".\\{found.file_path}"):
+        assert library.get_document(path).content.strip() == "Capybaras swim."
+    assert library.get_document("p\\c\\Résumé.md").file_path == "p/c/Résumé.md"
+    assert library.get_document(".\\p\\c/Résumé.md").file_path == "p/c/Résumé.md"
 
 
 @pytest.mark.parametrize("name", NAMES)
