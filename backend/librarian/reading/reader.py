@@ -215,9 +215,13 @@ def _bytes_of(source: SourceFile) -> bytes:
         raise SourceError(
             f"'{source.file_path}' has gone since it was found.", hint="The next refresh drops it.", reason="vanished"
         ) from error
+    except IsADirectoryError as error:
+        raise SourceError(f"'{source.file_path}' is a folder.", hint="Remove it from the library.") from error
     except OSError as error:
         raise SourceError(
-            f"'{source.file_path}' can't be read: {error.strerror or error}.", hint="Check its permissions."
+            f"'{source.file_path}' can't be read: {error.strerror or error}.",
+            hint="Check its permissions.",
+            reason="access",
         ) from error
 
 

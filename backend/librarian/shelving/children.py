@@ -20,6 +20,11 @@ class Children:
         self._reading: ReaderPool | None = None
         self._embedding: dict[str, EmbedderPool] = {}
 
+    @property
+    def limits(self) -> str:
+        """Those of reading, as one word: other ones may let through what these don't."""
+        return f"{self._options.file_timeout_s:g} s, {self._options.file_memory_mb or 0} MiB"
+
     def reading(self) -> ReaderPool:
         """Children that read files."""
         if self._reading is None:

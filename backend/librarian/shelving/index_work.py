@@ -327,6 +327,7 @@ class IndexWork:
             keep_missing=keep_missing,
             progress=self._set_text_progress,
             stopping=self._stop.is_set,
+            limits=self._children.limits,
         )
 
     def _write(self, batch: Batch) -> int:

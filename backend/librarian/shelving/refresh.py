@@ -35,6 +35,9 @@ _FIRST_BATCH = 64  # small, so that something can be found at once
 _BATCH = 512  # each leaves a segment in the keyword index; merging those of 256 took a fifth of its time
 _BYTES_PER_TIMEOUT = 20_000_000  # of a file that the time limit is meant for; more get more
 _READ_AHEAD = 4_000_000  # of files that are read while a batch is written: reading goes on meanwhile
+_LIMITS = "limits"  # kept by the catalog: those within which its failures failed
+_MENDED_OUTSIDE = frozenset({"access"})  # failures that leave no trace in the file when they are mended
+_MENDED_BY_LIMITS = _MENDED_OUTSIDE | {"timeout", "memory", "unreadable"}  # the last: of catalogs that knew no `access`
 _FILE_COST = 2_000  # bytes that even an empty file counts for
 _BATCH_CHARACTERS = 8_000_000  # of text held in memory before it is written
 
@@ -62,6 +65,7 @@ class Refresh:
     keep_missing: Callable[[int, int, bool], bool]  #: (documents gone, documents known, all looked at) → keep them
     progress: Callable[[Progress], None]
     stopping: Callable[[], bool]
+    limits: str = ""  #: of reading a file
     _report: IndexReport = field(default_factory=IndexReport)
     _failures: list[Failure] = field(default_factory=list)
     _batch: Batch = field(default_factory=Batch)
@@ -80,9 +84,12 @@ class Refresh:
         with self.catalog.read() as reader:
             before = {failure.file_path: failure for failure in reader.failures()}
             generation = reader.generation
+            within = reader.meta(_LIMITS)
         self._report = replace(self._report, generation=generation)
         self._batch.renewing = bool(scope.renew)
-        diff, looked_at = self._look(scope, known, before)
+        worth_it = _MENDED_BY_LIMITS if within != self.limits and scope.everything else _MENDED_OUTSIDE
+        retried = frozenset(path for path, failure in before.items() if failure.reason in worth_it)
+        diff, looked_at = self._look(replace(scope, again=scope.again | retried), known, before)
         for source in diff.touched:
             self.catalog.touch(source.file_path, source.size, source.mtime_ns)
         gone = self._read(diff, known, scope)
@@ -98,6 +105,8 @@ class Refresh:
         if scope.renew and not self.stopping():
             self._report = replace(self._report, generation=self.write(Batch()))
         self._list_failures(before, looked_at, diff)
+        if within != self.limits and scope.everything and not self.stopping():
+            self.catalog.set_meta(_LIMITS, self.limits)
         took = (time.monotonic() - started) * 1000
         report = replace(
             self._report,

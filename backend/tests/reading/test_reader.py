@@ -136,6 +136,11 @@ def test_files_that_cannot_be_read_are_named_with_their_reason(tmp_path: Path) -
             reader().read(source(tmp_path / name, f"a/b/{name}"))
         assert caught.value.reason == reason
         assert f"a/b/{name}" in str(caught.value)
+    loop = tmp_path / "loop.md"
+    loop.symlink_to(loop)
+    with pytest.raises(SourceError) as caught:
+        reader().read(source(loop, "a/b/loop.md"))
+    assert caught.value.reason == "access", "nothing in the file tells when it is mended"
     with pytest.raises(SourceError) as caught:
         reader().read(source(tmp_path / "x.exe", "a/b/x.exe"))
     assert caught.value.reason == "extension"

@@ -3,6 +3,7 @@
 * After a refresh the index equals the folder: added, changed, moved, touched, deleted files and folders.
 * What is unchanged isn't read; what was embedded once isn't embedded again, wherever it lies.
 * A file that can't be read is listed with its reason, costs the others nothing, and is tried again once it changes.
+  What is mended without a trace in it (permissions, limits) is tried again too.
 * A library that vanishes is kept for a day.
 * A changed model or reading rule touches what it must, and says so; another root is refused.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from librarian.shelving.indexer import FileIndexer
 from librarian.shelving.vectors import archive, exact
 from librarian.shelving.vectors.archive import SqliteVectorArchive
 from librarian.vocabulary.errors import SetupError, SourceError, Unavailable
+from librarian.vocabulary.protocols import Reader
 from librarian.vocabulary.types import ReadResult, SourceFile
 from tests.models.fakes import FakeEmbedder
 from tests.shelving.library import Library, renamed
@@ -46,6 +49,44 @@ def test_a_first_refresh_finds_every_file_and_embedding_makes_it_whole(library: 
     library.assert_whole()
     assert library.nearest("stateless function run by wombats") == "ray/core/tasks.md"
     assert library.generations == sorted(set(library.generations))
+
+
+class Refusing:
+    """A reader that can't read some files for a reason; it counts how often it is asked for them."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self.refused: dict[str, str] = {}
+        self.asked: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reader, name)
+
+    def read(self, source: SourceFile) -> ReadResult:
+        self.asked.append(source.file_path)
+        if reason := self.refused.get(source.file_path):
+            raise SourceError("not now", reason=reason)
+        return self._reader.read(source)
+
+
+def test_what_is_mended_without_a_trace_in_the_file_is_tried_again(library: Library) -> None:
+    reader = Refusing(library.reader)
+    reader.refused = {"ray/core/actors.md": "access", "ray/core/tasks.md": "timeout", "ray/serve/guide.md": "corrupt"}
+    library.reader = reader
+    library.reopen()
+    failed = library.indexer.refresh().failed
+    assert {failure.file_path: failure.reason for failure in failed} == reader.refused
+    reader.refused, reader.asked = {}, []
+    assert len(library.indexer.refresh().failed) == 2
+    assert reader.asked == ["ray/core/actors.md"]
+    library.reopen()
+    assert len(library.indexer.refresh().failed) == 2
+    assert reader.asked == ["ray/core/actors.md"]
+    library.options = replace(library.options, file_timeout_s=120)
+    library.reopen()
+    assert [failure.reason for failure in library.indexer.refresh().failed] == ["corrupt"]
+    assert reader.asked == ["ray/core/actors.md", "ray/core/tasks.md"]
+    assert library.documents() == {"ray/core/actors.md", "ray/core/tasks.md"}
 
 
 def test_until_a_batch_is_written_searches_find_what_was_there(
