@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 from tests.browser.page import Page
+from tests.browser.proxy import below
+from tests.browser.server import Server
 
 pytestmark = pytest.mark.browser
 
@@ -445,3 +447,20 @@ def test_it_is_small_and_all_its_own(page: Page) -> None:
     assert all(name.startswith(page.url) for name in names)
     sizes = [sent(name) + 600 for name in names]
     assert 50_000 < sum(sizes) <= 150_000, "with 600 bytes of headers each"
+
+
+def test_it_works_below_a_path_of_another_server(page: Page, server: Server) -> None:
+    with below("/docs", server.url) as url:
+        page = Page(page.driver, url).open("/?q=rotating+a+token").answered()
+        page.one(".star").click()
+        page.all("#results a.open")[0].click()
+        page.until("document.querySelector('#panel .chosen')")
+        assert page.address.startswith("/?q=rotating+a+token&doc=")
+        page.run("[...document.querySelectorAll('#panel a.inner')][0].click()")
+        page.until("document.getElementById('panel-title').textContent === 'Checkout'")
+        page.one("#home-link").click()
+        page.until("document.querySelectorAll('#home .kept a').length === 2").all("#home .kept a")[1].click()
+        page.until("document.querySelector('#panel .chosen')")
+        page.open("/").until("document.querySelectorAll('.product').length === 3")
+        sent = page.run("return performance.getEntriesByType('resource').map((one) => one.name)")
+        assert all(name.startswith(url) for name in sent)

@@ -35,7 +35,7 @@ export function toAddress(state) {
   }
   for (const name of LISTS) for (const value of state[name]) given.append(name, value);
   const text = given.toString();
-  return text ? `/?${text}` : "/";
+  return text ? `${location.pathname}?${text}` : location.pathname; // a proxy may have put the page below a path
 }
 
 /** Filters that are set, as [name, value] with lists one by one. */

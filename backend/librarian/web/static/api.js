@@ -41,13 +41,13 @@ function askForToken() {
 /** A header's characters are bytes: those of UTF-8, one by one. */
 const bytesOf = (text) => Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join("");
 
-/** POSTs `body` where there is one, else GETs. Raises `Refused`, `Unreachable`, or an AbortError. */
+/** POSTs `body` to a path below the page’s own address where there is one, else GETs. Raises `Refused`, `Unreachable`, or an AbortError. */
 export async function call(path, body, signal) {
   const sent = token;
   const headers = sent ? { authorization: `Bearer ${bytesOf(sent)}` } : {};
   let response;
   try {
-    response = await fetch(path, body
+    response = await fetch(`.${path}`, body
       ? { method: "POST", headers: { ...headers, "content-type": "application/json" }, body: JSON.stringify(body), signal }
       : { headers, signal });
   } catch (error) {

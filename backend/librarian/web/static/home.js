@@ -3,7 +3,7 @@ import { at, button, el, plural, showDialog } from "./dom.js";
 import { nothingIndexed } from "./empty.js";
 import { favourites, forget, history } from "./memory.js";
 
-const safe = (address) => (typeof address === "string" && address.startsWith("/?") ? address : "/");
+const safe = (address) => (typeof address === "string" && address.startsWith(`${location.pathname}?`) ? address : location.pathname);
 
 function links(items, name, shown, redraw) {
   return el("ul", { class: "kept" }, items.slice(0, shown).map((one) => el("li", {},

@@ -33,7 +33,7 @@ function meant(named, from) {
   if (named.startsWith("/")) {
     const parts = joined([], named);
     const [product] = from.split("/");
-    const ends = parts && [0, 1, 2].filter((cut) => !cut || parts.length > cut + 1).map((cut) => [product, ...parts.slice(cut)].join("/"));
+    const ends = parts && [0, 1, 2].filter((cut) => parts.length > (cut < 2 ? cut : 3)).map((cut) => [product, ...parts.slice(cut)].join("/"));
     return parts && [parts.join("/"), ...ends];
   }
   const folder = from.split("/").slice(0, -1);

@@ -15,6 +15,7 @@ export class Search {
 
   soon(body) {
     clearTimeout(this.timer);
+    this.onBusy(true);
     this.timer = setTimeout(() => this.now(body), this.wait);
   }
 
