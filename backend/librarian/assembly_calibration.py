@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import Counter
 from collections.abc import Callable
 
 from .evaluation import own_questions
@@ -11,6 +12,7 @@ from .finding import calibrating
 from .finding.calibrating import Fit
 from .finding.fusion import score
 from .finding.hybrid_search import HybridSearchEngine
+from .finding.ranker import ABROAD
 from .vocabulary.errors import LibrarianError, Unavailable
 from .vocabulary.protocols import Budget, Catalog
 from .vocabulary.types import Document, Query
@@ -49,7 +51,7 @@ class Calibrating:
         self._engine = engine
         self._catalog = catalog
         self._complete = complete
-        self._basis: Callable[[], str] = lambda: f"{basis()}|{calibrating.UNLIKELY_AT}|{calibrating.YES_AT}"
+        self._given = basis
         self._modes = {"keyword": "keyword"}
         if by_meaning:
             self._modes |= {"semantic": "semantic", scale: "hybrid"}
@@ -92,7 +94,8 @@ class Calibrating:
         with self._catalog.read() as reader:
             passages = reader.count().chunks
         own = [one.judged.text for one in own_questions.sample(own_questions.of_headings(self._documents()), OWN_ASKED)]
-        asked = (own, calibrating.foreign_questions())
+        foreign = [text for language in self._spoken() for text in calibrating.foreign_questions(language)]
+        asked = (own, list(dict.fromkeys(foreign)))
         known, strange = (calibrating.sums(self._best, self._modes, questions) for questions in asked)
         fitted = calibrating.fit(known, strange)
         self._catalog.set_meta(KEY, fitted.as_json() if fitted else "")
@@ -102,6 +105,18 @@ class Calibrating:
         return fitted
 
     # -- inside --------------------------------------------------------------------------------------------------
+
+    def _spoken(self) -> tuple[str, ...]:
+        columns = self._catalog.columns()
+        return calibrating.spoken(
+            Counter(columns.tally("document").languages) + Counter(columns.tally("email").languages)
+        )
+
+    def _basis(self) -> str:
+        """Names what the fit depends on besides the number of passages."""
+        parts = [self._given(), str(calibrating.UNLIKELY_AT), str(calibrating.YES_AT)]
+        spoken = self._spoken()
+        return "|".join(parts if spoken == ("en",) else [*parts, str(ABROAD), *spoken])
 
     def _run(self) -> None:
         look = self._take_up

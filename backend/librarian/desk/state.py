@@ -18,7 +18,6 @@ from .parts import Parts
 FAILURES_SHOWN = 50
 EXAMPLES_SHOWN = 20
 _DISK_EVERY_S = 30.0
-_MULTILINGUAL = 5  #: a model of more languages is taken to know them all
 _MULTILINGUAL_MODEL = "multilingual-e5-small"
 
 
@@ -148,7 +147,7 @@ class StateReport:
             return []
         columns = self._parts.catalog.columns()
         main = next(iter(columns.languages()), "")
-        if not main or main in loaded.spec.languages or len(loaded.spec.languages) > _MULTILINGUAL:
+        if not main or loaded.spec.knows(main):
             return []
         counts = Counter(columns.tally("document").languages) + Counter(columns.tally("email").languages)
         if 2 * counts[main] <= counts.total():  # the most frequent of many isn't most of them

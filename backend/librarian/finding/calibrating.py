@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -66,11 +67,30 @@ class Fit:
             return None
 
 
+#: Share of the documents from which on a language's foreign questions are asked.
+SPOKEN = 0.2
+
+
 @cache
-def foreign_questions() -> tuple[str, ...]:
-    """The shipped questions that most libraries don't answer."""
+def foreign_questions(language: str = "en") -> tuple[str, ...]:
+    """The shipped questions that most libraries don't answer; in English where there are none in a language."""
     data = json.loads(files(__package__).joinpath("foreign_questions.json").read_text("utf-8"))
-    return tuple(data["questions"])
+    return tuple(data["translated"].get(language) or data["questions"])
+
+
+def spoken(documents: Mapping[str, int]) -> tuple[str, ...]:
+    """The languages that a library's foreign questions are in, most frequent first; `documents` by language.
+
+    A model that wasn't trained on a language finds all its texts alike: what it says of foreign questions in another
+    tells nothing there.
+
+    >>> spoken({"ja": 90, "": 5, "de": 5}), spoken({"en": 40, "ja": 60}), spoken({"": 3})
+    (('ja',), ('ja', 'en'), ('en',))
+    """
+    counts: Counter[str] = Counter()
+    for language, count in documents.items():
+        counts[language or "en"] += count
+    return tuple(language for language, count in counts.most_common() if count >= SPOKEN * counts.total()) or ("en",)
 
 
 def curve(own: Sequence[float], foreign: Sequence[float]) -> Curve:

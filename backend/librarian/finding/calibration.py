@@ -80,12 +80,17 @@ def verdict(
 ) -> Answerable:
     """Whether the library answers a question whose best hit has that relevance (0–1; None where nothing was found).
 
-    `unknown` where weights were given, since their sums aren't calibrated, and where an answer by meaning seems
-    unlikely while the passage that has it may lack its vectors.
+    `unknown` where weights were given, since their sums aren't calibrated; where an answer by meaning seems unlikely
+    while the passage that has it may lack its vectors; and where the words alone say the opposite of a meaning by a
+    model that wasn't trained on the question's language.
     """
     if query.semantic_weight is not None:
         return "unknown"
     judged = calibration.answerable(best)
+    if pool.foreign and pool.semantic.status == pool.keyword.status == "ok":
+        words = float(np.nan_to_num(pool.keyword_scores()).max(initial=0.0))
+        unlikely = calibration.answerable(calibration.relevance("keyword", words)) == "unlikely"
+        judged = "unknown" if unlikely == (judged == "yes") else judged
     if judged != "unlikely" or pool.semantic.status != "ok":
         return judged
     count = reader.count()

@@ -264,8 +264,7 @@ class HybridSearchEngine:
             return Judged(pool, modes.by_rrf(pool, self._options.rrf_k), "rrf")
         if self._options.fusion == "weighted":
             return Judged(pool, modes.by_scores(pool, self._options), "weighted")
-        ranker = self._ranker.with_hyde() if pool.hyde.ids else self._ranker
-        return Judged(pool, modes.learned(pool, ranker), "learned")
+        return Judged(pool, modes.learned(pool, self._ranker.answering(pool)), "learned")
 
     # -- the legs ----------------------------------------------------------------------------------------------
 

@@ -131,6 +131,11 @@ class SemanticLeg:
         """False where embeddings are switched off."""
         return self._embedder is not None
 
+    def knows(self, language: str) -> bool:
+        """Whether its model was trained on a language (ISO 639-1), as far as is known."""
+        embedder = self._embedder.peek() if self._embedder is not None else None
+        return embedder is None or embedder.spec.knows(language)
+
     def vector(self, text: str) -> Vector:
         """The question's vector. Raises `Unavailable` with the reason where no model is at hand."""
         if self._embedder is None:

@@ -46,6 +46,10 @@ class Meaning:
         self._asked = list(asked)
         self._curves: dict[SemanticLeg, Curve] = {}
 
+    def knows(self, language: str) -> bool:
+        """Whether a model that is asked was trained on a language (ISO 639-1)."""
+        return any(leg.knows(language) for leg, _ in self._asked)
+
     def rank(self, source: str, selection: Selection, limit: int) -> Ranking:
         """The best passages above the threshold. Raises `Unavailable` where no space can answer."""
         found: list[tuple[SemanticLeg, Ranking]] = []

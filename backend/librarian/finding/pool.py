@@ -72,6 +72,7 @@ class Pool:
     hyde: Ranking
     passages: Passages
     asks_identifier: bool  #: the question names an identifier
+    foreign: bool = False  #: the question is in a language that no model which was asked was trained on
     outrun: bool = False  #: the words led to passages that the catalog's state doesn't have, being older or newer
 
     def places(self, ranking: Ranking) -> Ids:
@@ -175,7 +176,8 @@ def gather(
         passages.semantic[far], passages.cosine[far] = near.result()
     for scores in (passages.semantic, passages.cosine):
         np.clip(scores, 0.0, 1.0, out=scores)
-    return Pool(keyword, semantic, hyde, passages, bool(names), outrun)
+    foreign = meaning is not None and not meaning.knows(query.language or "en")
+    return Pool(keyword, semantic, hyde, passages, bool(names), foreign, outrun)
 
 
 def _place(passages: Passages, ranking: Ranking, scores: Floats, raw: Floats | None = None) -> None:

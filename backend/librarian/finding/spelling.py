@@ -1,6 +1,7 @@
 """Words of a question that the library doesn't hold: misspelt ones are corrected, of others the nearest are told.
 
-A word is corrected where it occurs nowhere, no dictionary has it, and one slip leads to a word that does occur. Its
+A word is corrected where it occurs nowhere, no dictionary has it, and one slip leads to a word that does occur. Where
+the question's language has no dictionary, nothing tells slips from forms of a word, and nothing is corrected. Its
 correction is what people who mistype, and models that pass on what they typed, mean nearly always; a quoted word is
 never touched.
 """
@@ -84,13 +85,14 @@ class Spelling:
         if not missing or query.common:
             return None
         missing.difference_update(query.identifiers, *query.phrases)
+        asked = tuple(filter(None, dict.fromkeys((query.language, *languages))))
         text, moved = query.text, 0
         words: list[tuple[str, str]] = []
         for found in _PLAIN.finditer(query.text) if missing else ():
             word = found.group(1)
             if len(words) == CORRECTED or not self._is_missing(word, missing, languages):
                 continue
-            meant = self._meant(word.lower(), languages, texts)
+            meant = self._meant(word.lower(), asked, texts)
             if meant:
                 start, end = found.start(1) + moved, found.end(1) + moved
                 text = text[:start] + meant + text[end:]

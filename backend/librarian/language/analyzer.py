@@ -25,11 +25,11 @@ from librarian.vocabulary.types import AnalyzedQuery
 
 from . import detection, questions, respelling
 from . import sieve as sieves
-from .scripts import bigrams, fold_accents, has_spaceless, split_scripts
+from .scripts import LETTER_APOSTROPHE, bigrams, fold_accents, has_spaceless, split_scripts
 from .shapes import ASCII_COMPOUND, COMPOUND, LONGEST, Part, dissect, has_inner_capital, is_version
 from .stopwords import LANGUAGES, stop_words
 
-_FORMAT = 4  #: raised when the rules change so that the same text gives other tokens
+_FORMAT = 5  #: raised when the rules change so that the same text gives other tokens
 _PIECE = re.compile(r"\S+")
 #: One word of ASCII letters between punctuation that means nothing: the quick way.
 _PLAIN = re.compile(r"[(\[{*`\"'<>|!?,;:$%&=~^]*+([A-Za-z]{1,200}+)[)\]}*`\"'<>|!?,;:$%&=~^./]*+")
@@ -44,7 +44,9 @@ STEMMERS = {
     "en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian", "nl": "dutch",
     "pt": "portuguese", "ru": "russian", "sv": "swedish", "da": "danish", "no": "norwegian", "nb": "norwegian",
     "fi": "finnish", "hu": "hungarian", "ro": "romanian", "tr": "turkish", "ar": "arabic", "el": "greek",
-    "hi": "hindi", "ca": "catalan", "lt": "lithuanian", "ga": "irish", "id": "indonesian",
+    "hi": "hindi", "ca": "catalan", "lt": "lithuanian", "ga": "irish", "id": "indonesian", "pl": "polish",
+    "cs": "czech", "fa": "persian", "et": "estonian", "eu": "basque", "hy": "armenian", "sr": "serbian",
+    "ne": "nepali", "ta": "tamil",
 }  # fmt: skip
 
 V = TypeVar("V")
@@ -173,13 +175,16 @@ class StandardAnalyzer:
 
     def slips(self, word: str, languages: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
         """Every spelling that is one slip away from a word in lower case, with what it is indexed as in any of these
-        languages: nothing, where it is a stop word.
+        languages: nothing, where it is a stop word. None where the first of them has no dictionary: there, what occurs
+        nowhere is rather a form of a word than a slip.
 
         >>> found = StandardAnalyzer().slips("whcih")
         >>> found["which"], StandardAnalyzer().slips("nods")["nodes"], len(found)
         ((), ('node',), 285)
         """
         asked = tuple(dict.fromkeys(language or "en" for language in languages[: respelling.READ])) or ("en",)
+        if respelling.dictionary(asked[0]) is None:
+            return {}
         letters = respelling.letters_of(word, respelling.dictionaries(languages))
         empty = stop_words(asked[0])
         return {
@@ -209,6 +214,7 @@ class StandardAnalyzer:
             for match in ASCII_COMPOUND.finditer(piece):
                 _in_ascii(match.group(), match.start(), words, out)
             return out
+        piece = piece.replace(LETTER_APOSTROPHE, "'")
         for match in COMPOUND.finditer(piece):
             for part in dissect(match.group(), match.start()):
                 text, start, end, is_plain, identifier = part

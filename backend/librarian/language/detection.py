@@ -17,6 +17,9 @@ _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]*`|https?://\S+")
 _NAME = re.compile(r"\w+(?:[._:/\\]+\w+)+")
 _FEW = 4  #: so many different stop words are told from parts of names: the "bin" of `celery.bin.amqp` is no German
+#: Languages of which words that English has too (`to`, `do`, `we`) don't tell. Their own tell enough, and a short
+#: English text, where each counts, would come out undecided.
+_BESIDE_ENGLISH = frozenset({"pl", "cs", "hu", "ro", "tr", "id", "vi"})
 
 #: Scripts that one or few languages are written in: (language, character class).
 _SCRIPTS = (
@@ -31,8 +34,9 @@ _SCRIPTS = (
     ("cyrillic", "\u0400-\u04ff"),
 )
 _COUNTERS = tuple((name, re.compile(f"[{body}]")) for name, body in _SCRIPTS)
-_UKRAINIAN = re.compile("[іїєґ]")
-_PERSIAN = re.compile("[پچژگ]")
+#: Letters that one of two languages with the same script has alone. A page may name another language in its letters.
+_UKRAINIAN, _RUSSIAN = re.compile("[іїєґ]"), re.compile("[ыэъё]")
+_PERSIAN, _ARABIC = re.compile("[پچژگکی]"), re.compile("[ةكيىأإؤئ]")
 _CJK_NAMES = ("ja", "ko", "zh")
 
 
@@ -41,7 +45,8 @@ def _weights() -> dict[str, tuple[tuple[str, float], ...]]:
     """Stop word → languages with its weight there: a word of three languages counts a third for each."""
     places: dict[str, list[str]] = {}
     for language in LANGUAGES:
-        for word in raw_stop_words(language):
+        shared = raw_stop_words("en") if language in _BESIDE_ENGLISH else frozenset[str]()
+        for word in raw_stop_words(language) - shared:
             if len(word) > 1 or word in "aàèéeiouyåöвикс":
                 places.setdefault(word, []).append(language)
     return {word: tuple((language, 1 / len(found)) for language in found) for word, found in places.items()}
@@ -98,7 +103,11 @@ def _by_script(sample: str) -> str:
         return "ko" if counts["ko"] > counts["zh"] else "zh"
     for name in ("th", "ar", "he", "el", "hi"):
         if counts[name] > 0.4 * letters:
-            return "fa" if name == "ar" and _PERSIAN.search(sample) else name
+            return "fa" if name == "ar" and _more(_PERSIAN, _ARABIC, sample) else name
     if counts["cyrillic"] > 0.4 * letters:
-        return "uk" if _UKRAINIAN.search(sample) else "ru"
+        return "uk" if _more(_UKRAINIAN, _RUSSIAN, sample) else "ru"
     return ""
+
+
+def _more(some: re.Pattern[str], others: re.Pattern[str], sample: str) -> bool:
+    return len(some.findall(sample)) > len(others.findall(sample))

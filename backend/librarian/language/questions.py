@@ -66,6 +66,7 @@ def analyze(words: Words, text: str, languages: Sequence[str]) -> AnalyzedQuery:
         asked=question,
         wanted=wanted,
         common=bool(terms) and not telling,
+        language=own,
         unheeded=tuple(dict.fromkeys(said for said, phrase in quoted if not phrase and COMPOUND.search(said))),
     )
 

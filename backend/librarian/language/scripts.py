@@ -25,6 +25,8 @@ def _ranges(points: Iterator[int]) -> str:
 #: word: soft hyphen, zero-width space, joiners, word joiner, byte order mark.
 _INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 MARKS = _ranges(p for p in range(0x300, 0xFE30) if unicodedata.category(chr(p)) in {"Mn", "Mc"}) + _INVISIBLE
+#: By its Unicode category a letter: Ukrainian words are written with it or with an ordinary apostrophe.
+LETTER_APOSTROPHE = "\u02bc"
 #: Half-width voicing marks join the kana before them under NFKC.
 _VOICING = "\uff9e\uff9f"
 
@@ -42,8 +44,13 @@ _UNIT = re.compile(
     f"[\\u1100-\\u115f\\ua960-\\ua97f][\\u1160-\\u11a7]*[\\u11a8-\\u11ff]*[{MARKS}]*|.[{MARKS}{_VOICING}]*", re.DOTALL
 )
 _HAS_SPACELESS = re.compile(f"[{SPACELESS}]")
-_DROPPED = re.compile(f"[{_INVISIBLE}\u0640]|[\u064b-\u0652\u0670]")  # also Arabic stretching and short vowels
-_ARABIC = str.maketrans({"أ": "ا", "إ": "ا", "آ": "ا", "ٱ": "ا", "ى": "ي", "ی": "ي", "ک": "ك", "ة": "ه"})
+#: Also Arabic stretching and short vowels, and the dot below Hindi letters, which many leave out.
+_DROPPED = re.compile(f"[{_INVISIBLE}\u0640]|[\u064b-\u0652\u0670\u093c]")
+#: Letters and digits that are written in several ways: one of them for all.
+_ALIKE = str.maketrans(
+    {"أ": "ا", "إ": "ا", "آ": "ا", "ٱ": "ا", "ى": "ي", "ی": "ي", "ک": "ك", "ة": "ه", "\u0901": "\u0902"}
+    | {chr(zero + digit): str(digit) for zero in (0x660, 0x6F0, 0x966, 0x9E6, 0xE50) for digit in range(10)}
+)
 #: Latin letters with a stroke or a ligature, which no decomposition takes apart.
 _STROKES = str.maketrans({"ø": "o", "đ": "d", "ł": "l", "ħ": "h", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th", "ı": "i"})
 
@@ -82,7 +89,7 @@ def normal(word: str) -> str:
     if word.isascii():
         return word.lower()
     word = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).casefold())
-    return _DROPPED.sub("", word).translate(_ARABIC)
+    return _DROPPED.sub("", word).translate(_ALIKE)
 
 
 def split_scripts(word: str) -> list[tuple[bool, int, int]]:

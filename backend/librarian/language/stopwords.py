@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from .scripts import fold_accents
+from .scripts import fold_accents, normal
 
 _WORDS = {
     "en": """
@@ -129,6 +129,115 @@ _WORDS = {
         sinun meidän teidän heidän kanssa ilman ennen jälkeen kautta sitten siis voi voit voivat voidaan pitää täytyy
         miten miksi missä milloin kaikki muu muut
     """,
+    "pl": """
+        a aby ach ale albo ani aż bardziej bardzo bez bo bowiem by być był była było były będzie będą chociaż co coś
+        czego czemu czy czyli dla dlaczego dlatego do dość gdy gdyby gdyż gdzie i ich ile im inna inne inny innych ja
+        jak jaka jaki jakie jako je jednak jego jej jemu jest jestem jeszcze jeśli jeżeli już każda każde każdy kiedy
+        kilka kogo kto która które którego której który których którym którzy lecz lub ma mają masz może możemy możesz
+        mogą można moja moje mój mu musi musisz my na nad nam nami nas nasz nasze nawet nic nich nie niej nim niż no o
+        obok od on ona one oni ono oraz po podczas ponieważ poza przed przede przez przy również są siebie się sobie
+        swoje swój ta tak także taki takie tam te tego tej temu ten też to tobie tu tutaj twoje twój ty tych tylko tym u
+        w wam wami was wasz we wiele więc wszystkie wszystko wtedy wy z za zawsze ze że żadna żaden żeby
+    """,
+    "cs": """
+        a aby ale anebo ani ano asi až bez bude budete budou by byl byla byli bylo být co což či další do ho i já jak
+        jaká jaké jaký jako je jeho jej její jejich jen jenž jestli jestliže ještě jinak jiné jsem jsi jsme jsou jste k
+        každý kam kde kdo kdy když ke která které kterého kterou který kteří ku ma má mají máte mezi mi mít mnoho může
+        můžete můj musí my na nad nám námi nás náš naše ne nebo nebude nejsou není než nic o od on ona oni ono pak po
+        podle pokud pouze potom právě proč pro protože před přede přes při s se si své svůj ta tak také takže tam té
+        těch tedy ten tento této tím to tohle toho tohoto tom tomto tomu tu tuto tvůj ty tyto u už v vám vámi vás váš ve
+        více však všechny vše vy z za zda zde ze že
+    """,
+    "hu": """
+        a az abban abból addig ahhoz ahogy ahol aki akik akkor alatt által általában amely amelyek amelyet amikor amit
+        amíg annak arra arról attól azért azok azon azonban azt aztán azután bár be belül benne csak de e ebben eddig
+        egy egyéb egyes egyik ehhez el elő először előtt elég én ennek erre erről és ezek ezen ezért ezt ez fel felé ha
+        hanem hiszen hogy hogyan ide igen így ill ilyen is itt jó jobban kell kellene keresztül ki kívül között közül le
+        legyen lehet lesz lett ma maga magát majd már más másik meg még mellett mely melyek mert mi mikor milyen mind
+        mindegyik minden mindig mint mintha mit mivel most nagyon ne nekem neki nélkül nem nincs olyan ott össze ő ők
+        őket pedig persze s saját sem semmi sok számára szemben szerint szinte talán te tehát tovább több ugyanis után
+        utána úgy új vagy vagyis vagyok valaki valami való van vannak vele viszont volna volt
+    """,
+    "ro": """
+        a acea aceasta această aceea acel acela acele acelea acest acesta aceste acestea acestor acestui ai aici al ale
+        alt alte altul am ar are aș asta astfel atât ați atunci au avea avem aveți că când căror care cât câte către ce
+        cele cei cine cu cum da dacă dar de deci deja deși despre din dintre doar după ea ei el ele era este eu există
+        fără fi fie fiecare fiind fost iar îi il îl îmi în înainte într între îți la le lor lui mai mea mult multe nici
+        nimic noastră noi noștri nostru nu o oricare orice ori pe pentru peste poate pot prin puteți să sau se și sunt
+        sunteți ta tău te tot toate toți tu un una unde unei unele unor unui vă voastră voi vom vor voștri vostru
+    """,
+    "tr": """
+        acaba ama ancak artık aslında az bana bazı belki ben benden beni benim bile bir biraz birçok biri birkaç birşey
+        biz bize bizi bizim böyle böylece bu buna bunda bundan bunlar bunları bunların bunu bunun burada çok çünkü da
+        daha de değil değildir diğer diye dolayı dolayısıyla eğer en fakat gibi göre hala hangi hani hatta hem henüz hep
+        hepsi her herhangi herkes hiç hiçbir için ile ilgili ise işte itibaren kadar karşın kendi kendine kendini kez ki
+        kim kimse madem mı mi mu mü nasıl ne neden nedenle nerede nereye niçin niye o olan olarak oldu olduğu olduğunu
+        olması olsa olur on ona ondan onlar onları onların onu onun öyle oysa pek rağmen sadece sanki sen sana seni
+        senin siz sizi sizin şey şeyi şimdi şöyle şu şuna şunu tarafından tüm üzere vardır ve veya veyahut ya yani
+        yapmak yerine yine yoksa zaten
+    """,
+    "id": """
+        ada adalah agar akan aku anda antara apa apabila apakah atas atau bagaimana bagi bahwa banyak bawah begitu belum
+        berbagai beberapa bila bisa boleh bukan cara dalam dan dapat dari daripada demikian dengan di dia dimana hanya
+        harus hingga ia ini itu jadi jangan jika juga kalau kami kamu kapan karena ke kecuali kemudian kenapa kepada
+        ketika kita lagi lain lalu lebih maka mana masih mengapa mereka meskipun mungkin namun nanti oleh pada paling
+        para pernah pun saat saja sama sampai sangat satu saya se sebab sebagai sebelum sebuah sedang sehingga sejak
+        selain selalu selama seluruh semua seorang seperti serta sesuatu sesudah setelah setiap siapa suatu sudah supaya
+        tanpa tapi telah tentang terhadap tersebut tetapi tidak untuk walaupun yaitu yakni yang
+    """,
+    "vi": """
+        ai anh bạn bằng bao bất bị biết bởi các cái càng cần chỉ cho chưa chúng chứ có còn của cùng cũng cứ đã đang đâu
+        đây để đến đều điều đó do được gì giữa hay hãy hoặc hơn khác khi không là làm lại lên lúc mà mỗi một muốn nào
+        này nên nếu ngay người nhiều như nhưng những nơi nó nữa ở phải qua ra rằng rất rồi sao sau sẽ ta tại tất theo
+        thì thế thêm thể tôi trên trong trước từ từng và vào vẫn vậy về vì việc với vừa
+    """,
+    "uk": """
+        а або авжеж адже але аби б без би бо бути був була були було буде будуть в вам вами вас ваш ваша ваше ваші весь
+        вже ви від він вона вони воно все всі всіх втім где для до ж за завжди замість з зі із їй їм їх її й його йому і
+        інший інша інші інше коли кожен кожна кожне котрий котра куди лише має мають мене мені ми мій моя моє мої може
+        можна можуть можете на над нам нас наш наша наше наші не неї нема немає нехай ним ними них ні ніж ніколи о об
+        один одна одне однак окрім он от ось перед під по поки після при про потім потрібно проте саме сам свій своя
+        своє свої себе собі та так така таке такий такі також там те теж тепер ти тим тих то тобто тоді того тому той
+        тут ту у уже хай хоч хоча хто це цей ця цю ці цього цьому цим цих цієї через чи чим чого чому що щоб щось я як
+        яка яке який які якого якої яким яких якщо скільки де чий зокрема
+    """,
+    "el": """
+        ο η το οι τα του της των τον την τους τις στο στη στην στον στα στις στους ένας μια μία ένα ενός μιας και ή αλλά
+        όμως αν εάν όταν ενώ ώστε επειδή γιατί διότι ότι πως πώς που πού να θα ας μη μην δεν δε με σε από για προς κατά
+        μετά παρά αντί χωρίς μέχρι έως ως σαν όπως είναι είμαι είσαι είστε ήταν ήμουν έχω έχει έχετε έχουν είχε μπορεί
+        μπορείτε μπορώ πρέπει εγώ εσύ αυτός αυτή αυτό αυτοί αυτές αυτά αυτού αυτής αυτών αυτόν αυτήν εμείς εσείς μου σου
+        μας σας τι ποιος ποια ποιο ποιοι ποιες κάθε κάποιος κάποια κάποιο όλα όλοι όλες όλο πολύ πιο επίσης ήδη μόνο εδώ
+        εκεί τότε τώρα έτσι όσο οποίο οποία οποίος οποίων οποίες
+    """,
+    "ar": """
+        في من على إلى الى عن مع هذا هذه ذلك تلك هؤلاء التي الذي الذين اللذان اللاتي ما ماذا هل كيف لماذا متى أين كم أي
+        أن إن أنّ لأن كان كانت يكون تكون كانوا ليس ليست لا لم لن لو لولا إذا إذ قد لقد سوف ثم أو أم بل لكن لكنّ حتى حيث
+        عند عندما بعد قبل بين خلال حول منذ كل كلا بعض غير سوى أيضا أيضًا فقط هنا هناك هو هي هم هن نحن أنا أنت أنتم أنتما
+        له لها لهم لنا لك لي به بها بهم فيه فيها فيهم منه منها منهم عليه عليها عليهم إليه إليها عنه عنها معه معها كما
+        مثل مما عما كذلك وهو وهي وهذا وهذه ومن وفي وعلى وإلى وما ولا ولم وقد وأن وإن إما أما يمكن يمكنك يجب
+    """,
+    "fa": """
+        و در به از که این آن را با برای تا بر یا اما اگر هم نیز هر هیچ همه همین همان چه چگونه چرا کجا کی کدام است هست
+        هستند بود بودند باشد باشند شد شده شود می‌شود شوند کرد کرده کند کنند کنید کنیم می‌کند می‌کنند می‌کنید می‌کنیم
+        خواهد خواهند باید شاید توان می‌توان می‌توانید می‌تواند دارد دارند دارید داریم داشت داشته من تو او ما شما آنها
+        آن‌ها ایشان خود خودش یک دو چند بین پس پیش بعد قبل زیرا چون ولی بلکه وقتی هنگامی جا بدون مثل مانند دیگر فقط بسیار
+        خیلی نه نیست نمی آیا روی زیر درباره توسط
+    """,
+    "he": """
+        של את על אל עם זה זו זאת אלה אלו הוא היא הם הן אני אתה אתם אנחנו אנו לא כן גם רק או אבל אם כי כאשר כש אשר ש מה
+        מי איך כיצד למה מדוע מתי איפה היכן כמה איזה איזו יש אין היה הייתה היו יהיה תהיה להיות כל כמו כדי בין אחרי לפני
+        עד מן בו בה בהם לו לה להם לי לך לכם שלו שלה שלהם שלי שלך שלנו אותו אותה אותם אחר אחרת אחד אחת עוד כבר כאן שם אז
+        ככה כך לכן אולי ניתן צריך יכול יכולה יכולים לפי ללא בלי דרך תוך כולל
+    """,
+    "hi": """
+        का के की को में से पर ने और या है हैं था थे थी हो होता होती होते हुआ हुई हुए हूँ होगा होगी होना यह ये वह वे इस
+        उस इन उन इसे उसे इसके उसके इसका उसका इसकी उसकी इनके उनके इनका उनका इनकी उनकी जो जब तक तब अगर यदि तो भी ही कि
+        क्या क्यों कैसे कैसा कैसी कब कहाँ कहां कौन कौनसा किस किसी कोई कुछ सब सभी हर अपना अपनी अपने आप आपका आपकी आपके
+        आपको हम हमारा हमारे हमारी मैं मेरा मेरी मेरे मुझे तुम एक लिए साथ बाद पहले द्वारा बीच बारे ऐसा ऐसे ऐसी वैसे जैसे
+        जैसा जैसी लेकिन परंतु मगर बल्कि क्योंकि इसलिए ताकि कर करके करता करती करते करना करने करें किया किए गया गई गए जा
+        जाता जाती जाते जाना सकता सकती सकते रहा रही रहे चाहिए दिया दी नहीं न मत बहुत अधिक कम ज्यादा अब यहाँ यहां वहाँ
+        वहां फिर सिर्फ केवल
+    """,
 }
 
 #: Languages that have a list, in the order that breaks ties when a text fits two.
@@ -143,6 +252,6 @@ def raw_stop_words(language: str) -> frozenset[str]:
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
-    """Stop words with and without their accents, so that a hurried "fur" counts as "für"."""
-    words = raw_stop_words(language)
-    return words | {fold_accents(word) for word in words}
+    """Stop words as the index writes words, with and without their accents: a hurried "fur" counts as "für"."""
+    words = {normal(word) for word in raw_stop_words(language)}
+    return frozenset(words | {fold_accents(word) for word in words})

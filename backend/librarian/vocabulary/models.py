@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+MANY = 5  #: a model of more languages is taken to know them all
+
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
@@ -19,6 +21,10 @@ class ModelSpec:
     languages: tuple[str, ...] = ("en",)
     provider: Literal["local", "openai", "bedrock"] = "local"
     window_tokens: int = 0  #: most that a window should hold, where less than `max_tokens` finds better; 0 = no less
+
+    def knows(self, language: str) -> bool:
+        """Whether it was trained on texts in a language (ISO 639-1)."""
+        return language in self.languages or len(self.languages) > MANY
 
     @property
     def window_limit(self) -> int:

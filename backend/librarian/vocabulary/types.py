@@ -422,6 +422,7 @@ class AnalyzedQuery:
     asked: str = ""  #: the text without greetings and the like around it
     wanted: str = ""  #: the same without what it excludes
     common: bool = False  #: it holds stop words alone, which `terms` then are
+    language: str = ""  #: ISO 639-1, the library's first where the question doesn't tell its own
     unheeded: tuple[str, ...] = ()  #: quoted, but of stop words alone: no index can tell where they occur
 
 

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from librarian.vocabulary.protocols import Embedder
+
 from .library import Library
 
 MANUAL = {
@@ -27,10 +29,10 @@ def shelve(tmp_path: Path) -> Iterator[Callable[..., Library]]:
     """A factory of libraries, closed at the end."""
     made: list[Library] = []
 
-    def make(files: Mapping[str, str] = MANUAL, *, embed: bool = True) -> Library:
+    def make(files: Mapping[str, str] = MANUAL, *, embed: bool = True, embedder: Embedder | None = None) -> Library:
         folder = tmp_path / str(len(made))
         folder.mkdir()
-        made.append(Library(folder, files, embed=embed))
+        made.append(Library(folder, files, embed=embed, embedder=embedder))
         return made[-1]
 
     yield make

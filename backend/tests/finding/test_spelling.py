@@ -181,3 +181,11 @@ def test_a_short_word_begins_as_it_was_meant_to(index: TantivyIndex) -> None:
     put(index, "A link to the process that installs it.")
     assert corrected(index, "flink") == ""
     assert corrected(index, "rpocess nstalls") == "process installs"
+
+
+def test_where_the_questions_language_has_no_dictionary_its_forms_stay(index: TantivyIndex) -> None:
+    put(index, "Resmi kaynak kodu ve araçlar için bir sayfa.", language="tr")
+    put(index, "The robot waits.")
+    assert corrected(index, "kullanıcı için bir resim yükleme", "tr", "en") == ""
+    assert corrected(index, "kullanıcı için bir resim yükleme", "en", "tr") == ""
+    assert corrected(index, "where is the robbot", "tr", "en") == "where is the robot"

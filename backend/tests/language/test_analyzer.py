@@ -408,6 +408,66 @@ def test_a_quoted_phrase_of_stop_words_is_told_apart() -> None:
     assert ANALYZER.query("what is a pod").terms == ("pod",)
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "token"),
+    [
+        ("pl", "Jak skonfigurować serwer, który nie odpowiada, jeśli pliki są już na dysku?", "plik"),
+        ("cs", "Jak nastavit server, který neodpovídá, když jsou soubory již na disku?", "soubor"),
+        ("tr", "Bu sayfa, sunucunun yanıt vermediği durumda dosyaları nasıl yükleyeceğinizi ve neden gerektiğini "
+               "anlatır; sunucu için daha fazla bilgi de var.", "dosya"),
+        ("hu", "Hogyan kell beállítani a szervert, ha nem válaszol, és a fájlok már a lemezen vannak?", "lemez"),
+        ("ro", "Cum se configurează serverul care nu răspunde, dacă fișierele sunt deja pe disc?", "disc"),
+        ("id", "Bagaimana cara mengatur server yang tidak menjawab jika berkas itu sudah ada di dalam disk?", "berkas"),
+        ("vi", "Làm thế nào để cài đặt máy chủ khi các tệp đã có trên đĩa và không được tải lên?", "tep"),
+    ],
+)  # fmt: skip
+def test_more_languages_of_latin_letters_are_told_and_stemmed(language: str, text: str, token: str) -> None:
+    assert ANALYZER.detect(text) == language
+    tokens = ANALYZER.tokens(text, language)
+    assert token in tokens
+    assert len(tokens) < len(ANALYZER.tokens(text))  # its stop words are left out
+
+
+@pytest.mark.parametrize("text", ["Deploy the Pod to a node.", "no, do it on a pod", "CA size is set for a var in EU"])
+def test_short_english_is_no_other_language(text: str) -> None:
+    assert ANALYZER.detect(text) in {"en", ""}
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("English | Українська | Русский\n\nЭта страница объясняет, как вызывать функции и обновлять данные.", "ru"),
+        ("На цій сторінці пояснено, як оновити дані (рос. объём) і чому їх слід перевіряти.", "uk"),
+        ("العربية | فارسی | پارسی\n\nتشرح هذه الصفحة كيفية إعداد الخادم وتحديث المكتبة في بيئة الإنتاج.", "ar"),
+        ("این صفحه توضیح می‌دهد که چگونه سرور را پیکربندی کنید و کتابخانه‌ها را به‌روز نگه دارید.", "fa"),
+    ],
+)
+def test_a_page_that_names_another_language_in_its_letters_stays_its_own(text: str, language: str) -> None:
+    assert ANALYZER.detect(text) == language
+
+
+@pytest.mark.parametrize(
+    ("language", "one", "other"),
+    [
+        ("hi", "फ़ाइल", "फाइल"),
+        ("hi", "पाँच", "पांच"),
+        ("hi", "४०४", "404"),
+        ("ar", "٤٠٤", "404"),
+        ("fa", "۴۰۴", "404"),
+        ("fa", "فایل‌ها", "فایل"),
+        ("uk", "зʼєднання", "з'єднання"),
+        ("uk", "обʼєкт", "об’єкт"),
+    ],
+)
+def test_one_word_in_two_spellings_is_one(language: str, one: str, other: str) -> None:
+    assert ANALYZER.tokens(one, language) == ANALYZER.tokens(other, language) != []
+
+
+def test_where_no_dictionary_is_at_hand_no_word_has_slips() -> None:
+    assert ANALYZER.slips("resim", ["tr"]) == {} == ANALYZER.slips("розбити", ["uk", "en"])
+    assert ANALYZER.slips("recieve", ["en", "tr"])
+
+
 def test_words_hold_everything_that_was_said() -> None:
     assert ANALYZER.query("What is Ray.data for?").words == ("what", "is", "ray.data", "for")
 
