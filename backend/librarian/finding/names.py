@@ -13,6 +13,10 @@ from librarian.vocabulary.types import AnalyzedQuery, Selection
 
 #: Names that are told from their like by a small number: `v2`, `nginx1`. Questions hold them as examples.
 _NUMBERED = re.compile(r"v?\d+|[a-z]+\d{1,2}")
+#: A version of something, or so many seconds: the library's headings tell.
+_DECIMAL = re.compile(r"\d+\.\d+")
+#: A host in the domains that are kept for examples (RFC 2606), which stand for the asker's own.
+_EXAMPLE_HOST = re.compile(r"(?:[\w-]+\.)*example\.(?:com|net|org)(?![\w.-])")
 #: `kube-proxy` is a name and `boundary-layer` is English; their shape doesn't tell.
 _HYPHENATED = re.compile(r"[a-z]+(?:-[a-z]+)+")
 #: Content words from which a question is a sentence, whose words stand there as words.
@@ -48,7 +52,10 @@ class Names:
         And where a library `is_prose`, so does whatever in a sentence isn't shaped or marked as code: `BCL2`,
         `MicroRNA` and `AMP-activated` are its field's words.
         """
-        named = tuple(name for name in query.identifiers if not (_NUMBERED.fullmatch(name) and name in query.text))
+        named = tuple(name for name in query.identifiers if not _is_example(name, query.text))
+        named = tuple(
+            name for name in named if not _DECIMAL.fullmatch(name) or self._is_version(name, query, selection)
+        )
         if len(query.terms) < _SENTENCE or not named:
             return named
         return tuple(name for name in named if _marked(name, query.text) or not self._is_word(name, selection))
@@ -57,6 +64,18 @@ class Names:
         if not _OF_CODE.search(name) and self._prose():
             return True
         return bool(_HYPHENATED.fullmatch(name)) and english(name, self._analyzer, self._lexical, selection)
+
+    def _is_version(self, name: str, query: AnalyzedQuery, selection: Selection) -> bool:
+        """Whether a number with a point is marked as a name, or a heading or path holds it.
+
+        A document of one passage has its title in its text, which doesn't tell.
+        """
+        if _marked(name, query.text):
+            return True
+        asked = AnalyzedQuery(name, (name,), (name,))
+        found = np.array(self._lexical.search(asked, selection, _LOOKED_AT).ids, dtype=np.int64)
+        told = self._lexical.features(asked, found, ("title", "headings", "path")) if len(found) else {}
+        return any(bool((scores > 0).any()) for scores in told.values())
 
     def _prose(self) -> bool:
         """Whether the library is of prose, judged again once a tenth of it has come or gone.
@@ -79,6 +98,15 @@ def is_prose(names: Sequence[str]) -> bool:
     Prometheus, and 0.003 to 0.023 in abstracts of medicine, computing and library science. With fewer it isn't told.
     """
     return len(names) == FREQUENT and sum(bool(_OF_CODE.search(name)) for name in names) < _CODE_SHARE * FREQUENT
+
+
+def _is_example(name: str, text: str) -> bool:
+    """Whether a name of a question stands there as an example of its like, so that pages with it say no more.
+
+    >>> [_is_example(name, name) for name in ("v2", "v1.28", "sub.example.com/shop", "max_age")]
+    [True, False, True, False]
+    """
+    return bool(_NUMBERED.fullmatch(name) and name in text) or _EXAMPLE_HOST.match(name) is not None
 
 
 def _marked(name: str, text: str) -> bool:

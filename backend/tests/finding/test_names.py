@@ -1,6 +1,7 @@
 """Which identifiers of a question decide the order.
 
-* names with a small number don't; codes in capitals do
+* names with a small number don't, nor do addresses kept for examples; codes in capitals do
+* a number with a point does where some heading or path holds it
 * in a sentence a hyphenated word that the library also writes apart doesn't; one that it never writes apart does
 * such a word does decide in a short question, and where it is marked as code
 * without it the better page comes first, though it lacks the hyphen
@@ -44,6 +45,9 @@ def papers(shelve: Callable[..., Library]) -> Library:
     ("text", "found"),
     [
         ("move nginx2 to v1 by max_age, E42", ("max_age", "e42")),
+        ("forbid TLS 1.0, keep 1.2.3 and v1.3", ("1.2.3", "v1.3")),
+        ("forbid TLS `1.0`", ("1.0",)),
+        ("serve https://example.com/shop and api.example.org, not example.community", ("example.community",)),
         (SENTENCE, ()),
         ("boundary-layer separation", ("boundary-layer",)),
         (SENTENCE.replace("boundary-layer", "`boundary-layer`"), ("boundary-layer",)),
@@ -59,6 +63,35 @@ def test_what_decides_the_order(papers: Library, text: str, found: tuple[str, ..
 def test_a_sentence_s_hyphenated_word_lets_the_better_page_come_first(papers: Library) -> None:
     hits = papers.engine().search(Query(SENTENCE, mode="hybrid")).hits
     assert hits[0].document.document.file_path == "wings/papers/separation.md"
+
+
+def test_pages_with_a_version_s_number_do_not_come_before_what_is_asked_for(shelve: Callable[..., Library]) -> None:
+    library = shelve(
+        {
+            "till/api/ciphers.md": "# Ciphers\n\nWeak ciphers and old TLS are forbidden by `min_version`.\n",
+            "till/api/metrics.md": "# Metrics\n\nBuckets end at 0.5, 1.0 and 5.0 seconds.\n",
+        }
+    )
+    hits = library.engine().search(Query("forbid TLS 1.0 and weak ciphers", mode="hybrid")).hits
+    assert [hit.document.document.file_path for hit in hits] == ["till/api/ciphers.md", "till/api/metrics.md"]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (
+            "till/api/changes.md",
+            "# Changes\n\n" + "All of them.\n" * 200 + "## In 2.5\n\n" + "Receipts are signed.\n" * 200,
+        ),
+        ("till/api/upgrading-2.4-2.5.md", "# News\n\nReceipts are signed.\n"),
+    ],
+)
+def test_a_version_in_a_heading_or_a_path_decides_the_order(
+    shelve: Callable[..., Library], path: str, text: str
+) -> None:
+    library = shelve({path: text, "till/api/other.md": "# Signed receipts\n\nReceipts are signed since long.\n"})
+    assert names(library, "are receipts signed in 2.5") == ("2.5",)
+    assert names(library, "are receipts signed within 2.4 seconds") == (("2.4",) if "2.4" in path else ())
 
 
 def test_a_name_that_is_never_written_apart_comes_first_in_a_sentence(papers: Library) -> None:
