@@ -9,6 +9,7 @@ import email.errors
 import email.policy
 import hashlib
 import re
+from datetime import UTC, datetime
 from email.header import decode_header
 from email.message import Message
 from email.utils import getaddresses, mktime_tz, parsedate_tz
@@ -53,6 +54,7 @@ _LABELS = {
     "x-cp1250": "cp1250", "x-cp1251": "cp1251", "x-euc-jp": "euc_jp", "x-gbk": "gb18030",
     "x-mac-cyrillic": "mac_cyrillic", "x-mac-roman": "mac_roman", "x-sjis": "cp932", "x-windows-949": "cp949",
 }  # fmt: skip
+_ISO = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d")  #: a date that is none of RFC 5322's
 _JAPANESE = re.compile(rb"\x1b\$[@B]([^\x1b]*)")
 _ESCAPES = re.compile(rb"\x1b(?:\$[@B]|\([BJ])")
 _CONTROLS = re.compile("[\x80-\x9f]")
@@ -65,9 +67,11 @@ class RawHeaders(email.policy.Compat32):
     def header_fetch_parse(self, name: str, value: str) -> str:
         """A header's value, of parts too, on one line: a parameter such as a boundary may be folded.
 
-        Without zero bytes, over which the standard library stumbles in the name of a character set.
+        Without zero bytes, over which the standard library stumbles in the name of a character set, and without
+        spaces and quotes around an encoding, which it doesn't know then.
         """
-        return repaired(_FOLD.sub("", value)).replace("\0", "")
+        value = repaired(_FOLD.sub("", value)).replace("\0", "")
+        return value.strip(" \t\"';") if name.lower() == "content-transfer-encoding" else value
 
 
 class Headers:
@@ -288,6 +292,9 @@ def _date(headers: Headers) -> str | None:
     received = [value.rsplit(";", 1)[-1] for value in headers.raw("received")[:1]]
     for value in (*headers.raw("date"), *headers.raw("resent-date"), *received):
         try:
+            if _ISO.match(value):
+                said = datetime.fromisoformat(value.strip())
+                return iso_of_ns(int((said if said.tzinfo else said.replace(tzinfo=UTC)).timestamp()) * 1_000_000_000)
             parsed = parsedate_tz(value)
             if parsed is not None:
                 return iso_of_ns(int(mktime_tz(parsed)) * 1_000_000_000)
