@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
@@ -15,7 +16,7 @@ SUMMARY_CHARACTERS = 300
 DOC_TYPES = frozenset({"api", "guide", "architecture", "reference", "readme", "documentation"})
 
 _WORD_BREAKS = re.compile(r"[-_.\s]+")
-_SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\betc)[.!?](?=[\"')\]]*\s)|[。！？]")
+_SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\betc)[.!?؟۔।॥](?=[\"')\]]*\s)|[。！？｡]")
 _LANGUAGE = re.compile(r"([A-Za-z]{2,3})(?:[-_][A-Za-z0-9]{2,8})*$")
 _DATE_KEYS = ("updated", "lastmod", "last_modified", "date")
 
@@ -186,12 +187,17 @@ def summary_of(
                 break
             continue
         piece = plain(without(text, block.start, min(block.end, block.start + 4 * SUMMARY_CHARACTERS), excluded))
-        if sum(map(str.isalpha, piece)) < max(12, len(piece) // 2):
+        if sum(map(_is_written, piece)) < max(12, len(piece) // 2):
             continue  # badges, directives, rules
         collected = f"{collected} {piece}".strip()
         if len(collected) >= SUMMARY_CHARACTERS // 2:
             break
     return cut_at_sentence(collected, SUMMARY_CHARACTERS)
+
+
+def _is_written(char: str) -> bool:
+    """A letter, or a vowel's sign of a script that writes these beside its letters."""
+    return char.isalpha() or (char > "\x7f" and unicodedata.category(char)[0] == "M")
 
 
 def cut_at_sentence(text: str, limit: int) -> str:

@@ -55,6 +55,20 @@ def test_the_number_of_an_item_belongs_to_its_first_sentence() -> None:
     assert shown("It began in 1998. Then it grew.") == ["It began in 1998.", "Then it grew."]
 
 
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        ["هل الخادم جاهز؟ ", "لا، إنه متوقف. ", "أعد تشغيله."],
+        ["کیا سرور تیار ہے؟ ", "نہیں، وہ بند ہے۔ ", "اسے دوبارہ چلائیں۔"],
+        ["सर्वर तैयार है। ", "फ़ाइल सहेजें॥ ", "फिर देखें।"],
+        ["「保存しますか。」", "と聞かれます｡", "はいを選びます。"],
+        ["« Prêt ?» ", "Oui."],
+    ],
+)
+def test_sentences_end_as_their_script_ends_them(sentences: list[str]) -> None:
+    assert shown("".join(sentences)) == [sentence.strip() for sentence in sentences]
+
+
 APART = [
     "Tyger Tyger, burning bright,\nIn the forests of the night;\nWhat immortal hand or eye,\nCould frame thy",
     "timeout: 30\nretries: 5\nlog_level: warning",

@@ -221,6 +221,16 @@ def test_long_prose_is_cut_between_sentences_and_overlaps_by_whole_sentences() -
         assert before.end - after.start <= 160
 
 
+@pytest.mark.parametrize(
+    ("sentence", "end"),
+    [("यह पृष्ठ सर्वर को चालू करने का तरीका बताता है।", "।"), ("هل يعمل الخادم بعد التحديث أم لا يعمل؟", "؟")],
+)
+def test_long_prose_is_cut_between_sentences_of_any_script(sentence: str, end: str) -> None:
+    chunks = StructureChunker(overlap_tokens=0).chunk(document(" ".join([sentence] * 150)))
+    assert len(chunks) > 2
+    assert all(chunk.text.endswith(end) for chunk in chunks)
+
+
 def test_overlap_can_be_switched_off() -> None:
     chunks = StructureChunker(overlap_tokens=0).chunk(document("A short sentence stands here. " * 200))
     assert all(before.end <= after.start for before, after in itertools.pairwise(chunks))

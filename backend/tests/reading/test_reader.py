@@ -190,6 +190,12 @@ def test_else_from_its_title_and_beginning(title: str, text: str, kind: str) -> 
     assert doc_type_of("acme/auth/words.md", title, text) == kind
 
 
+def test_a_summary_is_read_where_vowels_are_signs_beside_letters(parse: Parse) -> None:
+    first = "नीति में की गई त्रुटियों की सूची यहीं दी गई है।"
+    assert parse(f"# T\n\n{first}\n").summary == first
+    assert parse(f"# T\n\n{' '.join([first] * 20)}\n").summary.endswith("।")
+
+
 def test_small_things_about_titles_dates_and_summaries(parse: Parse) -> None:
     assert title_from_name("a/b/release-1.2.md") == "Release 1 2"
     assert title_from_name("a/b/page.rst.txt") == "Page"
