@@ -317,3 +317,17 @@ def test_dates_of_iso_8601_are_dates(parse: Parse, said: str, date: str | None) 
     mail = parse(f"Subject: x\nDate: {said}\n\nThe pump.\n".encode(), NAME).email
     assert mail is not None
     assert mail.date == date
+
+
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        ("This is an HTML message. Please use an HTML capable mail program to read this message.", "The pump"),
+        ("Please read the message that I wrote to you today about all of the pumps. Thank you!", "Please read"),
+    ],
+)
+def test_a_plain_part_that_only_says_that_there_is_html_isnt_read(parse: Parse, said: str, read: str) -> None:
+    words = "<p>" + "The pump is repaired again. " * 10
+    html = f"Content-Type: text/html\n\n{words}".encode()
+    mail = multipart("alternative", f"Content-Type: text/plain\n\n{said}".encode(), html)
+    assert parse(mail, NAME).text.startswith(read)

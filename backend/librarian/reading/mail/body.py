@@ -51,6 +51,7 @@ _ENCODED = re.compile(r"^[ \t]*[A-Za-z0-9+/]{40}", re.M)
 _TIGHT_QUOTE = re.compile(r"^>(?!From )[^\s>]", re.M)
 #: HTML is preferred where the plain part has fewer words than this share of it: "your program can't show HTML".
 _TOKEN_SHARE = 0.2
+_TOKEN_SHARE_THAT_SAYS_SO = 0.5
 _TOKEN_WORDS = 40
 
 
@@ -181,7 +182,8 @@ def _hangs_on(part: Message) -> bool:
 
 def _is_token(plain: Message, rich: Message) -> bool:
     """Whether the plain part merely says that there is another one."""
-    words = len(_payload(plain).split())
+    said = _payload(plain)
+    words = len(said.split())
     if words >= _TOKEN_WORDS:
         return False
     markup = next((one for one in rich.walk() if one.get_content_type() == "text/html"), None)
@@ -189,7 +191,8 @@ def _is_token(plain: Message, rich: Message) -> bool:
         return False
     text, _, _ = decoded_by(_payload(markup), _charset(markup))
     told = len(html_to_text(text).split())
-    return words == 0 or (told > _TOKEN_WORDS and words < told * _TOKEN_SHARE)
+    share = _TOKEN_SHARE_THAT_SAYS_SO if b"html" in said.lower() else _TOKEN_SHARE
+    return words == 0 or (told > _TOKEN_WORDS and words < told * share)
 
 
 def _unescaped(text: str) -> str:
