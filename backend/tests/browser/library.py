@@ -122,7 +122,11 @@ FILES |= {
     + "Dial.\n\n" * 60
     + "## Calibration\n\nTwice a year.\n\n## Own <a id='own-name'></a>\n\nx\n\n## Limits\n\nNone.\n"
     + "\nDial.\n" * 60,
-    "shop/lab/odd name.md": "# Odd name\n\nNothing odd inside.\n",
+    "shop/lab/odd name.md": "# Odd name { #odd-id }\n\nNothing odd inside.\n\n"
+    '<table class="t">\n<thead><tr><th>Field</th><th>Meaning</th></tr></thead>\n<tbody>\n\n'
+    "<tr><td><code>sprit</code><br/>string</td>\n<td>\n  <p>A <b>spar</b>"
+    " <img src=x onerror=\"window.harmed='row'\"></p>\n</td>"
+    "</tr>\n<tr><td>boom</td><td>below</td></tr>\n</tbody>\n</table>\n\n<ul><li>one</li><li>two</li></ul>\n",
     "shop/lab/ballast.csv": "item,ballast\n" + "".join(f"crate{n},{n * 3}\n" for n in range(300)),
     "shop/lab/hoist.html": "<html><head><title>Hoist</title></head><body><h1>Hoist</h1>"
     "<p>A hoist takes a List&lt;Rope&gt; of 2*3*4 ropes, see __init__ and https://example.org/hoist.</p>"

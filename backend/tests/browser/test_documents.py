@@ -104,6 +104,25 @@ def test_words_that_are_no_markdown_are_shown_as_they_are(page: Page) -> None:
     assert "2*3*4 ropes, see __init__ and" in page.texts(".snippet")[0]
 
 
+def test_tables_in_html_are_tables_and_their_tags_in_no_snippet(page: Page) -> None:
+    shown(page.open("/?doc=shop/lab/odd name.md&lines=9-12"), "Odd name")
+    assert page.texts("#panel .document h3") == ["Odd name"]
+    rows = page.run(
+        """return [...document.querySelectorAll('#panel tr')].map((one) => [one.dataset.line, one.dataset.end,
+        ...[...one.cells].map((cell) => cell.innerText.trim())])"""
+    )
+    assert rows == [
+        ["6", "6", "Field", "Meaning"],
+        ["9", "12", "sprit\nstring", "A spar picture"],
+        ["13", "13", "boom", "below"],
+    ]
+    assert page.run("return [...document.querySelectorAll('#panel .chosen')].map((one) => one.dataset.line)") == ["9"]
+    assert page.run("return document.querySelector('#panel .document').lastChild.innerText") == "• one\n• two"
+    page.open("/?q=sprit&mode=keyword").answered()
+    assert "<" not in page.texts(".snippet")[0]
+    assert page.run("return window.harmed") is None
+
+
 def test_code_in_a_snippet_keeps_its_signs(page: Page) -> None:
     page.open("/?q=winch&mode=keyword").answered()
     assert page.texts(".snippet")[0].endswith("Call __winch__ and now.")

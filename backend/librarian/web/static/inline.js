@@ -81,7 +81,7 @@ const RULES = [
   }],
   [/^<(https?:\/\/[^\s<>]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)>/, (m, c) => link([m[1]], m[1].includes("://") ? m[1] : `mailto:${m[1]}`, c)],
   [/^<!--[\s\S]*?(?:-->|$)/, () => []],
-  [/^<([a-z][a-z0-9-]*)(?:\s[^<>]*)?\/?>/i, (m, c, d, rest) => html(m, c, d, rest)],
+  [/^<([a-z][a-z0-9-]*)(?:\s[^<>]*)?\/?>/i, (m, c, d, rest, isFirst) => html(m, c, d, rest, isFirst)],
   [/^<\/[a-z][a-z0-9-]*\s*>/i, () => []],
   [/^(\*\*|__)(?=\S)([\s\S]*?\S)\1(?!\w)/, (m, c, d) => el("strong", {}, inline(m[2], c, d + 1))],
   [/^(\*|_)(?=[^\s*_])([\s\S]*?[^\s*_\\])\1(?![\w*_])/, (m, c, d) => el("em", {}, inline(m[2], c, d + 1))],
@@ -96,7 +96,7 @@ function picture(words) {
 }
 
 /** A raw tag: its words stay, the tag goes, unless it is one of the few that are kept; scripts and the like go whole. */
-function html(match, context, depth, rest) {
+function html(match, context, depth, rest, isFirst) {
   const name = match[1].toLowerCase();
   const after = rest.slice(match[0].length);
   const end = after.toLowerCase().indexOf(`</${name}`);
@@ -107,6 +107,7 @@ function html(match, context, depth, rest) {
   const place = /\s(?:id|name)\s*=\s*["']?([^\s"'>]+)/i.exec(match[0])?.[1];
   if (place && !KEPT[name]) return { nodes: [el("span", { "data-anchor": place })], used: match[0].length };
   if (name === "br" || name === "hr") return { nodes: [el("br")], used: match[0].length };
+  if (/^(p|div|li|tr|dt|dd|h[1-6])$/.test(name)) return { nodes: [isFirst ? "" : el("br"), name === "li" ? "• " : ""], used: match[0].length };
   if (!KEPT[name] || end < 0) return { nodes: [], used: match[0].length };
   const inner = after.slice(0, end);
   return { nodes: [el(KEPT[name], {}, inline(inner, context, depth + 1))], used: match[0].length + end };
@@ -135,7 +136,7 @@ export function inline(text, context, depth = 0) {
         const match = pattern.exec(rest);
         if (!match) continue;
         flush();
-        const made = make(match, context, depth, rest);
+        const made = make(match, context, depth, rest, !nodes.length);
         if (made?.used !== undefined) { nodes.push(...made.nodes); place += made.used; }
         else { nodes.push(...[made].flat()); place += match[0].length; }
         continue scan;

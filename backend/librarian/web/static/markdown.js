@@ -71,7 +71,7 @@ function block(lines, at, context, depth) {
   }
   return fence(lines, at) ?? heading(text, context) ?? (RULE.test(text) ? [el("hr"), 1] : null)
     ?? quote(lines, at, context, depth) ?? list(lines, at, context, depth) ?? table(lines, at, context)
-    ?? silent(lines, at) ?? indented(lines, at) ?? paragraph(lines, at, context);
+    ?? rawTable(lines, at, context) ?? silent(lines, at) ?? indented(lines, at) ?? paragraph(lines, at, context);
 }
 
 const code = (text, language) => el("figure", { class: "code" }, language ? el("figcaption", {}, language) : null,
@@ -96,7 +96,7 @@ function heading(text, context) {
 
 // The page's own headings come first: a document's begin at the third level.
 function title(level, text, context) {
-  const [named, anchor] = /\s*\{#([^}\s]*)[^}]*\}\s*$/.exec(context.titles ? "" : text) ?? [""];
+  const [named, anchor] = /\s*\{:?\s*#([^}\s]+)[^}]*\}\s*$/.exec(context.titles ? "" : text) ?? [""];
   return el(`h${Math.min(level + 2, 6)}`, { class: `title-${level}`, "data-anchor": anchor }, words(text.slice(0, text.length - named.length), context));
 }
 
@@ -168,8 +168,29 @@ function table(lines, at, context) {
   while (end < lines.length && !isBlank(lines[end]) && lines[end].text.includes("|")) end += 1;
   const rows = lines.slice(at + 2, end).map((line) => spanning(
     el("tr", {}, cells(line.text, context).slice(0, head.length).map((cell) => el("td", {}, words(cell, context)))), [line]));
-  return [el("div", { class: "table", tabindex: "0", role: "group", "aria-label": "Table" }, el("table", {},
-    el("thead", {}, el("tr", {}, head.map((cell) => el("th", { scope: "col" }, words(cell, context))))), el("tbody", {}, rows))), end - at];
+  return [scrolled(el("thead", {}, el("tr", {}, head.map((cell) => el("th", { scope: "col" }, words(cell, context))))), el("tbody", {}, rows)), end - at];
+}
+
+const scrolled = (...parts) => el("div", { class: "table", tabindex: "0", role: "group", "aria-label": "Table" }, el("table", {}, parts));
+
+/** A table written in HTML: its rows and cells, read like a paragraph each. Null for what isn't a simple one. */
+function rawTable(lines, at, context) {
+  if (!/^ {0,3}<table\b/i.test(lines[at].text)) return null;
+  let end = at;
+  while (end < lines.length && !/<\/table\b/i.test(lines[end].text)) end += 1;
+  const used = lines.slice(at, end + 1);
+  const text = used.map((line) => line.text).join("\n");
+  if (text.split(/<table\b/i).length !== 2 || !/<\/table\s*>\s*$/i.test(text)) return null;
+  const rows = [];
+  let [place, number] = [0, 0];
+  for (const row of text.matchAll(/<tr\b[^>]*>([^]*?)(?=<tr\b|<\/(?:tr|thead|tbody|table)\b)/gi)) {
+    number += text.slice(place, row.index).split("\n").length - 1;
+    place = row.index;
+    const cells = [...row[1].matchAll(/<(t[dh])\b[^>]*>([^]*?)(?=<\/?t[dh]\b|$)/gi)];
+    if (cells.length) rows.push(spanning(el("tr", {}, cells.map(([, name, inner]) => el(name.toLowerCase(), {}, inline(inner.trim(), context)))), used.slice(number, number + row[0].trimEnd().split("\n").length)));
+  }
+  const caption = /<caption\b[^>]*>([^]*?)<\/caption/i.exec(text)?.[1];
+  return rows.length ? [scrolled(caption ? el("caption", {}, inline(caption, context)) : [], el("tbody", {}, rows)), end + 1 - at] : null;
 }
 
 /** Scripts, styles and comments: nothing to read. */

@@ -20,7 +20,9 @@ const BLOCKS = [
   /^ {0,3}\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*(?:\n|$)/gm, // rules, and those under a table's head
   /^ {0,3}#{1,6}[ \t]+/gm, /^ {0,3}>[ \t]?/gm,
 ];
-const SPANS = [/!?\[(?=[^\]\n]*\]\()|\]\([^)\n]*\)/g, /\*\*|(?<![\p{L}\p{N}])__(?=\S)|(?<=\S)__(?![\p{L}\p{N}])/gu];
+const SPANS = [
+  /<\/?(?:a|abbr|b|blockquote|br|caption|center|code|col|colgroup|dd|details|div|dl|dt|em|font|h[1-6]|hr|i|img|kbd|li|ol|p|pre|small|span|strong|sub|summary|sup|table|tbody|td|tfoot|th|thead|tr|u|ul)(?:\s[^<>]*)?\/?>/gi,
+  /!?\[(?=[^\]\n]*\]\()|\]\([^)\n]*\)/g, /\*\*|(?<![\p{L}\p{N}])__(?=\S)|(?<=\S)__(?![\p{L}\p{N}])/gu];
 
 /**
  * A snippet of Markdown as one reads it: without the signs that a renderer would have turned into looks. Code stays as
