@@ -21,17 +21,19 @@ AT_ONCE: Final = frozenset(
 """Settings that take effect without a restart; each new request goes by them, open streams stay."""
 
 
-def reload(settings: Settings, app: Any | None) -> Settings:
+def reload(settings: Settings, app: Any | None, *, begun: Settings | None = None) -> Settings:
     """Read the settings again and put into force what can be; returns those to compare with next time.
 
     Wrong settings change nothing: the server goes on with what it has, and the log says why. `app` is the web
-    application, None where only the socket is served.
+    application, None where only the socket is served. What waits for a restart differs from those that the server
+    has `begun` with (default: `settings`): it is told each time, and no longer once it is taken back.
     """
     try:
         now = settings.again()
         if app is not None:
             now.check_listening()
         changed = {knob.key for knob in knobs() if settings.value(knob.key) != now.value(knob.key)}
+        waiting = {knob.key for knob in knobs() if (begun or settings).value(knob.key) != now.value(knob.key)} - AT_ONCE
         log.configure(now)
     except SetupError as error:
         logger.error("The settings stay as they were: %s", error)
@@ -47,6 +49,8 @@ def reload(settings: Settings, app: Any | None) -> Settings:
         app.state.guard.follow(app.state.rules)
     if taken := sorted(changed & AT_ONCE):
         logger.info("Taken over from the settings: %s", ", ".join(taken))
-    if waiting := sorted(changed - AT_ONCE):
-        logger.warning("Changed, and in force after a restart: %s", ", ".join(waiting))
+    if waiting:
+        logger.warning("Changed, and in force after a restart: %s", ", ".join(sorted(waiting)))
+    elif changed - AT_ONCE:
+        logger.info("Taken back, no restart is needed: %s", ", ".join(sorted(changed - AT_ONCE)))
     return now

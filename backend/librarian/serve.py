@@ -142,7 +142,7 @@ class _Process:
     def __init__(
         self, settings: Settings, listening: socket.socket | None, out: TextIO | None, *, trusted_s: float = 0.0
     ) -> None:
-        self.settings = settings
+        self.settings = self._begun = settings
         self.again = False  #: whether it ends so that the library is opened anew
         self._trusted_s = trusted_s
         self._opening = Opening(settings.index.path)
@@ -247,7 +247,7 @@ class _Process:
                 self._stop.set()
 
     def _reload(self) -> None:
-        self.settings = reload(self.settings, self._app)
+        self.settings = reload(self.settings, self._app, begun=self._begun)
         logger.info("Looking at everything again (SIGHUP)")
         if self._opening.library is not None:
             self._opening.library.reload()

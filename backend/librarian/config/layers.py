@@ -42,6 +42,8 @@ DERIVED_VARIABLES = {
     "MCP_SSE_URL": "Does nothing: the server itself answers at /sse.",
 }
 """Environment variables that aren't simply a setting, with their meaning."""
+_OURS = "LIBRARIAN_"  #: how users think that variables begin
+_OF_TESTS = ("LIBRARIAN_TEST_", "LIBRARIAN_CONNECTIONS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,13 +251,16 @@ def _number(variables: Mapping[str, Given], name: str) -> float | None:
 
 
 def _notices(variables: Mapping[str, Given], names: set[str]) -> list[str]:
-    """Misspelt names in `.env` files; the environment itself belongs to all programs, so it isn't judged."""
+    """Misspelt names in `.env`, and what calls itself ours: else the environment belongs to all programs."""
     notices = []
     for name, given in variables.items():
-        if name not in names and not given.source.startswith("environment:"):
-            near = get_close_matches(name.upper(), sorted(names), 1, 0.75)
+        ours = name.startswith(_OURS) and not name.startswith(_OF_TESTS)
+        if name not in names and (ours or not given.source.startswith("environment:")):
+            near = get_close_matches(name.upper().removeprefix(_OURS), sorted(names), 1, 0.6 if ours else 0.75)
             if near:
                 notices.append(f"{given.source} isn't known and does nothing; did you mean {near[0]}?")
+            elif ours:
+                notices.append(f"{given.source} isn't known and does nothing; `librarian config` lists all settings.")
     return notices
 
 

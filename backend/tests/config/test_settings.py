@@ -286,6 +286,15 @@ def test_a_misspelt_variable_in_dotenv_is_noticed_but_not_in_the_environment(loa
     assert "did you mean SEARCH_MODE?" in load(dotenv="SEARCH_MOD=x").notices[0]
     assert "did you mean SEARCH_MODE?" in load(dotenv="search_mode=x").notices[0]
     assert "did you mean DOCS_ROOT_PATH?" in load(dotenv="DOCS_ROOT=x").notices[0]
+
+
+def test_a_variable_that_calls_itself_librarians_is_noticed_wherever_it_stands(load: Load) -> None:
+    told = "LIBRARIAN_PORT isn't known and does nothing; did you mean MCP_PORT?"
+    assert told in load(environ={"LIBRARIAN_PORT": "1"}).notices[0]
+    assert "did you mean SEARCH_MODE?" in load(environ={"LIBRARIAN_SEARCH_MODE": "x"}).notices[0]
+    assert "`librarian config`" in load(environ={"LIBRARIAN_XYZZYX": "x"}).notices[0]
+    assert load(environ={"LIBRARIAN_TEST_DATABASE": "x"}).notices == ()
+    assert told in load(dotenv="LIBRARIAN_PORT=1").notices[0]
     assert load(dotenv="POSTGRES_PASSWORD=x\nAWS_REGION=x\nDEBUG=1").notices == ()
 
 

@@ -328,7 +328,7 @@ def test_every_search_has_its_lines_in_the_log(server: Running, url: str) -> Non
 
 
 def test_a_hangup_takes_over_what_can_be_and_wrong_settings_change_nothing(server: Running, url: str) -> None:
-    log = server.index / "librarian.log"
+    log, begun = server.index / "librarian.log", server.settings["search"]
     server.write_settings(security={"token": "another"}, search={"rrf_k": 61, "cache": {"enabled": False}})
     server.process.send_signal(signal.SIGHUP)
     until(lambda: get(url, "/api/products", "another").status_code == 200, "the new token")
@@ -338,9 +338,10 @@ def test_a_hangup_takes_over_what_can_be_and_wrong_settings_change_nothing(serve
     server.process.send_signal(signal.SIGHUP)
     until(lambda: "The settings stay as they were" in log.read_text(), "the refusal")
     assert get(url, "/api/products", "another").status_code == 200
-    server.write_settings(security={"token": TOKEN})
+    server.write_settings(security={"token": TOKEN}, search=begun)
     server.process.send_signal(signal.SIGHUP)
     until(lambda: get(url, "/api/products").status_code == 200, "the old token")
+    until(lambda: "no restart is needed: search.rrf_k" in log.read_text(), "what is taken back")
 
 
 def test_a_server_told_to_stop_ends_streams_and_a_running_index_in_time(tmp_path: Path) -> None:
