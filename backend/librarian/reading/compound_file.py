@@ -1,18 +1,21 @@
 """Compound files ([MS-CFB]): the folders of streams in one file that Outlook and Office of before 2007 write.
 
-A hostile file may let many streams share their bytes: all together may be no longer than the file.
+A hostile file may let tables of sectors go on without end, which olefile follows, or many streams share their bytes:
+neither all tables nor all streams may be longer than the file.
 """
 
 from __future__ import annotations
 
 import io
+import struct
 from dataclasses import dataclass, field
 from typing import Any
 
 from librarian.vocabulary.errors import SourceError
 
 SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_SPARE = 512  #: bytes that a file of nothing has
+_SPARE = 512  #: bytes that a file of nothing has; no sector is smaller
+_TABLES = 44  #: where the header says how many sectors the table of sectors takes
 
 
 @dataclass(slots=True)
@@ -34,6 +37,9 @@ class CompoundFile:
 
         self.name = name
         self._left = len(data) + _SPARE  # bytes that streams may come to
+        (tables,) = struct.unpack_from("<I", data.ljust(_SPARE, b"\0"), _TABLES)
+        if tables * _SPARE > len(data):
+            raise self._broken("its tables are longer than the file")
         try:
             self._file = olefile.OleFileIO(io.BytesIO(data))
             self.root = _storage(self._file.root, [])

@@ -219,6 +219,13 @@ def hostile_table() -> bytes:
     return header + struct.pack("<109I", *[1] * 109) + struct.pack("<128I", *[1] * 127, 0) + b"\xfe\xff\xff\xff" * 128
 
 
+def endless_tables() -> bytes:
+    """Two billion tables of sectors, each of which says that it is the next."""
+    tables, more = 2**31, -(-(2**31 - 109) // 127)
+    header = WHOLE[:44] + struct.pack("<IIIIIIII", tables, 1, 0, 4096, 0xFFFFFFFE, 0, 0, more)
+    return header + struct.pack("<109I", *[1] * 109) + struct.pack("<128I", *[1] * 127, 0) + b"\xfe\xff\xff\xff" * 128
+
+
 def shared_bytes() -> bytes:
     """A thousand attachments that all say that they are the first one's megabyte."""
     files = [b"x" * 2**20, *[b"y"] * 999]
@@ -230,7 +237,7 @@ def shared_bytes() -> bytes:
     )
 
 
-@pytest.mark.parametrize("make", [hostile_table, shared_bytes])
+@pytest.mark.parametrize("make", [hostile_table, endless_tables, shared_bytes])
 def test_tables_without_end_and_shared_bytes_cost_nothing(make: object) -> None:
     assert callable(make)
     data = make()
