@@ -168,9 +168,9 @@ def test_metrics_count_calls_searches_and_the_index(client: httpx.Client) -> Non
 def test_the_page_and_its_parts_are_there(client: httpx.Client) -> None:
     page = client.get("/")
     assert page.headers["content-type"].startswith("text/html")
-    for part in ("/static/app.js", "/static/page.css", "/static/icon.svg"):
-        assert part in page.text
-        assert client.get(part).status_code == 200
+    for part in ("static/app.js", "static/page.css", "static/icon.svg"):
+        assert f'"{part}"' in page.text
+        assert client.get(f"/{part}").status_code == 200
     assert client.get("/favicon.ico").headers["content-type"].startswith("image/svg+xml")
     assert client.get("/static/../app.py").status_code == 404
 
