@@ -13,7 +13,9 @@ from . import detection
 from .framing import unframed
 from .scripts import normal
 from .shapes import COMPOUND, is_named
+from .stopwords import stop_words
 
+_HYPHENATED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
 _LONGEST = 10_000  #: characters; doors refuse questions far below that
 #: A quoted phrase, or a minus before a word of at least two letters: `-alpha`, neither `--alpha`, `-f` nor `-or-`.
 _OPERATOR = re.compile(r'"([^"]*)"|“([^“”]*)”|(?<!\S)-([^\W\d_]\w[^\s"“]*)(?<!-)(?![^\s"“])')
@@ -58,7 +60,7 @@ def analyze(words: Words, text: str, languages: Sequence[str]) -> AnalyzedQuery:
     return AnalyzedQuery(
         text=text,
         terms=tuple(dict.fromkeys(terms)),
-        identifiers=tuple(dict.fromkeys(_identifiers(words, plain))),
+        identifiers=tuple(dict.fromkeys(_identifiers(words, plain, own))),
         phrases=tuple(dict.fromkeys(phrase for _, phrase in quoted if phrase)),
         excluded=tuple(dict.fromkeys(excluded)),
         words=tuple(filter(None, (normal(found.group()).strip("_") for found in COMPOUND.finditer(typed)))),
@@ -82,8 +84,18 @@ def _terms(words: Words, text: str, languages: Sequence[str], own: str, *, keep_
         kept = {(start, end) for _, start, end, _ in words.dissect(piece, own, keep_stop_words=keep_stop_words)}
         for language in languages:
             found = words.dissect(piece, language, keep_stop_words=True)
-            out.extend(token for token, start, end, _ in found if (start, end) in kept)
+            out.extend(token for token, start, end, _ in found if (start, end) in kept and not _is_inverted(token, own))
     return out
+
+
+def _is_inverted(token: str, language: str) -> bool:
+    """Whether words of a sentence are hyphenated, not a name: the French `est-ce`, `peut-on`, the Russian `из-за`.
+
+    English words are told with its names (`shapes`).
+    """
+    if language == "en" or not _HYPHENATED.fullmatch(token):
+        return False
+    return not stop_words(language).isdisjoint(token.split("-"))
 
 
 def _excluded(words: Words, text: str, languages: Sequence[str]) -> list[str]:
@@ -98,13 +110,15 @@ def _excluded(words: Words, text: str, languages: Sequence[str]) -> list[str]:
     return out
 
 
-def _identifiers(words: Words, text: str) -> list[str]:
+def _identifiers(words: Words, text: str, own: str) -> list[str]:
     """Outermost identifiers only: who asks for `ray.data.range` doesn't ask for every `ray`."""
     out: list[str] = []
     for piece in text.split():
         reached = 0
         for token, start, end, identifier in words.dissect(piece, "en", keep_stop_words=True):
-            if identifier and (start >= reached or not out) and is_named(piece, start, end):
+            if not identifier or _is_inverted(token, own):
+                continue
+            if (start >= reached or not out) and is_named(piece, start, end):
                 out.append(token)
                 reached = end
     return out

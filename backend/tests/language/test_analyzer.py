@@ -463,6 +463,21 @@ def test_one_word_in_two_spellings_is_one(language: str, one: str, other: str) -
     assert ANALYZER.tokens(one, language) == ANALYZER.tokens(other, language) != []
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "named"),
+    [
+        ("fr", "Qu'est-ce que CORS ?", ()),
+        ("fr", "Comment dois-je configurer kube-proxy ?", ("kube-proxy",)),
+        ("fr", "Y a-t-il un moyen de tester ?", ()),
+        ("ru", "почему из-за него не работает kube-proxy", ("kube-proxy",)),
+    ],
+)
+def test_words_that_a_sentence_hyphenates_are_no_names(language: str, text: str, named: tuple[str, ...]) -> None:
+    query = ANALYZER.query(text, [language])
+    assert query.identifiers == named
+    assert [term for term in query.terms if "-" in term] == list(named)
+
+
 def test_where_no_dictionary_is_at_hand_no_word_has_slips() -> None:
     assert ANALYZER.slips("resim", ["tr"]) == {} == ANALYZER.slips("розбити", ["uk", "en"])
     assert ANALYZER.slips("recieve", ["en", "tr"])
