@@ -300,7 +300,7 @@ class HybridSearchEngine:
             further = run.rewrite.search_terms if run.rewrite is not None else ""
             found = self._words.ask(run.analyzed, further, run.selection, run.columns)
             run.analyzed = found.query
-            run.variants += [Variant(found.without_quotes, "", "quotes left aside")] if found.without_quotes else []
+            run.variants += found.variants
             return found.ranking
         except LibrarianError:
             raise

@@ -25,7 +25,8 @@ log = logging.getLogger(__name__)
 
 #: Modes whose questions are rewritten; `keyword` and `semantic` mean what was typed.
 REWRITTEN = frozenset({"hybrid", "rerank", "hyde"})
-SPELLING = "spelling"  #: as the source of a variant: misspelt words were corrected
+#: Sources of variants: misspelt words were corrected, nouns of phrasal verbs looked for too, quotes left aside.
+SPELLING, PHRASAL, QUOTES = "spelling", "phrasal verbs", "quotes left aside"
 _KEPT = 256
 _OPERATORS = re.compile(r'"|(?<!\S)-+')
 

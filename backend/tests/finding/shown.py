@@ -19,10 +19,12 @@ _FENCE = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?[ \t]*(`{3,}|~{3,})(.*
 
 
 def as_searched(outcome: SearchOutcome) -> str:
-    """The question, with its misspelt words corrected where the answer says so."""
-    if outcome.rewritten and outcome.rewritten["source"] == "spelling":
-        return str(outcome.rewritten["search_terms"])
-    return outcome.query.text
+    """The question, with its misspelt words corrected and the nouns of its phrasal verbs where the answer says so."""
+    told = outcome.rewritten or {"source": "", "search_terms": ""}
+    sources, terms = str(told["source"]).split("; "), str(told["search_terms"])
+    if "spelling" in sources:
+        return terms
+    return f"{outcome.query.text} {terms}" if "phrasal verbs" in sources else outcome.query.text
 
 
 def wanted(query: AnalyzedQuery) -> set[str]:

@@ -25,8 +25,11 @@ TILL = {
 
 @pytest.mark.parametrize("text", ["how do I back up the till", "backing up", "can a sale be rolled back", "Roll back!"])
 def test_a_phrasal_verb_finds_its_noun(shelve: Callable[..., Library], text: str) -> None:
-    hits = shelve(TILL).engine().search(Query(text, mode="keyword")).hits
-    assert hits[0].document.document.file_path == "till/api/disasters.md"
+    outcome = shelve(TILL).engine().search(Query(text, mode="keyword"))
+    assert outcome.hits[0].document.document.file_path == "till/api/disasters.md"
+    assert outcome.rewritten is not None
+    assert outcome.rewritten["source"] == "phrasal verbs"
+    assert outcome.rewritten["search_terms"] in {"backup", "rollback"}
 
 
 @pytest.mark.parametrize(
