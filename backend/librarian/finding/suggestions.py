@@ -35,6 +35,13 @@ def suggest(
 
     `meaning_left`: the question was searched by its words alone, though it could be by its meaning too.
     """
+    count = reader.count()
+    sides = [(count.documents, "documents"), (count.emails, "mails")]
+    (held, kind), (beside, others) = sides[::-1] if query.filters.kind == "email" else sides
+    if not held:
+        where = "search_emails (--emails)" if others == "mails" else "search_documentation"
+        text = f"The library holds no {kind}, but {beside:,} {others}: {where} looks there."
+        return (_item("index", "0", text if beside else "Nothing is indexed yet: see get_index_status."),)
     found: list[Suggestion] = [*nearest]
     if analyzed.common:
         asked = analyzed.text[:LONGEST]
@@ -49,13 +56,7 @@ def suggest(
         found.append(_item("filter", "offset", "Start again at offset 0: this page lies beyond the last hit."))
     found += _documents(analyzed, query.filters, reader)
     if not found:
-        count = reader.count()
-        held, kind = (count.emails, "mails") if query.filters.kind == "email" else (count.documents, "documents")
-        text = (
-            f"The library holds {held:,} {kind}; none speaks of this. Try other words, or list_products."
-            if count.documents + count.emails
-            else "Nothing is indexed yet: see get_index_status."
-        )
+        text = f"The library holds {held:,} {kind}; none speaks of this. Try other words, or list_products."
         found.append(_item("index", str(held), text))
     return tuple(found)
 

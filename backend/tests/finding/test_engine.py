@@ -26,7 +26,7 @@ from librarian.finding.options import SearchOptions
 from librarian.finding.rewriting import Rewriting
 from librarian.vocabulary.errors import CallerError
 from librarian.vocabulary.protocols import Budget, Rewrite
-from librarian.vocabulary.types import Filters, Fusion, Mode, Query, Ranking, SearchOutcome
+from librarian.vocabulary.types import Filters, Fusion, Kind, Mode, Query, Ranking, SearchOutcome
 
 from .library import Library, Loaded
 
@@ -486,6 +486,21 @@ def test_hits_that_hardly_answer_come_with_the_nearest_words(manual: Library, mo
 def test_an_empty_library_says_that_nothing_is_indexed(shelve: Callable[..., Library]) -> None:
     outcome = shelve({}).engine().search(Query("anything", mode="hybrid"))
     assert [item["kind"] for item in outcome.suggestions] == ["index"]
+    assert "Nothing is indexed yet" in str(outcome.suggestions[0]["text"])
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "where"),
+    [("ship/mail/note.eml", "document", "search_emails"), ("ship/api/note.md", "email", "search_documentation")],
+)
+def test_where_all_is_mail_or_nothing_is_who_searches_the_rest_is_told_where_to_look(
+    shelve: Callable[..., Library], path: str, kind: Kind, where: str
+) -> None:
+    library = shelve({path: "Subject: Shipping\n\nWe ship on Monday.\n"})
+    outcome = library.engine().search(Query("ship on monday", mode="keyword", filters=Filters(kind=kind)))
+    assert not outcome.hits
+    (told,) = outcome.suggestions
+    assert where in str(told["text"])
 
 
 def test_questions_of_stop_words_only_dont_fail(manual: Library) -> None:
