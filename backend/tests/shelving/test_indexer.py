@@ -96,9 +96,10 @@ def test_until_a_batch_is_written_searches_find_what_was_there(
     seen: list[tuple[str, set[str], set[str]]] = []
     library.write("ray/core/actors.md", "# Actors\n\nAn actor is a stateful worker that keeps lemurs.\n")
     monkeypatch.setattr(
-        library, "_fault", lambda step: seen.append((step, library.find("porcupines"), library.find("lemurs")))
+        library.indexer._writer,
+        "_fault",
+        lambda step: seen.append((step, library.find("porcupines"), library.find("lemurs"))),
     )
-    library.indexer._writer._fault = library._fault
     library.indexer.refresh()
     actors = {"ray/core/actors.md"}
     assert [step for step in seen if step[0] != "lexical commit"] == [
