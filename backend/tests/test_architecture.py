@@ -48,7 +48,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "assembly_calibration": {"vocabulary", "evaluation", "finding"},
     "assembly_study": {"vocabulary", "desk", "evaluation", "finding"},
-    "assembly_parts": {"vocabulary", "config", "desk", *(INNER - {"evaluation", "gathering"})},  # settings as the rooms' options
+    "assembly_parts": {
+        "vocabulary",
+        "config",
+        "desk",
+        *(INNER - {"evaluation", "gathering"}),
+    },  # settings as the rooms' options
     "assembly_sharing": {"vocabulary", "config", "assembly_storage", "shelving"},
     "assembly_spaces": {"vocabulary", "config", "assembly_parts", "gathering", "models", "shelving"},
     "assembly_storage": {"vocabulary", "config", "models", "shelving"},
