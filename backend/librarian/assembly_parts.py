@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from . import __version__, desk
+from .config.sections import revealed
 from .config.settings import Settings
 from .finding.options import SearchOptions
 from .finding.rewriting import Rewriting
@@ -118,18 +119,13 @@ def _order(settings: Settings, name: str = "", *, threads: int, max_batch: int) 
         name or embeddings.model,
         embeddings.provider,
         embeddings.base_url,
-        _key(settings),
+        revealed(embeddings.api_key),
         threads,
         max_batch,
         embeddings.timeout_s,
         or_local=bool(name),
         dimension=None if name else embeddings.dimension,
     )
-
-
-def _key(settings: Settings) -> str | None:
-    key = settings.embeddings.api_key
-    return key.get_secret_value() if key else None
 
 
 def embedder_of(settings: Settings) -> Retrying[Embedder] | None:
@@ -178,7 +174,7 @@ def answering_model(settings: Settings, current: Retrying[Embedder], indexer: Fi
             name,
             cast(Provider, provider),
             base_url or None,
-            _key(settings),
+            revealed(embeddings.api_key),
             query_threads(settings),
             QUERY_BATCH,
             embeddings.timeout_s,
@@ -215,9 +211,12 @@ def rewriting_of(settings: Settings) -> Rewriting | None:
         return None
     from .models.llm import LlmRewriter  # httpx, for those alone who use it
 
-    key = llm.api_key.get_secret_value() if llm.api_key else None
     rewriter = LlmRewriter(
-        llm.model_name, provider=llm.provider, base_url=llm.address, api_key=key, timeout_s=llm.timeout_s
+        llm.model_name,
+        provider=llm.provider,
+        base_url=llm.address,
+        api_key=revealed(llm.api_key),
+        timeout_s=llm.timeout_s,
     )
     return Rewriting(rewriter, timeout_s=llm.timeout_s)
 
@@ -230,8 +229,7 @@ def summarizer_of(settings: Settings) -> LlmSummarizer | None:
     from .models.chat import Chat
     from .models.summarizer import LlmSummarizer
 
-    key = llm.api_key.get_secret_value() if llm.api_key else None
-    chat = Chat(llm.model_name, provider=llm.provider, base_url=llm.address, api_key=key)
+    chat = Chat(llm.model_name, provider=llm.provider, base_url=llm.address, api_key=revealed(llm.api_key))
     return LlmSummarizer(chat, timeout_s=max(SUMMARY_S, llm.timeout_s))
 
 

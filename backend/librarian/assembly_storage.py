@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from .config.sections import revealed
 from .config.settings import Settings
 from .models.table import dimension_of
 from .shelving.catalog import SqliteCatalog
@@ -173,7 +174,7 @@ def embedded_stores(settings: Settings, fingerprint: str) -> Iterator[VectorStor
 def qdrant(settings: Settings, fingerprint: str) -> QdrantStore:
     """A model's collection on the server at `storage.qdrant_url`, or in the index folder where there is no address."""
     storage, hnsw = settings.storage, settings.vector_db.hnsw_config
-    address = storage.qdrant_url.get_secret_value() if storage.qdrant_url else None
+    address = revealed(storage.qdrant_url)
     parts = urlsplit(address or "")
     key = parts.username if parts.username and not parts.password else parts.password
     collection = collection_of(settings, fingerprint)

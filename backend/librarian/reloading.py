@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from . import log
+from .config.sections import revealed
 from .config.settings import Settings, knobs
 from .vocabulary.errors import SetupError
 
@@ -21,29 +22,29 @@ AT_ONCE: Final = frozenset(
 """Settings that take effect without a restart; each new request goes by them, open streams stay."""
 
 
-def reload(settings: Settings, app: Any | None, *, begun: Settings | None = None) -> Settings:
+def reload(settings: Settings, app: Any | None, *, begun: Settings) -> Settings:
     """Read the settings again and put into force what can be; returns those to compare with next time.
 
     Wrong settings change nothing: the server goes on with what it has, and the log says why. `app` is the web
     application, None where only the socket is served. What waits for a restart differs from those that the server
-    has `begun` with (default: `settings`): it is told each time, and no longer once it is taken back.
+    has `begun` with: it is told each time, and no longer once it is taken back.
     """
     try:
         now = settings.again()
         if app is not None:
             now.check_listening()
         changed = {knob.key for knob in knobs() if settings.value(knob.key) != now.value(knob.key)}
-        waiting = {knob.key for knob in knobs() if (begun or settings).value(knob.key) != now.value(knob.key)} - AT_ONCE
+        waiting = {knob.key for knob in knobs() if begun.value(knob.key) != now.value(knob.key)} - AT_ONCE
         log.configure(now)
     except SetupError as error:
         logger.error("The settings stay as they were: %s", error)
         return settings
     if app is not None and changed & AT_ONCE:
-        token, security = now.security.token, now.security
+        security = now.security
         app.state.rules = replace(
             app.state.rules,
-            token=token.get_secret_value() if token else None,
-            hosts=(app.state.rules.hosts[0], *security.allowed_hosts),
+            token=revealed(security.token),
+            hosts=(begun.mcp.host, *security.allowed_hosts),
             rate_limit=security.rate_limit or None,
         )
         app.state.guard.follow(app.state.rules)

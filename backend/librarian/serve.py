@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from . import __version__, event_loop
 from .command_door import Verbs
+from .config.sections import revealed
 from .config.settings import Settings
 from .ending import cut_short, leave
 from .keeper import address as addresses
@@ -115,12 +116,12 @@ def served_at(index: Path, root: Path) -> str:
     if address is None or not address.url:
         return ""
     try:
-        lines, welcome = greet(address, "ping", __version__)
+        lines, greeted = greet(address, "ping", __version__)
     except (OSError, LibrarianError):
         return ""
     lines.close()
     addresses.require_root(address, root)
-    return welcome.url
+    return greeted.url
 
 
 def _lock(index: Path, *, take: bool) -> FolderLock | None:
@@ -317,10 +318,9 @@ class _Process:
         from .web.app import build_app
 
         settings, desk, door = self.settings, cast(Desk, self._opening), ComingDoor(self._mcp_door)
-        token = settings.security.token
         self._app = build_app(
             desk,
-            token=token.get_secret_value() if token else None,
+            token=revealed(settings.security.token),
             hosts=(settings.mcp.host, *settings.security.allowed_hosts),
             cors_origins=settings.security.cors_origins,
             endpoint=settings.mcp.endpoint,

@@ -30,6 +30,11 @@ def _lower(value: object) -> object:
     return value.strip().lower() if isinstance(value, str) else value
 
 
+def revealed(secret: SecretStr | None) -> str | None:
+    """What a secret setting holds, for whoever needs it; None where it is unset or empty."""
+    return secret.get_secret_value() if secret else None
+
+
 def split_words(value: object) -> object:
     """A list, or its items separated by commas (the form of the environment)."""
     if isinstance(value, str):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+from librarian.config.sections import revealed
 from librarian.config.settings import Settings
 
 from .connected import callers, configured
@@ -138,14 +139,15 @@ def _proof(settings: Settings) -> Finding:
 
 def _outside(settings: Settings) -> Iterator[Finding]:
     """What would open a connection to another machine."""
-    addresses = {
-        "embeddings": settings.embeddings.base_url or "https://" if settings.embeddings.provider != "local" else None,
-        "llm": settings.llm.address if settings.llm.enabled else None,
-        "storage.database_url": _secret(settings.storage.database_url)
-        if settings.storage.catalog == "postgres"
-        else None,
-        "storage.qdrant_url": _secret(settings.storage.qdrant_url) if settings.vector_db.store == "qdrant" else None,
-    }
+    addresses: dict[str, str | None] = {}
+    if settings.embeddings.provider != "local":
+        addresses["embeddings"] = settings.embeddings.base_url or "https://"
+    if settings.llm.enabled:
+        addresses["llm"] = settings.llm.address
+    if settings.storage.catalog == "postgres":
+        addresses["storage.database_url"] = revealed(settings.storage.database_url)
+    if settings.vector_db.store == "qdrant":
+        addresses["storage.qdrant_url"] = revealed(settings.storage.qdrant_url)
     reached = {what: urlsplit(url).hostname or "another machine" for what, url in addresses.items() if url}
     far = {what: host for what, host in reached.items() if host not in ("localhost", "127.0.0.1", "::1")}
     for what, host in far.items():
@@ -157,7 +159,3 @@ def _outside(settings: Settings) -> Iterator[Finding]:
         yield _proof(settings)
     else:
         yield Finding("offline", "note", "no trial: it would write into the database of this library")
-
-
-def _secret(value: object) -> str:
-    return str(value.get_secret_value()) if hasattr(value, "get_secret_value") else ""
