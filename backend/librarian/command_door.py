@@ -16,14 +16,9 @@ from .vocabulary.verbs import VERBS as KNOWN
 from .vocabulary.verbs import ask
 
 PROGRESS_S = 0.25
-VERBS = frozenset(
-    (
-        *("search", "search_emails", "get_document", "get_thread", "list_products", "list_components", "analyze"),
-        *("search_registry", "search_doc", "load_doc", "list_doc", "gaps"),
-        *("status", "health", "clear_cache", "refresh", "check", "evaluate"),
-    )
-)
 _BY_METHOD = {verb.method: verb for verb in (*KNOWN, *REGISTRY, *SITES)}
+VERBS = frozenset(_BY_METHOD) | {"check", "evaluate", "gaps", "health", "refresh"}
+"""What may be asked for: what tools ask, and what is for commands alone."""
 
 
 class Verbs:

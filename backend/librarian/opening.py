@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 from . import __version__
 from .vocabulary.errors import LibrarianError, Unavailable
 from .vocabulary.protocols import Budget
+from .vocabulary.toolsets import RAG, REGISTRY, SITES
+from .vocabulary.verbs import FACETS, VERBS
 
 if TYPE_CHECKING:
     from .desk import Librarian
@@ -25,13 +27,10 @@ logger = logging.getLogger(__name__)
 KEPT: Final = "introduction.txt"
 _LONGEST: Final = 2047  #: characters; hosts cut behind them
 _POLL_S: Final = 0.1  #: how often a waiting call looks whether it was given up
-_VERBS: Final = frozenset(
-    (
-        *("search", "search_emails", "get_document", "get_thread", "list_products", "list_components", "analyze"),
-        *("status", "health", "clear_cache", "refresh", "check", "evaluate", "resources", "complete", "list_facets"),
-        *("search_registry", "search_knowledge_base", "search_doc", "load_doc", "list_doc", "gaps"),
-    )
-)
+_VERBS: Final = frozenset(verb.method for verb in (*VERBS, FACETS, *RAG, *REGISTRY, *SITES)) | {
+    *("check", "complete", "evaluate", "gaps", "health", "refresh", "resources"),
+}
+"""What waits for the library: what tools and REST ask, and what is for hosts and commands alone."""
 
 
 class Opening:

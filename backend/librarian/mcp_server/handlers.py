@@ -76,7 +76,6 @@ class Handlers:
         *,
         version: str,
         heartbeat_s: float = _HEARTBEAT_S,
-        observe: Observer | None = None,
         on_call: Callable[[str, str], None] | None = None,
     ) -> None:
         self._desk = desk
@@ -84,7 +83,7 @@ class Handlers:
         self._prompts = {prompt.name: prompt for prompt in PROMPTS}
         self._calls = calls
         self._heartbeat_s = heartbeat_s
-        self.observe = observe
+        self.observe: Observer | None = None
         self._on_call = on_call
         self.bus = InMemorySubscriptionBus()
         self.watched = Watched()

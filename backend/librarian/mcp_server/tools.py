@@ -54,11 +54,7 @@ class Tool:
     read_only: bool = True
 
 
-TOOLSETS: dict[str, Callable[[Desk, Counts], Sequence[Tool]]] = {
-    "rag": lambda desk, counts: [_tool(desk, verb, counts) for verb in RAG],
-    "registry": lambda desk, counts: [_tool(desk, verb, counts) for verb in REGISTRY],
-    "sites": lambda desk, counts: [_tool(desk, verb, counts) for verb in SITES],
-}
+TOOLSETS: dict[str, tuple[Verb, ...]] = {"rag": RAG, "registry": REGISTRY, "sites": SITES}
 """Further sets of tools by name, off unless asked for, so that a model's tool list stays short."""
 
 
@@ -74,7 +70,7 @@ def build_tools(desk: Desk, toolsets: Sequence[str] = (), counts: Counts = Count
         if name not in TOOLSETS:
             known = ", ".join(["all", *TOOLSETS])
             raise SetupError(f"No toolset {name!r}.", hint=f"Set toolsets (MCP_TOOLSETS) to any of: {known}.")
-        tools += TOOLSETS[name](desk, counts)
+        tools += [_tool(desk, verb, counts) for verb in TOOLSETS[name]]
     return tuple(tools)
 
 

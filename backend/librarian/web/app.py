@@ -71,7 +71,7 @@ def build_app(
     if door is None:
         from ..mcp_server.app import McpDoor  # the SDK takes a while to import
 
-        door = McpDoor(desk, toolsets=toolsets, version=version)
+        door = McpDoor(desk, toolsets=toolsets, counts=counts, version=version)
     metrics, mcp = Metrics(), door
     mcp.observe = metrics
 

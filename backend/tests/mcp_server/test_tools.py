@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -274,8 +275,7 @@ def test_links_are_one_for_each_place_and_at_most_ten() -> None:
 
 
 def test_a_toolset_comes_after_the_nine_and_an_unknown_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    extra = tools_module.Tool("extra", "Extra", "More", {"type": "object"}, None, lambda given, budget: _nothing())
-    monkeypatch.setitem(tools_module.TOOLSETS, "more", lambda desk, counts: [extra])
+    monkeypatch.setitem(tools_module.TOOLSETS, "more", (replace(VERBS[0], name="extra"),))
     for chosen in (["more"], ["all"], ["more", "more"]):
         names = [tool.name for tool in build_tools(FakeDesk(), chosen)]
         assert names[: len(VERBS)] == [verb.name for verb in VERBS]
@@ -299,10 +299,6 @@ def test_schemas_say_how_many_results_the_settings_allow() -> None:
         ("search_registry", "max_results"): (1, 4, 3),
         ("searchDoc", "limit"): (1, 4, 4),
     }
-
-
-def _nothing() -> tools_module.ToolAnswer:
-    return tools_module.ToolAnswer("", {})
 
 
 def test_every_tool_gives_its_models_fields() -> None:
