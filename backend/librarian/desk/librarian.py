@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -210,30 +211,13 @@ class Librarian(Gathered, Knowledge, Hosting):
         with self._parts.catalog.read() as reader:
             stored = document_at(reader, file_path)
             chunk = None if place.ordinal is None else passage(reader.chunks_of(stored.doc_id), place)
+        lines = partial(read, stored, line_start=first, line_end=last, max_chars=limit, column=column)
+        if wanted or not fragment:
+            return lines(section=wanted, anchor=None, chunk=chunk)
         try:
-            return read(
-                stored,
-                section=wanted,
-                anchor=None if wanted else fragment,
-                chunk=chunk,
-                line_start=first,
-                line_end=last,
-                max_chars=limit,
-                column=column,
-            )
-        except NotFound:
-            if wanted or not fragment:
-                raise
-            return read(  # a uri's anchor that the document no longer has: the document itself still answers
-                stored,
-                section=None,
-                anchor=None,
-                chunk=None,
-                line_start=first,
-                line_end=last,
-                max_chars=limit,
-                column=column,
-            )
+            return lines(section=None, anchor=fragment, chunk=chunk)
+        except NotFound:  # of a uri whose anchor the document has lost: the document itself still answers
+            return lines(section=None, anchor=None, chunk=None)
 
     def get_thread(self, thread_id: str, *, budget: Budget | None = None) -> wire.ThreadAnswer:
         """A mail conversation, oldest first."""
@@ -334,9 +318,7 @@ class Librarian(Gathered, Knowledge, Hosting):
 
     def wait_until_ready(self, timeout_s: float | None = None) -> bool:
         """Block until nothing is left to read or embed; False where the time ran out first."""
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        return self._parts.indexing.wait_until_idle(left)
+        return self._parts.indexing.wait_until_idle(timeout_s)
 
     @property
     def root(self) -> Path:

@@ -13,10 +13,6 @@ from . import addresses
 from .arguments import nearest
 
 
-def _lines(text: str) -> list[str]:
-    return text.split("\n")
-
-
 def document_at(reader: CatalogReader, file_path: str) -> StoredDocument:
     """The document of a path, or of a link's spelling of it. Raises `NotFound` with the nearest where there is none."""
     spelled = file_path.replace("\\", "/")  # on Windows; elsewhere a name may hold one
@@ -111,7 +107,7 @@ def read(
     `CallerError` for lines outside the document.
     """
     document = stored.document
-    lines = _lines(document.text)
+    lines = document.text.split("\n")
     first, last, name = 1, len(lines), None
     if named := section or anchor:
         index = None if section or not anchor else section_at(document.headings, anchor)

@@ -13,7 +13,7 @@ from librarian.vocabulary.errors import CallerError
 from . import crawl, rendering, upkeep
 from .application import ASK, Application
 from .options import Config, Index, Json, Mode, Root
-from .page import Page, write_json
+from .page import Page, write_answer, write_json
 from .place import Place
 
 app = Application(
@@ -140,7 +140,7 @@ def show(
     answer = Place(root, index, config).ask(
         "get_document", path=path, section=section, line_start=first, line_end=last, max_chars=max_chars
     )
-    _show(answer, as_json, rendering.document)
+    write_answer(answer, as_json, rendering.document)
 
 
 @app.command(epilog="Example: librarian thread 4f2a9c", rich_help_panel=ASK)
@@ -152,7 +152,7 @@ def thread(
     config: Config = None,
 ) -> None:
     """Show an email thread, oldest mail first."""
-    _show(Place(root, index, config).ask("get_thread", thread_id=thread_id), as_json, rendering.thread)
+    write_answer(Place(root, index, config).ask("get_thread", thread_id=thread_id), as_json, rendering.thread)
 
 
 @app.command(
@@ -169,7 +169,9 @@ def analyze(
     config: Config = None,
 ) -> None:
     """Say how a question is understood, and why a document isn't found for it."""
-    _show(Place(root, index, config).ask("analyze", query=" ".join(question), path=path), as_json, rendering.analysis)
+    write_answer(
+        Place(root, index, config).ask("analyze", query=" ".join(question), path=path), as_json, rendering.analysis
+    )
 
 
 @app.command(epilog="Example: librarian products kubernetes", rich_help_panel=ASK)
@@ -182,20 +184,13 @@ def products(
 ) -> None:
     """List products, or the components of one."""
     verb = "list_components" if product else "list_products"
-    _show(Place(root, index, config).ask(verb, product=product), as_json, rendering.products)
+    write_answer(Place(root, index, config).ask(verb, product=product), as_json, rendering.products)
 
 
 @app.command(epilog="Example: librarian status --json | jq .embedded_chunks", rich_help_panel=ASK)
 def status(as_json: Json = False, root: Root = None, index: Index = None, config: Config = None) -> None:
     """Say what the index holds and whether everything works."""
-    _show(Place(root, index, config).ask("status"), as_json, rendering.status)
-
-
-def _show(answer: dict[str, Any], as_json: bool, render: Any) -> None:
-    if as_json:
-        write_json(answer)
-    else:
-        render(Page(), answer)
+    write_answer(Place(root, index, config).ask("status"), as_json, rendering.status)
 
 
 def _line_range(lines: str | None) -> tuple[int | None, int | None]:

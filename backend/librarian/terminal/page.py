@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, TextIO
 
@@ -127,3 +127,11 @@ def write_json(value: Mapping[str, object] | Sequence[object]) -> None:
     indent = 2 if sys.stdout.isatty() else None
     ascii_only = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
     sys.stdout.write(json.dumps(value, ensure_ascii=ascii_only, indent=indent, default=str) + "\n")
+
+
+def write_answer(answer: Mapping[str, Any], as_json: bool, render: Callable[[Page, Mapping[str, Any]], None]) -> None:
+    """A verb's answer as JSON, or as `render` lays it out."""
+    if as_json:
+        write_json(answer)
+    else:
+        render(Page(), answer)

@@ -10,9 +10,9 @@ from librarian.vocabulary.errors import CallerError
 
 from . import rendering
 from .options import Config, Index, Json, Root
+from .page import write_answer
 from .place import Place
 from .progress import ProgressLine
-from .upkeep import show
 
 
 def tune(
@@ -30,4 +30,4 @@ def tune(
         answer = Place(root, index, config).ask(
             "evaluate", tune=True, adopt=adopt, reset=reset, on_progress=progress.indexing
         )
-    show(answer, as_json, rendering.evaluation)
+    write_answer(answer, as_json, rendering.evaluation)

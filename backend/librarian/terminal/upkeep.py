@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -17,7 +16,7 @@ from librarian.vocabulary.errors import CallerError, LibrarianError
 from . import rendering
 from .application import KEEP, MEASURE, SET_UP, Application
 from .options import Config, Index, Json, Root, complete_host, complete_model, complete_setting
-from .page import Page, write_json
+from .page import Page, write_answer, write_json
 from .place import Place
 from .progress import ProgressLine
 
@@ -113,7 +112,7 @@ def index(
         return
     with ProgressLine(quiet=as_json) as progress:
         answer = Place(root, index, config).ask("refresh", rebuild=rebuild, prune=prune, on_progress=progress.indexing)
-    show(answer, as_json, rendering.refresh)
+    write_answer(answer, as_json, rendering.refresh)
     raise typer.Exit(SETUP if answer.get("reasons") else UNREADABLE if answer["failed"] else 0)
 
 
@@ -128,7 +127,7 @@ def migrate(
     from .sharing import move_to
 
     answer = move_to(Place(root, index, config), to, None if as_json else sys.stderr)
-    show(answer, as_json, rendering.migrated)
+    write_answer(answer, as_json, rendering.migrated)
 
 
 def check(
@@ -140,7 +139,7 @@ def check(
 ) -> None:
     """Hold catalog, keyword index, vectors and folder against each other. Exit code 78 where they differ."""
     answer = Place(root, index, config).ask("check", repair=repair)
-    show(answer, as_json, rendering.check)
+    write_answer(answer, as_json, rendering.check)
     raise typer.Exit(0 if answer["ok"] else SETUP)
 
 
@@ -171,7 +170,7 @@ def evaluate(
             product=product,
             on_progress=progress.indexing,
         )
-    show(answer, as_json, rendering.evaluation)
+    write_answer(answer, as_json, rendering.evaluation)
 
 
 def bench(
@@ -189,7 +188,7 @@ def bench(
     questions = read_questions(queries) if queries else None
     wanted = [mode.strip() for mode in modes.split(",") if mode.strip()]
     answer = measure(Place(root, index, config), modes=wanted, rounds=rounds, questions=questions)
-    show(answer, as_json, rendering.evaluation)
+    write_answer(answer, as_json, rendering.evaluation)
 
 
 def doctor(
@@ -381,11 +380,3 @@ def config_command(
             page.line((each.knob.sentence, "dim"), indent=3)
     for notice in settings.notices if not key else ():
         page.line(("note: ", "yellow"), notice)
-
-
-def show(answer: Mapping[str, Any], as_json: bool, render: Any) -> None:
-    """Writes an answer as JSON, or as `render` lays it out on a page."""
-    if as_json:
-        write_json(answer)
-    else:
-        render(Page(), answer)
