@@ -15,6 +15,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -52,7 +53,7 @@ GRACE_S = 2  #: what requests under way get at shutdown before they are cut
 STOP_S = 4.0  #: what everything gets; then the process ends where it is, which loses no more than a kill
 HANDSHAKE_S = 0.05  #: a host that has caused the start shakes hands before the library takes the processor
 SWITCH_S = 0.0005  #: how long a searching thread may keep the interpreter while others, such as the doors', wait
-DAMAGE_S = 1.0  #: how often is looked whether a part of the catalog couldn't be read
+WATCH_S = 1.0  #: how often is looked whether a part of the catalog couldn't be read, or the index folder is gone
 TRUSTED_S = 300.0  #: a library that was opened anew for its damage isn't so again sooner: a disk may be failing
 FAILED_S = 1.0  #: what those who wait for a library that can't be opened get to hear why
 
@@ -92,15 +93,21 @@ def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None) -
         lock = _lock(index, take=http)
         if lock is None:
             return 0  # another keeper was quicker; whoever started this one will find it
-        process = _Process(settings, listening, out)
+        process = _Process(settings, listening, out, lock)
         try:
             event_loop.run(process.run())
             while process.again:
-                process = _Process(process.settings, listening, out, trusted_s=TRUSTED_S)
+                if not lock.stands:
+                    lock.release()
+                    if (lock := _lock(index, take=http)) is None:
+                        return 0
+                    configure(process.settings)  # the log lay in the folder, too
+                process = _Process(process.settings, listening, out, lock, trusted_s=TRUSTED_S)
                 event_loop.run(process.run())
         finally:
             process.ended()
-            lock.release()
+            if lock is not None:
+                lock.release()
     finally:
         if listening is not None:
             listening.close()
@@ -141,7 +148,13 @@ class _Process:
     """One run of the event loop: doors opened together, closed together."""
 
     def __init__(
-        self, settings: Settings, listening: socket.socket | None, out: TextIO | None, *, trusted_s: float = 0.0
+        self,
+        settings: Settings,
+        listening: socket.socket | None,
+        out: TextIO | None,
+        lock: FolderLock,
+        *,
+        trusted_s: float = 0.0,
     ) -> None:
         self.settings = self._begun = settings
         self.again = False  #: whether it ends so that the library is opened anew
@@ -149,6 +162,7 @@ class _Process:
         self._opening = Opening(settings.index.path)
         self._listening = listening
         self._out = out
+        self._lock = lock
         self._stop = asyncio.Event()
         self._fingerprint = fingerprint(settings.config_file)
         self._visitors = Visitors(settings.index.path)
@@ -164,13 +178,13 @@ class _Process:
         loop.add_signal_handler(signal.SIGHUP, self._reload)
         doors: asyncio.Future[Any] = loop.create_future()
         try:
-            async with self._host(doors):
+            async with self._host(doors) as host:
                 # the handshake needs the SDK first of all; who serves HTTP says that it does once it really can
                 if self._listening is None:
                     with _uncollected():
                         await asyncio.to_thread(import_module, "librarian.mcp_server.app")
                 opening = asyncio.create_task(self._open(doors))
-                watching = asyncio.create_task(self._watch_damage())
+                watching = asyncio.create_task(self._watch(host))
                 if self._listening is not None:
                     await opening
                 if self._failure is None:  # else there is nobody yet to be told
@@ -234,18 +248,23 @@ class _Process:
         if self._last is not None:
             self._last.cancel()
 
-    async def _watch_damage(self) -> None:
-        """Where the catalog turns out to be damaged, end: opened anew it is made whole from the files."""
-        wait = max(self._trusted_s, DAMAGE_S)
+    async def _watch(self, host: Host) -> None:
+        """Where the catalog turns out to be damaged or the index folder to be gone, end: opened anew the library is
+        made whole from the files. Where the address alone is gone, it is told anew."""
+        trusted = time.monotonic() + self._trusted_s
         while not self._stop.is_set():
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stop.wait(), wait)
-            wait = DAMAGE_S
+                await asyncio.wait_for(self._stop.wait(), WATCH_S)
             library = self._opening.library
-            if not self._stop.is_set() and library is not None and library.damage:
-                logger.warning("The library is opened anew: %s", library.damage)
+            if self._stop.is_set() or library is None:
+                continue
+            why = library.damage if time.monotonic() > trusted else ""
+            if why := why or ("" if self._lock.stands else f"{self._lock.path} was removed or moved away"):
+                logger.warning("The library is opened anew: %s", why)
                 self.again = True
                 self._stop.set()
+                return
+            await host.stay()
 
     def _reload(self) -> None:
         self.settings = reload(self.settings, self._app, begun=self._begun)

@@ -1,8 +1,8 @@
 """Where a keeper listens, written into its index folder for those who look for it.
 
 A unix socket in the index folder, for this user alone; where the folder's path is too long for one, in a private
-temporary folder; where the system has none, a loopback port and a secret that only the address file tells. An address
-proves nothing: its keeper may be dead. `connect` finds out.
+temporary folder; where that is too, or the system has none, a loopback port and a secret that only the address file
+tells. An address proves nothing: its keeper may be dead. `connect` finds out.
 """
 
 from __future__ import annotations
@@ -88,7 +88,12 @@ def listen(index: Path, *, version: str, url: str = "", unix: bool | None = None
     if len(os.fsencode(path)) > LONGEST_PATH:
         import tempfile
 
+        if (left := read(index)) is not None and Path(left.path).name == SOCKET:
+            _remove(left, index)
         path = Path(tempfile.mkdtemp(prefix="librarian-")) / SOCKET
+        if len(os.fsencode(path)) > LONGEST_PATH:
+            path.parent.rmdir()
+            return listen(index, version=version, url=url, unix=False)
     path.unlink(missing_ok=True)
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -115,10 +120,19 @@ def publish(index: Path, address: Address) -> None:
     beside.replace(index / ADDRESS)
 
 
+def leads(index: Path, address: Address) -> bool:
+    """Whether who looks for it in the index folder gets to this address: neither it nor its socket was removed."""
+    return read(index) == address and (not address.path or os.path.exists(address.path))
+
+
 def withdraw(index: Path, address: Address) -> None:
     """Take back what `publish` and `listen` made, unless another keeper has published since."""
     if read(index) == address:
         (index / ADDRESS).unlink(missing_ok=True)
+    _remove(address, index)
+
+
+def _remove(address: Address, index: Path) -> None:
     if address.path:
         path = Path(address.path)
         path.unlink(missing_ok=True)

@@ -95,6 +95,7 @@ class Host:
         self._clients = 0  #: connections that keep the process from being idle: all but those that only ask who it is
         self._idle: asyncio.TimerHandle | None = None
         self._retiring = False
+        self._lost = ""  #: why its address couldn't be written again
 
     @property
     def address(self) -> addresses.Address:
@@ -104,13 +105,39 @@ class Host:
         return self._address
 
     async def __aenter__(self) -> Host:
-        listening, address = addresses.listen(self._index, version=self._version, url=self._url, unix=self._unix)
-        self._address = address._replace(root=str(self._root or ""), named=self._root_named)
-        # asyncio removes a unix socket itself from Python 3.13 on; `withdraw` does everywhere
-        self._server = await asyncio.start_server(self._accept, sock=listening, limit=LONGEST_REQUEST)
-        addresses.publish(self._index, self._address)
+        await self._listen()
         self._watch_idleness()
         return self
+
+    async def _listen(self) -> None:
+        listening, address = addresses.listen(self._index, version=self._version, url=self._url, unix=self._unix)
+        address = address._replace(root=str(self._root or ""), named=self._root_named)
+        # asyncio removes a unix socket itself from Python 3.13 on; `withdraw` does everywhere
+        server = await asyncio.start_server(self._accept, sock=listening, limit=LONGEST_REQUEST)
+        before, self._address = self._address, address
+        try:
+            addresses.publish(self._index, address)
+        except OSError:
+            server.close()
+            self._address = before
+            raise
+        self._server = server
+
+    async def stay(self) -> None:
+        """Listen anew where the address or the socket was removed, so that it is found again. Only for the lock's
+        holder, who asks for it now and then."""
+        if self._server is None or addresses.leads(self._index, self.address):
+            self._lost = ""
+            return
+        before = self._server
+        try:
+            await self._listen()
+            before.close()  # connections stay
+            logger.warning("The keeper's address was removed from %s; it listens anew", self._index)
+        except OSError as error:
+            if str(error) != self._lost:
+                logger.warning("The keeper's address can't be written into %s again: %s", self._index, error)
+            self._lost = str(error)
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()

@@ -49,6 +49,16 @@ class FolderLock:
         """Whether this object holds the lock."""
         return self._file is not None
 
+    @property
+    def stands(self) -> bool:
+        """Whether the held lock still guards its folder: one whose file was removed or moved away keeps nobody out."""
+        if self._file is None:
+            return False
+        try:
+            return os.path.samestat(os.fstat(self._file), os.stat(self.path))
+        except OSError:
+            return False
+
     def acquire(self, *, version: str = "", timeout_s: float = 0.2) -> bool:
         """Take the lock, waiting up to `timeout_s`, enough for a `holder` elsewhere; False where it is held."""
         end = time.monotonic() + timeout_s

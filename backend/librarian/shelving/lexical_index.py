@@ -173,8 +173,11 @@ class TantivyIndex:
             self._closed = True
             if self._writer is not None:
                 writer, self._writer = self._writer, None
-                writer.rollback()
-                writer.wait_merging_threads()
+                try:
+                    writer.rollback()
+                    writer.wait_merging_threads()
+                except _UNWRITTEN as error:  # the folder is gone, say; nothing of it is needed any more
+                    log.warning("keyword: its writer ended with an error: %s", error)
 
     # -- searching -------------------------------------------------------------------------------------------------
 

@@ -290,6 +290,38 @@ def test_it_is_asked_to_retire_once_and_says_farewell(folder: Path) -> None:
     run(test())
 
 
+def test_it_is_found_again_where_its_address_or_socket_was_removed(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def test() -> None:
+        async with hosting(folder) as host, connected(host, "mcp") as (reader, writer):
+            await reader.readline()
+            for lost in (folder / address.ADDRESS, Path(host.address.path)):
+                await host.stay()
+                found = address.read(folder)
+                assert found is not None
+                lost.unlink()
+                await host.stay()
+                lines, welcome = await asyncio.to_thread(greet, found, "ping", "1.0")
+                lines.close()
+                assert welcome.pid == os.getpid()
+                assert address.leads(folder, found)
+            folder.joinpath(address.ADDRESS).unlink()
+            folder.joinpath(address.ADDRESS).mkdir()  # nothing can be written there
+            for _ in range(2):
+                await host.stay()
+            folder.joinpath(address.ADDRESS).rmdir()
+            await host.stay()
+            assert address.leads(folder, host.address)
+            assert [record.levelname for record in caplog.records if "can't be written" in record.message] == [
+                "WARNING"
+            ]
+            writer.write(b"still here\n")
+            assert await reader.readline() == b"still here\n"
+
+    run(test())
+
+
 def test_it_rests_when_nobody_has_been_connected_for_a_while(folder: Path) -> None:
     async def test() -> None:
         rested, occupied = asyncio.Event(), True

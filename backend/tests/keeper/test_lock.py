@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -38,6 +39,20 @@ def test_one_holder_at_a_time(tmp_path: Path) -> None:
     assert second.acquire()
     assert second.held
     second.release()
+
+
+def test_a_lock_whose_folder_was_moved_away_guards_nothing(tmp_path: Path) -> None:
+    lock, next_one = FolderLock(tmp_path / "index"), FolderLock(tmp_path / "index")
+    assert not lock.stands
+    assert lock.acquire()
+    assert lock.stands
+    (tmp_path / "index").rename(tmp_path / "moved")
+    assert not lock.stands
+    assert next_one.acquire()
+    assert not lock.stands
+    assert next_one.stands
+    next_one.release()
+    lock.release()
 
 
 def test_waiting_for_the_lock_gets_it_when_it_is_free(tmp_path: Path) -> None:
@@ -111,7 +126,7 @@ def test_an_address_that_is_not_one_counts_as_none(tmp_path: Path, content: str)
     assert keeper_of(tmp_path) is None
 
 
-def test_a_socket_whose_path_would_be_too_long_lies_elsewhere(tmp_path: Path) -> None:
+def test_a_socket_whose_path_would_be_too_long_lies_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = tmp_path / ("long" * 30)
     index.mkdir()
     server, where = address.listen(index, version="1")
@@ -121,11 +136,22 @@ def test_a_socket_whose_path_would_be_too_long_lies_elsewhere(tmp_path: Path) ->
         assert not where.path.startswith(str(index))
         assert address.read(index) == where
         where.connect(1).close()
+        server.close()  # as a kill does
+        server, following = address.listen(index, version="1")
+        assert not Path(where.path).parent.exists()
+        assert Path(following.path).exists()
+        address.publish(index, following)
+        address.withdraw(index, following)
+        assert not Path(following.path).parent.exists()
+        assert address.read(index) is None
+        server.close()
+        monkeypatch.setattr(tempfile, "tempdir", str(index))
+        server, where = address.listen(index, version="1")
+        where.connect(1).close()
+        assert where.port
+        assert not list(index.iterdir())
     finally:
         server.close()
-        address.withdraw(index, where)
-    assert not Path(where.path).parent.exists()
-    assert address.read(index) is None
 
 
 def test_withdrawing_leaves_another_keepers_address_alone(tmp_path: Path) -> None:

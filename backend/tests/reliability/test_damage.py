@@ -23,6 +23,7 @@ import httpx
 import pytest
 
 from librarian.assembly import Librarian
+from librarian.keeper.lock import FolderLock
 from librarian.shelving.catalog import SqliteCatalog
 from librarian.shelving.vectors.chroma import ChromaStore
 from librarian.vocabulary.errors import Damaged, LibrarianError
@@ -159,6 +160,10 @@ def test_damage_met_while_a_server_runs_is_said_and_mended_by_itself(tmp_path: P
             until(lambda: asking.get("/health").json()["status"] == "ok", "the index")
             assert asking.get("/health").json()["documents"] == 30
             assert any("set aside" in note for note in asking.get("/api/status").json()["notes"])
+            shutil.rmtree(running.index)  # lock, address and log go with it
+            until(lambda: FolderLock(running.index).holder() is not None, "the lock's renewal")
+            until(lambda: readable(asking, "ray/core/3.md"), "its making")
+            assert running.url() == str(asking.base_url)
         assert "opened anew" in running.said.read_text()
     finally:
         running.stop()
