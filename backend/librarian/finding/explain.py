@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from librarian.vocabulary.protocols import Budget, Catalog, CatalogReader
 from librarian.vocabulary.types import Contribution, Filters, Query, Ranking, StoredDocument
@@ -13,6 +13,16 @@ from . import paging
 from .hybrid_search import HybridSearchEngine
 from .query_router import QueryRouter
 from .run import Judged
+
+_NARROW = "Narrow the search with a filter, or use words of that page."
+_OUTNUMBERED = (
+    "It holds words of the question, but so many passages fit better that it isn't among the first of any leg. "
+    + _NARROW
+)
+_FAR = (
+    "No leg found it: none of its passages holds the question's words or is near in meaning. "
+    "Ask with words that the page uses."
+)
 
 
 class Analyst:
@@ -50,44 +60,14 @@ class Analyst:
                     explanation=f"{file_path} doesn't pass {', '.join(blocking)}. Drop or change what filters it out.",
                 )
             judged = self.engine.judge(query, reader, budget)
-            places = self._legs(judged, stored.doc_id)
+            legs = self._legs(judged, stored.doc_id)
             if place := self._place(judged, query, stored, reader):
-                rank, shown_at = place
-                copy = "" if shown_at == file_path else f", as a copy of {shown_at}"
-                if rank <= query.max_results:
-                    explanation = f"It is in the answer, at rank {rank}{copy}."
-                    return WhyNot(file_path=file_path, stage="found", explanation=explanation, legs=places, rank=rank)
-                explanation = f"Its rank is {rank}{copy}, beyond the first {query.max_results}: ask for more results."
-                return WhyNot(file_path=file_path, stage="below_cut", explanation=explanation, legs=places, rank=rank)
-            if any(leg.rank is not None for leg in places):
-                own = [(r, c) for r, c in enumerate(judged.candidates, 1) if c.doc_id == stored.doc_id]
-                explanation = (
-                    f"A leg found it, but as candidate {own[0][0]} it falls below the cut ({_reasons(own[0][1].why)})."
-                    if own
-                    else "A leg found it, but this mode drops it."
-                )
-                return WhyNot(
-                    file_path=file_path,
-                    stage="below_cut",
-                    explanation=f"{explanation} Narrow the search with a filter, or use words of that page.",
-                    legs=places,
-                    rank=own[0][0] if own else None,
-                )
+                return _shown(query, file_path, legs, *place)
+            if any(leg.rank is not None for leg in legs):
+                return _dropped(judged, stored, legs)
             if self._holds_words(query, file_path, reader, budget):
-                return WhyNot(
-                    file_path=file_path,
-                    stage="below_cut",
-                    explanation="It holds words of the question, but so many passages fit better that it isn't among "
-                    "the first of any leg. Narrow the search with a filter, or use words of that page.",
-                    legs=places,
-                )
-            return WhyNot(
-                file_path=file_path,
-                stage="not_found",
-                explanation="No leg found it: none of its passages holds the question's words or is near in meaning. "
-                "Ask with words that the page uses.",
-                legs=places,
-            )
+                return WhyNot(file_path=file_path, stage="below_cut", explanation=_OUTNUMBERED, legs=legs)
+            return WhyNot(file_path=file_path, stage="not_found", explanation=_FAR, legs=legs)
 
     def _holds_words(self, query: Query, file_path: str, reader: CatalogReader, budget: Budget) -> bool:
         """Whether the document would be found by its words if it were the only one."""
@@ -125,7 +105,7 @@ class Analyst:
         columns, empty = self._catalog.columns(), Filters()
         alone = replace(empty, file_paths=(file_path,))
         blocking = []
-        for name in empty.__slots__:
+        for name in (field.name for field in fields(Filters)):
             value = getattr(query.filters, name)
             if value != getattr(empty, name):
                 only = replace(alone, **{name: value})
@@ -153,6 +133,27 @@ class Analyst:
             else:
                 places.append(LegPlace(leg=leg, rank=found[0], score=found[1]))
         return places
+
+
+def _shown(query: Query, file_path: str, legs: list[LegPlace], rank: int, shown_at: str) -> WhyNot:
+    """Of a document whose text is in the answer, on its first page or on a later one."""
+    copy = "" if shown_at == file_path else f", as a copy of {shown_at}"
+    if rank <= query.max_results:
+        explanation = f"It is in the answer, at rank {rank}{copy}."
+        return WhyNot(file_path=file_path, stage="found", explanation=explanation, legs=legs, rank=rank)
+    explanation = f"Its rank is {rank}{copy}, beyond the first {query.max_results}: ask for more results."
+    return WhyNot(file_path=file_path, stage="below_cut", explanation=explanation, legs=legs, rank=rank)
+
+
+def _dropped(judged: Judged, stored: StoredDocument, legs: list[LegPlace]) -> WhyNot:
+    """Of a document that a leg found and no page of the answer shows."""
+    own = [(rank, one.why) for rank, one in enumerate(judged.candidates, 1) if one.doc_id == stored.doc_id]
+    explanation, rank = "A leg found it, but this mode drops it.", None
+    if own:
+        rank, why = own[0]
+        explanation = f"A leg found it, but as candidate {rank} it falls below the cut ({_reasons(why)})."
+    explanation = f"{explanation} {_NARROW}"
+    return WhyNot(file_path=stored.document.file_path, stage="below_cut", explanation=explanation, legs=legs, rank=rank)
 
 
 def _reasons(why: tuple[Contribution, ...]) -> str:

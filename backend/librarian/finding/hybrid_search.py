@@ -375,7 +375,7 @@ class HybridSearchEngine:
         """The first stage's candidates judged again; its own order where that isn't possible, which is said."""
         count = max(self._options.rerank_candidates, self._options.rerank_multiplier * run.query.max_results)
         with self._turns.aside():
-            second = self._second_look.at(
+            second = self._second_look.rerank(
                 run.analyzed.wanted,
                 first.pool,
                 first.candidates,

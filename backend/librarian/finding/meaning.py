@@ -150,17 +150,18 @@ class Meanings:
         elsewhere = frozenset[str]().union(*(space.products for space in spaces))
         legs = [self._own] if allowed is None or not elsewhere.issuperset(allowed) else []
         return legs + [
-            SemanticLeg(
-                space.embedder,
-                lambda store=space.store: store,  # type: ignore[misc]
-                threshold=self._threshold,
-                name=space.name,
-                products=space.products,
-                embedded=space.embedded,
-            )
-            for space in spaces
-            if allowed is None or space.products.intersection(allowed)
+            self._leg_of(space) for space in spaces if allowed is None or space.products.intersection(allowed)
         ]
+
+    def _leg_of(self, space: VectorSpace) -> SemanticLeg:
+        return SemanticLeg(
+            space.embedder,
+            lambda: space.store,
+            threshold=self._threshold,
+            name=space.name,
+            products=space.products,
+            embedded=space.embedded,
+        )
 
 
 def by_rank(own: Sequence[float], leading: Sequence[float]) -> Curve:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from librarian.vocabulary.types import Document, StoredChunk, StoredDocument
 
-from .visible import visible
+from .hidden_characters import without_hidden
 
 #: Headings of the outline and characters of a neighbour that are shown.
 OUTLINE, NEIGHBOUR = 20, 300
@@ -21,9 +21,9 @@ def parent_context(
     before = siblings[place - 1] if place else None
     after = siblings[place + 1] if place is not None and place + 1 < len(siblings) else None
     return {
-        "title": visible(about.title),
-        "summary": visible(about.summary),
-        "headings": [visible(heading.text) for heading in about.headings[:OUTLINE]],
+        "title": without_hidden(about.title),
+        "summary": without_hidden(about.summary),
+        "headings": [without_hidden(heading.text) for heading in about.headings[:OUTLINE]],
         "breadcrumb": breadcrumb(about, chunk.chunk.heading_path),
         "previous": _neighbour(before, about, from_end=True),
         "next": _neighbour(after, about, from_end=False),
@@ -40,7 +40,7 @@ def breadcrumb(document: Document, heading_path: Sequence[str]) -> str:
     parts: list[str] = []
     for part in (document.product, document.component, document.title, *heading_path):
         if part and (not parts or parts[-1] != part):
-            parts.append(visible(part))
+            parts.append(without_hidden(part))
     return " / ".join(parts)
 
 
@@ -48,12 +48,12 @@ def _neighbour(chunk: StoredChunk | None, document: Document, *, from_end: bool)
     """The neighbour's side that touches the hit, cut at a word."""
     if chunk is None:
         return None
-    text = visible(chunk.chunk.text).strip()
+    text = without_hidden(chunk.chunk.text).strip()
     if len(text) > NEIGHBOUR:
         tail, head = text[-NEIGHBOUR:].split(" ", 1)[-1], text[:NEIGHBOUR].rsplit(" ", 1)[0]
         text = f"…{tail}" if from_end else f"{head}…"
     return {
         "id": f"{document.file_path}#chunk-{chunk.chunk.ordinal}@{chunk.chunk.hash[:8]}",
-        "heading_path": [visible(heading) for heading in chunk.chunk.heading_path],
+        "heading_path": [without_hidden(heading) for heading in chunk.chunk.heading_path],
         "text": text,
     }

@@ -43,7 +43,7 @@ class SecondLook:
         self._model = model
         self._options = options
 
-    def at(
+    def rerank(
         self,
         question: str,
         pool: Pool,

@@ -27,7 +27,7 @@ class OutcomeStore(Protocol):
 
     def put(self, key: Key, value: SearchOutcome) -> None: ...
 
-    def clear(self) -> int | None: ...
+    def clear(self) -> int: ...
 
     def stats(self) -> tuple[int, int, int]: ...
 
@@ -88,6 +88,4 @@ class ResultCache:
 
     def clear(self) -> int:
         """Forget everything; returns how many answers there were."""
-        entries = self._store.stats()[0]
-        self._store.clear()
-        return entries
+        return self._store.clear()

@@ -64,8 +64,7 @@ class Rewriting:
 
     def look(self) -> None:
         """Find out whether the server is there, so that `connected` needn't wait for a question."""
-        if callable(is_connected := getattr(self._rewriter, "is_connected", None)):
-            self._connected = bool(is_connected())
+        self._connected = self._rewriter.is_connected()
 
     def reset(self) -> None:
         """Forget what was said and what failed: the next question is asked anew."""
@@ -113,8 +112,7 @@ class Rewriting:
     def close(self) -> None:
         """End the threads; an answer still under way ends with its own time limit."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-        if callable(close := getattr(self._rewriter, "close", None)):
-            close()
+        self._rewriter.close()
 
 
 @dataclass(frozen=True, slots=True)

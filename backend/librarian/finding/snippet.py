@@ -22,8 +22,8 @@ from librarian.vocabulary.protocols import Analyzer
 from librarian.vocabulary.types import AnalyzedQuery, Chunk, Frame, Snippet
 
 from .cutting import CUT, Place, cut_to
+from .hidden_characters import without_hidden
 from .units import Unit, units
-from .visible import visible
 
 CEILING = 600  #: characters that no snippet exceeds
 
@@ -117,19 +117,19 @@ class Snippets:
     def _cut(self, chunk: Chunk, language: str, wanted: Mapping[str, float], marks: Marks) -> Snippet:
         text, pieces = chunk.text, units(chunk)
         if not pieces:
-            return Snippet(visible(chunk.text.strip())[:CEILING], chunk.line_start, chunk.line_end)
+            return Snippet(without_hidden(chunk.text.strip())[:CEILING], chunk.line_start, chunk.line_end)
         weights = _weights(text, pieces, wanted, marks)
         if not any(weights):
             weights = _resembling(text, pieces, wanted)
         first, last = self._window(text, pieces, weights)
         while True:
-            shown = visible(_rendered(text, pieces[first : last + 1]))
+            shown = without_hidden(_rendered(text, pieces[first : last + 1]))
             if len(shown) <= CEILING or first == last:
                 break
             first, last = _narrower(first, last, weights)
         if len(shown) > CEILING:
             only = pieces[first]
-            line = visible(text[only.start : only.end]).rstrip()
+            line = without_hidden(text[only.start : only.end]).rstrip()
             shown = cut_to(shown, line, only.frame, self._places(shown, wanted, marks, language), CEILING)
         highlights = self._highlights(shown, marks, language)
         return Snippet(shown, pieces[first].line, pieces[last].line_end, highlights)

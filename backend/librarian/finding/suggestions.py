@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 
 from librarian.vocabulary.protocols import CatalogReader, Columns
@@ -105,11 +105,10 @@ def _filters(filters: Filters, columns: Columns) -> list[Suggestion]:
         field.name for field in fields(filters) if field.name not in ("kind", "absent") and getattr(filters, field.name)
     ]
     given += ["has_attachments"] if filters.has_attachments is False else []
-    count: Callable[[Filters], int] = lambda some: columns.select(some).count  # noqa: E731
-    now = count(filters) if given else 0
+    now = columns.select(filters).count if given else 0
     items = []
     for name in given:
-        without = count(replace(filters, **{name: getattr(Filters(), name)}))
+        without = columns.select(replace(filters, **{name: getattr(Filters(), name)})).count
         if without > now:
             items.append(_item("filter", name, f"Drop {name}: {without - now} more passages would be searched."))
     return items

@@ -95,7 +95,5 @@ class QueryEmbeddings:
 
     def clear(self) -> int:
         """Forget all vectors; returns how many there were."""
-        cache, entries = self._cache(), self.stats()[0]
-        if cache:
-            cache.clear()
-        return entries
+        cache = self._cache()
+        return cache.clear() if cache else 0

@@ -322,6 +322,12 @@ class QueryRewriter(Protocol):
     def rewrite(self, query: str, budget: Budget) -> Rewrite:
         """Raises `Unavailable` with one clear sentence."""
 
+    def is_connected(self) -> bool:
+        """Whether its server answers now."""
+
+    def close(self) -> None:
+        """End its connections."""
+
 
 # -- counting ------------------------------------------------------------------------------------------------------
 

@@ -591,6 +591,11 @@ class Says:
     def rewrite(self, query: str, budget: Budget) -> Rewrite:
         return Rewrite("autoscaling settings", "Set max_replicas.", "m1", 1.0)
 
+    def is_connected(self) -> bool:
+        return True
+
+    def close(self) -> None: ...
+
 
 def test_a_language_models_words_are_told_beside_the_question_without_its_quotes(manual: Library) -> None:
     outcome = manual.engine(rewriting=Rewriting(Says())).search(Query(QUOTING, mode="hybrid"))

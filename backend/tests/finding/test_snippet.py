@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from librarian.finding.hidden_characters import without_hidden
 from librarian.finding.snippet import CEILING, Snippets
-from librarian.finding.visible import visible
 from librarian.language.analyzer import StandardAnalyzer
 from librarian.reading.chunking import StructureChunker
 from librarian.reading.parsers.markdown import MarkdownParser
@@ -205,7 +205,7 @@ def test_of_a_passage_without_anything_nothing_is_shown() -> None:
     ],
 )
 def test_only_what_a_person_would_see_is_shown(text: str, shown: str) -> None:
-    assert visible(text) == shown
+    assert without_hidden(text) == shown
 
 
 def test_without_a_word_of_the_question_the_sentence_that_looks_most_like_it_is_shown() -> None:

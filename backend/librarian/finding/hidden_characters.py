@@ -2,12 +2,14 @@
 
 Text from documents is data. Characters that are invisible, reorder what is read, or smuggle instructions are taken out
 before a passage is shown: bidirectional controls, the tag block, zero-width characters and C0/C1 controls but tab and
-newline. ZWJ and ZWNJ stay between letters, where Persian and Indic scripts need them.
+newline. ZWJ and ZWNJ stay between letters, where Persian and Indic scripts need them. In what isn't a passage (titles,
+whole documents) doors mark such characters: `vocabulary.visible`.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 and C1 but tab and newline
@@ -18,10 +20,10 @@ _HIDDEN = re.compile(
 _JOINER = re.compile("[\u200c\u200d]")
 
 
-def visible(text: str) -> str:
+def without_hidden(text: str) -> str:
     """The text without what a reader can't see.
 
-    >>> visible("pay\\u202e evil\\u200b\\x07!")
+    >>> without_hidden("pay\\u202e evil\\u200b\\x07!")
     'pay evil!'
     """
     text = _HIDDEN.sub("", text)
@@ -38,6 +40,4 @@ def visible(text: str) -> str:
 
 def _letter(text: str, place: int) -> bool:
     # Combining marks count as letters: a virama stands before most joiners of Indic scripts.
-    import unicodedata
-
     return 0 <= place < len(text) and unicodedata.category(text[place])[0] in "LM"
