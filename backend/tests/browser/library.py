@@ -127,6 +127,55 @@ FILES |= {
     "<tr><td><code>sprit</code><br/>string</td>\n<td>\n  <p>A <b>spar</b>"
     " <img src=x onerror=\"window.harmed='row'\"></p>\n</td>"
     "</tr>\n<tr><td>boom</td><td>below</td></tr>\n</tbody>\n</table>\n\n<ul><li>one</li><li>two</li></ul>\n",
+    "shop/lab/notes.md": """# Notes
+
+!!! warning "Mind the **cable**"
+    It is hot.
+
+        winch --down
+
+    Wait first.
+
+??? tip
+
+    * one
+
+Before it
+:::tip[Of colons]
+Held.
+
+:::info
+inner
+:::
+
+:::
+
+//// details | Of slashes
+    open: true
+
+/// note
+Inner one.
+///
+
+////
+
+{{< note >}}
+A {{< glossary_tooltip text="pulley" term_id="x" >}} and
+a {{< glossary_tooltip term_id="tackle-block" >}}. {{< /note >}}
+
+> [!IMPORTANT]
+> Quoted.
+
+```{seealso}
+:class: small
+
+Further *reading*.
+```
+
+::: open for ever
+
+a === b and {{< skew currentVersion >}} stay.
+""",
     "shop/lab/ballast.csv": "item,ballast\n" + "".join(f"crate{n},{n * 3}\n" for n in range(300)),
     "shop/lab/hoist.html": "<html><head><title>Hoist</title></head><body><h1>Hoist</h1>"
     "<p>A hoist takes a List&lt;Rope&gt; of 2*3*4 ropes, see __init__ and https://example.org/hoist.</p>"

@@ -123,6 +123,28 @@ def test_tables_in_html_are_tables_and_their_tags_in_no_snippet(page: Page) -> N
     assert page.run("return window.harmed") is None
 
 
+def test_notes_and_tabs_of_site_generators_are_notes(page: Page) -> None:
+    shown(page.open("/?doc=shop/lab/notes.md&lines=8-8"), "Notes")
+    notes = page.run(
+        """return [...document.querySelectorAll('#panel .note')].map((one) => [one.dataset.line, one.dataset.end,
+        ...one.innerText.split(/\\s*\\n\\s*/)])"""
+    )
+    assert notes == [
+        ["3", "8", "Mind the cable", "It is hot.", "winch --down", "Wait first."],
+        ["10", "12", "Tip", "one"],
+        ["15", "22", "Of colons", "Held.", "Info", "inner"],
+        ["18", "20", "Info", "inner"],
+        ["24", "31", "Of slashes", "Note", "Inner one."],
+        ["27", "29", "Note", "Inner one."],
+        ["33", "35", "Note", "A pulley and a tackle block."],
+        ["37", "38", "Important", "Quoted."],
+        ["40", "44", "See also", "Further reading."],
+    ]
+    assert page.texts("#panel .note strong, #panel .note pre, #panel .note em") == ["cable", "winch --down", "reading"]
+    assert page.texts("#panel .document > :last-child") == ["a === b and {{< skew currentVersion >}} stay."]
+    assert page.texts("#panel .chosen") == ["Wait first."]
+
+
 def test_code_in_a_snippet_keeps_its_signs(page: Page) -> None:
     page.open("/?q=winch&mode=keyword").answered()
     assert page.texts(".snippet")[0].endswith("Call __winch__ and now.")

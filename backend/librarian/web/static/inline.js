@@ -73,8 +73,8 @@ const RULES = [
   [/^\\([\\`*_{}[\]()#+\-.!~|<>&"'])/, (m) => m[1]],
   [/^(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)/, (m) => el("code", {}, m[2].replace(/\n/g, " ").replace(/^ (.+) $/, "$1"))],
   [/^!\[([^\]]*)\](?:\((?:[^()\s]|\([^()\s]*\))*(?:\s+"[^"]*")?\)|\[[^\]]*\])/, (m) => picture(m[1])],
-  [/^\[((?:[^[\]\\`]|\\.|`[^`]*`|!\[[^\]]*\]\([^)]*\)|\[[^\]]*\])*)\]\(\s*(?:<([^<>\n]*)>|((?:[^()\s<>]|\([^()\s]*\))*))(?:\s+["'(][^"')]*["')])?\s*\)/,
-    (m, c, d) => link(inline(m[1], c, d + 1), decoded(m[2] ?? m[3]), c)],
+  [/^\[((?:[^[\]\\`]|\\.|`[^`]*`|!\[[^\]]*\]\([^)]*\)|\[[^\]]*\])*)\]\(\s*(?:<([^<>\n]*)>|\{\{[<%]\s*(?:rel)?ref\s+"([^"\n]*)"\s*[>%]\}\}|((?:[^()\s<>]|\([^()\s]*\))*))(?:\s+["'(][^"')]*["')])?\s*\)/,
+    (m, c, d) => link(inline(m[1], c, d + 1), decoded(m[2] ?? m[3] ?? m[4]), c)],
   [/^\[((?:[^[\]\\]|\\.)+)\](?:\[([^\]]*)\])?/, (m, c, d) => {
     const url = c.references.get((m[2] || m[1]).toLowerCase().trim());
     return url === undefined ? [`[`, ...inline(m[1], c, d + 1), m[2] === undefined ? "]" : `][${m[2]}]`] : link(inline(m[1], c, d + 1), url, c);
@@ -86,13 +86,22 @@ const RULES = [
   [/^(\*\*|__)(?=\S)([\s\S]*?\S)\1(?!\w)/, (m, c, d) => el("strong", {}, inline(m[2], c, d + 1))],
   [/^(\*|_)(?=[^\s*_])([\s\S]*?[^\s*_\\])\1(?![\w*_])/, (m, c, d) => el("em", {}, inline(m[2], c, d + 1))],
   [/^~~(?=\S)([\s\S]*?\S)~~/, (m, c, d) => el("del", {}, inline(m[1], c, d + 1))],
+  [/^\{\{[<%]\s*[\w-]+\s(?:[^{}"]|"[^"]*")*[>%]\}\}/, (m) => shown(m[0])],
   [/^(?: {2,}|\\)\n/, () => el("br")],
   [/^https?:\/\/[^\s<>"'`)\]}]+[^\s<>"'`)\]}.,;:!?]/, (m, c) => link([m[0]], m[0], c)],
 ];
-const NEXT = /[\\`!\[<*_~]|https?:\/\/| {2,}\n/;
+const NEXT = /[\\`!\[<*_~]|\{\{[<%]|https?:\/\/| {2,}\n/;
 
 function picture(words) {
   return el("span", { class: "picture", title: "Pictures are not shown." }, words || "picture");
+}
+
+/** What a site generator's shortcode shows, where it says so; else the shortcode as it is written. */
+function shown(shortcode) {
+  const text = /\b(?:text|title|caption|alt)="([^"]+)"/.exec(shortcode)?.[1];
+  const heading = /^..[<%]\s*heading\s+"([^"]+)"/.exec(shortcode)?.[1];
+  const term = /\bterm_id="([^"]+)"/.exec(shortcode)?.[1];
+  return text ?? heading ?? term?.replace(/-/g, " ") ?? shortcode;
 }
 
 /** A raw tag: its words stay, the tag goes, unless it is one of the few that are kept; scripts and the like go whole. */

@@ -1,6 +1,7 @@
 // Markdown's blocks as elements, each knowing the lines that it comes from. No HTML is ever parsed.
 import { el } from "./dom.js";
 import { inline, literal } from "./inline.js";
+import { note, opensNote } from "./notes.js";
 
 const FENCE = /^( {0,3})(`{3,}|~{3,})\s*([^`]*)$/;
 const HEADING = /^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$/;
@@ -69,9 +70,16 @@ function block(lines, at, context, depth) {
     return found ? [title(found.level, found.text, context), 1]
       : fence(lines, at) ?? quote(lines, at, context, depth) ?? list(lines, at, context, depth) ?? table(lines, at, context) ?? asWritten(lines, at);
   }
-  return fence(lines, at) ?? heading(text, context) ?? (RULE.test(text) ? [el("hr"), 1] : null)
+  return noted(lines, at, context, depth) ?? fence(lines, at) ?? heading(text, context) ?? (RULE.test(text) ? [el("hr"), 1] : null)
     ?? quote(lines, at, context, depth) ?? list(lines, at, context, depth) ?? table(lines, at, context)
     ?? rawTable(lines, at, context) ?? silent(lines, at) ?? indented(lines, at) ?? paragraph(lines, at, context);
+}
+
+function noted(lines, at, context, depth) {
+  const found = note(lines, at);
+  if (!found) return null;
+  const name = found.title ? spanning(el("p", { class: "note-title" }, inline(found.title, context)), [lines[at]]) : null;
+  return [el("div", { class: "note", role: "note" }, name, blocks(found.inner, context, depth + 1)), found.used];
 }
 
 const code = (text, language) => el("figure", { class: "code" }, language ? el("figcaption", {}, language) : null,
@@ -108,7 +116,7 @@ function quote(lines, at, context, depth) {
   return [el("blockquote", {}, blocks(inner, context, depth + 1)), end - at];
 }
 
-const startsBlock = (text) => FENCE.test(text) || HEADING.test(text) || RULE.test(text) || ITEM.test(text) || /^ {0,3}>/.test(text);
+const startsBlock = (text) => FENCE.test(text) || HEADING.test(text) || RULE.test(text) || ITEM.test(text) || /^ {0,3}>/.test(text) || opensNote(text);
 
 function list(lines, at, context, depth) {
   const first = ITEM.exec(lines[at].text);
