@@ -29,7 +29,7 @@ from .assembly_parts import (
 from .assembly_sharing import keeping
 from .assembly_spaces import ProjectSpaces
 from .assembly_storage import storage
-from .assembly_study import Study, adopted
+from .assembly_study import Study
 from .config.settings import Settings
 from .evaluation.question_log import QuestionLog
 from .finding.explain import Analyst
@@ -160,7 +160,6 @@ def build(settings: Settings) -> desk.Parts:
         options=search_options(settings, bm25=held.shared is None),
         reranker=reranker_of(settings),
         rewriting=rewriting,
-        ranker=adopted(index),
     )
     generation, complete = partial(_generation, catalog), partial(_complete, catalog, settings, indexer)
     epoch, cache = lambda: engine.epoch, settings.search.cache
@@ -199,6 +198,15 @@ def build(settings: Settings) -> desk.Parts:
         by_meaning=embedder is not None,
     )
     listeners.add(fitting.look)
+    study = Study(
+        engine,
+        catalog,
+        index,
+        fitting.look,
+        model=lambda: " and ".join(sorted({key.split(";")[0] for key in indexer.answering() if key})),
+        fusion=search_options(settings, bm25=held.shared is None).fusion,
+        most=settings.search.max_results,
+    )
     return desk.Parts(
         options=desk_options(settings, held.names, held.rescued),
         catalog=catalog,
@@ -216,12 +224,12 @@ def build(settings: Settings) -> desk.Parts:
             **({"semantic": similar} if similar else {}),
         },
         check=kept.check,
-        evaluate=Study(engine, catalog, index, fitting.look, most=settings.search.max_results),
+        evaluate=study,
         registry=Registry(RegistryFiles(catalog, settings.docs.root_path).entities, embedder, archive),
         sites=Sites(catalog, cached.search),
         questions=QuestionLog(index / "questions.jsonl", enabled=settings.analytics.enabled),
         language_model=rewriting,
-        notes=fitting.notes,
+        notes=lambda: (*study.notes(), *fitting.notes()),
         start=partial(_start, kept, embedder, spaces, rewriting, fitting),
         close=partial(_close, fitting, kept, engine, held, projects, asking, embedder),
     )

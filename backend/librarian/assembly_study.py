@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from . import desk
+from .desk import arguments as check
 from .evaluation import own_questions
 from .evaluation.evaluate import as_dict, evaluate
-from .evaluation.judgments import Judged, load
+from .evaluation.judgments import Judged, Judgments, read
 from .evaluation.learning import Asked, Floats, quality, trained
 from .evaluation.own_questions import OwnQuestion
 from .evaluation.statistics import interval, randomisation
 from .finding import modes
 from .finding.hybrid_search import HybridSearchEngine
-from .finding.ranker import READ, LinearRanker, shipped
+from .finding.ranker import ABROAD, OF_MEANING, READ, LinearRanker, shipped
+from .finding.run import OFF
+from .vocabulary import wire
 from .vocabulary.errors import CallerError
+from .vocabulary.paths import name_of
 from .vocabulary.protocols import Budget, Catalog
 from .vocabulary.types import Document, Query
 
@@ -29,20 +34,72 @@ QUESTIONS_AT_MOST = 400
 FEWEST_LINKS = 40
 #: How firmly the shipped weights hold: a few dozen questions move them little.
 RIDGE = 0.02
-FOUND = 50
+SEEN = 10  #: documents that the measures read
+FOUND = 50  #: passages that hold as many mails
 
 
-def adopted(index: Path) -> LinearRanker:
-    """The weights that were adopted for the library, or the shipped ones."""
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """The weights in use, and what the status says of them: empty for the shipped ones."""
+
+    ranker: LinearRanker
+    tuned_on: int = 0
+    model: str = ""  #: the model whose vectors they were learned with
+    problem: str = ""
+
+    def note(self, model: str) -> str:
+        """What the status says while `model` answers."""
+        if self.problem:
+            return f"ranking: {WEIGHTS_FILE} can't be read ({self.problem}); the shipped weights are in use."
+        if not self.tuned_on:
+            return ""
+        told = f"ranking: weights of `librarian tune`, learned on {self.tuned_on} questions of this library"
+        if self.model and model and self.model != model:
+            return f"{told} with {self.model}, while {model} answers: tune again, or `librarian tune --reset`."
+        return f"{told}."
+
+
+def adopted(index: Path) -> Adopted:
+    """The weights that were adopted for the library, or the shipped ones: also where the file can't be read."""
     try:
         data = json.loads((index / WEIGHTS_FILE).read_text("utf-8"))
-        return LinearRanker({name: float(weight) for name, weight in data["weights"].items()})
+        weights = {str(name): float(weight) for name, weight in data["weights"].items()}
+        if strange := sorted(weights.keys() ^ set(READ)):
+            raise ValueError(f"not the features that are weighed: {', '.join(strange)}")
+        if not all(0 <= weight < float("inf") for weight in weights.values()) or not any(weights.values()):
+            raise ValueError("a weight isn't a number from 0")
+        return Adopted(LinearRanker(weights, ABROAD), int(data["tuned_on"]), str(data.get("model", "")))
     except FileNotFoundError:
-        return shipped()
+        return Adopted(shipped())
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CallerError(
-            f"The weights in {index / WEIGHTS_FILE} can't be read ({error!r}).", hint="Delete the file and tune again."
-        ) from error
+        return Adopted(shipped(), problem=f"no {error}" if isinstance(error, KeyError) else str(error))
+
+
+class _Shortfalls:
+    """What is to be told of the answers that were measured: where they aren't the mode's own."""
+
+    def __init__(self) -> None:
+        self._mode = ""
+        self._others: Counter[str] = Counter()
+
+    def begins(self, mode: str) -> bool:
+        """Whether another mode is asked than before."""
+        before, self._mode = self._mode, mode
+        return before != mode
+
+    def note(self, page: wire.SearchAnswer | wire.EmailSearchAnswer) -> None:
+        """Remember a question's first page."""
+        asked = page.requested_mode
+        leg = getattr(page.legs, asked, None)  # hybrid and auto have none
+        whys = list(page.degraded) or ([leg.reason] if leg is not None and leg.status != "ok" else [])
+        if page.mode != asked != "auto":
+            whys = [f"answered in mode {page.mode}", *(why for why in whys if why != OFF.reason)]
+        if whys and asked != "keyword":  # words never miss anything
+            self._others[": ".join([asked, *whys])] += 1
+
+    def notes(self, questions: int) -> list[str]:
+        """A sentence for each kind, and how many questions it holds for; the ten most frequent."""
+        return [f"{what} ({count} of {questions} questions)" for what, count in self._others.most_common(10)]
 
 
 class Study:
@@ -50,6 +107,8 @@ class Study:
 
     Args:
         index: folder in which adopted weights are kept.
+        model: names the models whose vectors answer.
+        fusion: how the legs are joined; weights are learned for `learned` alone.
         changed: called once other weights are in use.
         most: the most results that one search gives.
     """
@@ -61,9 +120,15 @@ class Study:
         index: Path,
         changed: Callable[[], object],
         *,
+        model: Callable[[], str],
+        fusion: str = "learned",
         most: int = FOUND,
     ) -> None:
+        self._model = model
+        self._fusion = fusion
         self._most = most
+        self._adopted = adopted(index)
+        engine.use(ranker=self._adopted.ranker)
         self._engine = engine
         self._catalog = catalog
         self._index = index
@@ -83,47 +148,98 @@ class Study:
         adopt: bool = False,
         reset: bool = False,
     ) -> Mapping[str, object]:
-        """Shapes as `evaluation.as_dict`; fifty results of one document each."""
+        """Shapes as `evaluation.as_dict`; as many results as the measures read, of one document each."""
         if reset:
             (self._index / WEIGHTS_FILE).unlink(missing_ok=True)
-            self._use(shipped())
+            self._use()
             return {"modes": {}, "notes": ["The shipped weights are in use."]}
         if tune:
             return self._tune(budget, adopt)
+        asked = list(dict.fromkeys(check.mode_name(mode) for mode in modes))
+        if not asked:
+            raise CallerError("modes is empty.", hint="Name at least one, for example keyword,hybrid.")
         questions = self._own() if own else []
+        given = Judgments([one.judged for one in questions], [_about(questions)]) if own else self._read(queries, qrels)
+        mails, strange = self._told(given.questions)
         ignored = {question.judged.text: question.ignored for question in questions}
+        shortfalls = _Shortfalls()
 
         def search(text: str, mode: str) -> Sequence[str]:
             budget.check()
-            given: dict[str, Any] = {"mode": mode, "max_per_document": 1, "product": product}
+            if shortfalls.begins(mode):
+                library.clear_cache()  # what a mode takes is to be measured, not what memory takes
+            ask = library.search_emails if text in mails else library.search
+            limit = {"max_per_thread": 0} if text in mails else {"max_per_document": 1}
             found: list[str] = []
             offset: int | None = 0
-            while offset is not None and len(found) < FOUND:
-                given |= {"max_results": min(FOUND, self._most), "offset": offset}
-                page = library.search(text, budget=budget, **given)
+            wanted = FOUND if text in mails else SEEN + len(ignored.get(text, ()))
+            while offset is not None and len(found) < wanted:
+                page = ask(
+                    text, budget=budget, mode=mode, product=product, offset=offset,
+                    max_results=min(wanted, self._most), **limit,
+                )  # fmt: skip
+                if not offset:
+                    shortfalls.note(page)
                 found += [result.file_path for result in page.results]
                 offset = page.next_offset
             return [path for path in found if path not in ignored.get(text, ())]
 
-        judged = [question.judged for question in questions] if own else load(Path(queries), Path(qrels))
-        answer = as_dict(evaluate(judged, search, list(modes)))
-        return {**answer, "notes": [_about(questions)] if own else self._strangers(judged)}
+        answer = as_dict(evaluate(given.questions, search, asked))
+        return {**answer, "notes": [*given.notes, *strange, *shortfalls.notes(len(given.questions))]}
 
-    def _strangers(self, judged: Sequence[Judged]) -> list[str]:
-        """A note about the files that count as relevant and that no search can find."""
+    def notes(self) -> tuple[str, ...]:
+        """What the status says of the weights."""
+        note = self._adopted.note(self._model())
+        return (note,) if note else ()
+
+    def _read(self, queries: str, qrels: str) -> Judgments:
+        """Judgments from files, their paths as the library spells them."""
+        given = read(Path(queries), Path(qrels))
+        with self._catalog.read() as reader:
+
+            def spelled(path: str) -> str:
+                usual = name_of(path).replace("\\", "/").removeprefix("./")
+                known = (reader.document_by_path(one, text=False) is not None for one in (path, usual))
+                return usual if list(known) == [False, True] else path
+
+            paths = {path for question in given.questions for path in question.grades}
+            names = {path: spelled(path) for path in paths}
+        questions = [
+            replace(question, grades={names[path]: grade for path, grade in question.grades.items()})
+            for question in given.questions
+        ]
+        return replace(given, questions=questions)
+
+    def _told(self, judged: Sequence[Judged]) -> tuple[frozenset[str], list[str]]:
+        """Questions whose answers are mails alone, and notes about relevant files that no search can find."""
         wanted = {path for question in judged for path, grade in question.grades.items() if grade > 0}
         with self._catalog.read() as reader:
-            missing = sorted(path for path in wanted if reader.document_by_path(path, text=False) is None)
-        if not missing:
-            return []
-        return [f"{len(missing)} of {len(wanted)} relevant files aren't in the index, for example {missing[0]!r}"]
+            found = {path: reader.document_by_path(path, text=False) for path in sorted(wanted)}
+        kinds = {path: stored.document.kind for path, stored in found.items() if stored is not None}
+        mails = {path for path, kind in kinds.items() if kind == "email"}
+        missing = [path for path, stored in found.items() if stored is None]
+        notes = []
+        if missing:
+            notes.append(
+                f"{len(missing)} of {len(wanted)} relevant files aren't in the index, for example {missing[0]!r}"
+            )
+        answers = {one.text: {path for path, grade in one.grades.items() if grade > 0} for one in judged}
+        of_mails = frozenset(text for text, paths in answers.items() if paths <= mails)
+        mixed = [text for text, paths in answers.items() if paths & mails and text not in of_mails]
+        if of_mails:
+            notes.append(f"asked of the mails, since mails alone answer them: {len(of_mails)} questions")
+        if mixed:
+            notes.append(f"with mails among their answers, which no search of documents finds: {len(mixed)} questions")
+        return of_mails, notes
 
     def _own(self) -> list[OwnQuestion]:
         """Link texts, and headings where there are few of them. Raises `CallerError` where there are neither."""
         documents = self._documents()
         questions = own_questions.sample(own_questions.of_links(documents), QUESTIONS_AT_MOST)
         if len(questions) < FEWEST_LINKS:
-            questions += own_questions.sample(own_questions.of_headings(documents), QUESTIONS_AT_MOST - len(questions))
+            asked = {question.judged.text.lower() for question in questions}
+            further = [one for one in own_questions.of_headings(documents) if one.judged.text.lower() not in asked]
+            questions += own_questions.sample(further, QUESTIONS_AT_MOST - len(questions))
         if not questions:
             raise CallerError(
                 "The library holds no question of its own: no link to another page, no heading of two words.",
@@ -133,6 +249,11 @@ class Study:
 
     def _tune(self, budget: Budget, adopt: bool) -> Mapping[str, object]:
         """Weights learned on half of the own questions, tried on the other half; used from now on where told."""
+        if self._fusion != "learned":
+            raise CallerError(
+                f"search.fusion is {self._fusion}, which reads no learned weights.",
+                hint="Set search.fusion to learned; a semantic weight, and PostgreSQL, choose another one.",
+            )
         questions = self._own()
         learn, held = (self._asked(half, budget) for half in own_questions.halves(questions))
         if not learn or not held:
@@ -149,9 +270,11 @@ class Study:
             f"weights tuned: {_weights(tuned)}",
         ]
         if adopt:
-            text = json.dumps({"tuned_on": len(learn), "weights": tuned}, indent=2)
-            (self._index / WEIGHTS_FILE).write_text(text + "\n", "utf-8")
-            self._use(LinearRanker(tuned))
+            text = json.dumps({"tuned_on": len(learn), "model": self._model(), "weights": tuned}, indent=2)
+            beside = self._index / f"{WEIGHTS_FILE}.new"
+            beside.write_text(text + "\n", "utf-8")
+            beside.replace(self._index / WEIGHTS_FILE)
+            self._use()
         notes.append(
             f"Adopted: kept in {WEIGHTS_FILE} of the index folder; `librarian tune --reset` takes them back."
             if adopt
@@ -161,16 +284,18 @@ class Study:
 
     def _asked(self, questions: Sequence[OwnQuestion], budget: Budget) -> list[Asked]:
         found = []
+        share = np.array([ABROAD if name in OF_MEANING else 1.0 for name in READ])
         with self._catalog.read() as reader:
             paths = {stored.doc_id: stored.document.file_path for stored in reader.iter_documents()}
             for question in questions:
                 budget.check()
-                seen = modes.weighed(
-                    self._engine.judge(Query(question.judged.text, mode="hybrid"), reader, budget).pool
-                )
+                pool = self._engine.judge(Query(question.judged.text, mode="hybrid"), reader, budget).pool
+                seen = modes.weighed(pool)
                 names = [paths.get(doc, "") for doc in seen.ids.tolist()]
                 asked = np.array([name not in question.ignored for name in names], dtype=np.bool_)
                 values = np.stack([seen.values[name] for name in READ], axis=1)[asked]
+                if pool.foreign:
+                    values *= share  # of the weights, which is how it is when questions are answered
                 names = [name for name in names if name not in question.ignored]
                 grades = np.array([question.judged.grades.get(name, 0) for name in names], dtype=np.int64)
                 found.append(Asked(question.judged, names, values, grades))
@@ -181,8 +306,9 @@ class Study:
             ids = [stored.doc_id for stored in reader.iter_documents()]
             return [stored.document for stored in reader.documents(ids, text=True).values()]
 
-    def _use(self, ranker: LinearRanker) -> None:
-        self._engine.use(ranker=ranker)
+    def _use(self) -> None:
+        self._adopted = adopted(self._index)
+        self._engine.use(ranker=self._adopted.ranker)
         self._changed()
 
 

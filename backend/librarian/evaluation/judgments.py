@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from librarian.vocabulary.errors import CallerError
+
+LONGEST = 2_000  #: characters of a question that a search takes
+_NUMBER = re.compile(r"[+-]?[\d.]")
+_WHOLE = re.compile(r"\.0*$")  #: some write grades as 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,44 +24,87 @@ class Judged:
     grades: Mapping[str, int]
 
 
+@dataclass(frozen=True, slots=True)
+class Judgments:
+    """The questions that can be asked, and a sentence for each kind of line that counts for nothing."""
+
+    questions: Sequence[Judged]
+    notes: Sequence[str]
+
+
 def load(queries: Path, qrels: Path) -> list[Judged]:
     """All questions that have a relevant file, in the order of the file. Raises `CallerError` naming file and line."""
+    return list(read(queries, qrels).questions)
+
+
+def read(queries: Path, qrels: Path, *, longest: int = LONGEST) -> Judgments:
+    """The same with notes; empty questions, and those of more than `longest` characters, can't be asked."""
     grades = _grades(qrels)
-    judged = []
+    texts = _texts(queries)
+    wanted = [query_id for query_id in texts if any(grade > 0 for grade in grades.get(query_id, {}).values())]
+    judged = [Judged(one, texts[one], grades[one]) for one in wanted if 0 < len(texts[one].strip()) <= longest]
+    if not judged:
+        raise CallerError(
+            f"No question of {queries.name} has a relevant file in {qrels.name}.",
+            hint="The first column of the one must be the _id of the other.",
+        )
+    asked = {question.query_id for question in judged}
+    left_out = (
+        (queries, f"without a relevant file in {qrels.name}", texts.keys() - set(wanted)),
+        (queries, f"empty or longer than {longest:,} characters", set(wanted) - asked),
+        (qrels, f"not in {queries.name}", grades.keys() - texts.keys()),
+    )
+    notes = [
+        f"left out of {file.name}: {len(ids)} {why}, for example {min(ids)!r}" for file, why, ids in left_out if ids
+    ]
+    return Judgments(judged, notes)
+
+
+def _texts(queries: Path) -> dict[str, str]:
+    """Each question's text by its id."""
+    texts: dict[str, str] = {}
     for number, line in _lines(queries):
         try:
             row = json.loads(line)
-            query_id, text = str(row["_id"]), str(row["text"])
+            query_id, text = row["_id"], row["text"]
+            if not isinstance(text, str) or not isinstance(query_id, str | int):
+                raise TypeError("the text isn't text" if isinstance(query_id, str | int) else "the _id isn't text")
         except (ValueError, KeyError, TypeError) as error:
             reason = f"it has no {error}" if isinstance(error, KeyError) else error
             raise CallerError(
                 f"{queries.name}, line {number}: not a question ({reason}).",
                 hint='Each line is like {"_id": "q1", "text": "how do I …"}.',
             ) from error
-        if any(grade > 0 for grade in grades.get(query_id, {}).values()):
-            judged.append(Judged(query_id, text, grades[query_id]))
-    if not judged:
-        raise CallerError(
-            f"No question of {queries.name} has a relevant file in {qrels.name}.",
-            hint="The first column of the one must be the _id of the other.",
-        )
-    return judged
+        query_id = str(query_id).strip()
+        if query_id in texts:
+            raise CallerError(
+                f"{queries.name}, line {number}: the _id {query_id!r} is an earlier question's.",
+                hint="Give every question an _id of its own.",
+            )
+        texts[query_id] = text
+    return texts
 
 
 def _grades(qrels: Path) -> dict[str, dict[str, int]]:
+    """Grades by question and file path."""
     grades: dict[str, dict[str, int]] = {}
     for number, line in _lines(qrels):
-        parts = line.split("\t")
+        parts = [part.strip() for part in line.split("\t")]
+        if number == 1 and len(parts) == 3 and not _NUMBER.match(parts[2]):  # a header
+            continue
         try:
             query_id, file_path, grade = parts
-            grades.setdefault(query_id, {})[file_path] = int(grade)
+            found = int(_WHOLE.sub("", grade))
         except ValueError as error:
-            if number == 1 and len(parts) == 3:  # a header
-                continue
             raise CallerError(
                 f"{qrels.name}, line {number}: {line!r} is not a judgment.",
                 hint="Each line is query<TAB>file_path<TAB>grade, the grade a whole number.",
             ) from error
+        if grades.setdefault(query_id, {}).setdefault(file_path, found) != found:
+            raise CallerError(
+                f"{qrels.name}, line {number}: {file_path!r} has another grade for {query_id!r} in an earlier line.",
+                hint="Keep one of the two.",
+            )
     return grades
 
 

@@ -232,6 +232,10 @@ def _measure(value: object, *, interval: bool = True, p: bool = True) -> str:
     if isinstance(value, Mapping):
         parts = [f"{value['mean']:.3f}"]
         parts += [f"[{value['low']:.3f}, {value['high']:.3f}]"] if interval else []
-        parts += [f"p={value['p']:.3f}"] if p and value.get("p") is not None else []
+        parts += [_p(value["p"])] if p and value.get("p") is not None else []
         return " ".join(parts)
     return f"{value:.2f}" if isinstance(value, float) else "" if value is None else str(value)
+
+
+def _p(value: float) -> str:
+    return "p<0.001" if value < 0.001 else f"p={value:.3f}"

@@ -3,6 +3,7 @@
 * `own` asks what links and headings ask and says how many; files aren't needed
 * tuning shows held-out figures and changes nothing; adopting keeps the weights, uses them and survives reopening;
   resetting brings the shipped ones back
+* what is left out of the figures, answered in another mode or asked of the mails is told
 * a library without links and headings says what to do
 """
 
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from librarian.assembly import Librarian
-from librarian.assembly_study import WEIGHTS_FILE, adopted
+from librarian.assembly_study import WEIGHTS_FILE, Adopted, adopted
 from librarian.finding.ranker import READ, shipped
 from librarian.vocabulary.errors import CallerError
 
@@ -65,6 +66,41 @@ def test_judged_files_that_no_search_can_find_are_named(library: Librarian, tmp_
     assert answer["notes"] == ["1 of 2 relevant files aren't in the index, for example 'shop/api/gone.md'"]
 
 
+def test_what_the_figures_leave_out_is_told(library: Librarian, tmp_path: Path) -> None:
+    queries, qrels = tmp_path / "queries.jsonl", tmp_path / "qrels.tsv"
+    texts = {"1": "rolling back", "2": " ", "3": "unjudged", "4": "more words " * 200}
+    queries.write_text("".join(json.dumps({"_id": one, "text": text}) + "\n" for one, text in texts.items()))
+    qrels.write_text("".join(f"{one}\t.\\shop\\api\\page0.md\t1.0\n" for one in "1249"))
+    answer = library.evaluate(queries=str(queries), qrels=str(qrels), modes=["keyword", "hybrid", "hybrid"])
+    assert answer["modes"]["keyword"]["MRR@10"]["mean"] == 1.0  # type: ignore[index]
+    assert answer["notes"] == [
+        "left out of queries.jsonl: 1 without a relevant file in qrels.tsv, for example '3'",
+        "left out of queries.jsonl: 2 empty or longer than 2,000 characters, for example '2'",
+        "left out of qrels.tsv: 1 not in queries.jsonl, for example '9'",
+        "hybrid: answered in mode keyword: semantic: Embeddings are switched off. Set embeddings.enabled to search by "
+        "meaning. (1 of 1 questions)",
+    ]
+    for modes in ([], ["keyword", "ybrid"]):
+        with pytest.raises(CallerError, match="mode"):
+            library.evaluate(queries=str(queries), qrels=str(qrels), modes=modes)
+
+
+def test_questions_that_mails_answer_are_asked_of_the_mails(tmp_path: Path) -> None:
+    mail = pages(tmp_path / "docs") / "shop" / "mails" / "one.eml"
+    mail.parent.mkdir()
+    mail.write_text("From: a@example.org\nSubject: Rolling back\n\nThe tape is in the second drawer.\n")
+    queries, qrels = tmp_path / "queries.jsonl", tmp_path / "qrels.tsv"
+    queries.write_text('{"_id": 1, "text": "where is the tape"}\n{"_id": "2", "text": "rolling back"}\n')
+    qrels.write_text("1\tshop/mails/one.eml\t1\n2\tshop/mails/one.eml\t1\n2\tshop/api/page0.md\t1\n")
+    with opened(tmp_path) as one:
+        answer = one.evaluate(queries=str(queries), qrels=str(qrels), modes=["keyword"])
+    assert answer["modes"]["keyword"]["MRR@10"]["mean"] == 1.0  # type: ignore[index]
+    assert answer["notes"] == [
+        "asked of the mails, since mails alone answer them: 1 questions",
+        "with mails among their answers, which no search of documents finds: 1 questions",
+    ]
+
+
 def test_a_low_limit_of_results_measures_the_same(library: Librarian, tmp_path: Path) -> None:
     before = library.evaluate(own=True, modes=["keyword"])["modes"]["keyword"]["nDCG@10"]  # type: ignore[index]
     library.close()
@@ -81,15 +117,18 @@ def test_tuning_changes_nothing_until_it_is_adopted(library: Librarian, tmp_path
 
     kept = library.evaluate(tune=True, adopt=True)
     assert kept["adopted"] is True
-    assert adopted(tmp_path / "index").weights == kept["weights"]
-    assert set(adopted(tmp_path / "index").weights) == set(READ)
+    ranker = adopted(tmp_path / "index").ranker
+    assert ranker.weights == kept["weights"]
+    assert set(ranker.weights) == set(READ)
+    assert ranker.abroad == shipped().abroad
+    assert any("learned on" in note for note in library.status().notes)
     library.close()
     with opened(tmp_path) as again:
         assert any(
             json.dumps(kept["weights"]["semantic_scaled"]) in note for note in again.evaluate(tune=True)["notes"]
         )  # type: ignore[index,attr-defined]
         again.evaluate(reset=True)
-        assert adopted(tmp_path / "index") == shipped()
+        assert adopted(tmp_path / "index").ranker == shipped()
 
 
 def test_a_library_without_links_and_headings_says_what_to_do(tmp_path: Path) -> None:
@@ -99,8 +138,26 @@ def test_a_library_without_links_and_headings_says_what_to_do(tmp_path: Path) ->
         one.evaluate(own=True)
 
 
-def test_weights_that_cannot_be_read_are_named(tmp_path: Path) -> None:
-    assert adopted(tmp_path) == shipped()
-    (tmp_path / WEIGHTS_FILE).write_text("{}", "utf-8")
-    with pytest.raises(CallerError, match=WEIGHTS_FILE):
-        adopted(tmp_path)
+@pytest.mark.parametrize(
+    "text",
+    ["", "{}", "[]", '{"tuned_on": 9, "weights": {"nonsense": 1}}']
+    + [json.dumps({"tuned_on": 9, "weights": dict.fromkeys(READ, weight)}) for weight in (float("nan"), -1.0, 0.0)],
+)
+def test_weights_that_cannot_be_read_leave_the_shipped_ones_in_use(tmp_path: Path, text: str) -> None:
+    assert adopted(tmp_path).ranker == shipped()
+    (tmp_path / WEIGHTS_FILE).write_text(text, "utf-8")
+    assert adopted(tmp_path).ranker == shipped()
+    assert "ranker.json can't be read" in adopted(tmp_path).note("")
+
+
+def test_the_status_tells_of_tuned_weights_and_of_those_learned_with_another_model() -> None:
+    kept = Adopted(shipped(), tuned_on=9, model="one")
+    assert kept.note("one").endswith("learned on 9 questions of this library.")
+    assert "with one, while two answers" in kept.note("two")
+    assert Adopted(shipped()).note("one") == ""
+
+
+def test_weights_are_not_tuned_for_a_fusion_that_reads_none(tmp_path: Path) -> None:
+    pages(tmp_path / "docs")
+    with opened(tmp_path, **{"search.fusion": "rrf"}) as one, pytest.raises(CallerError, match="is rrf"):
+        one.evaluate(tune=True)
