@@ -227,6 +227,50 @@ def test_links_and_code_styles_are_kept(parse: Parse) -> None:
     assert texts(doc, "fence") == ["def f():\n    return 1"]
 
 
+def test_lines_of_a_table_of_contents_are_left_out_and_count_as_pages(parse: Parse) -> None:
+    file = docx.Document()
+    file.styles.add_style("toc 1", 1)
+    file.add_paragraph("Ports\t2", style="toc 1").add_run().add_break(WD_BREAK.PAGE)
+    control = inner = OxmlElement("w:sdt")
+    for tag in ("sdtPr", "docPartObj", "docPartGallery"):
+        inner.append(element := OxmlElement(f"w:{tag}"))
+        inner = element
+    inner.set(qn("w:val"), "Table of Contents")
+    content = OxmlElement("w:sdtContent")
+    content.append(file.add_paragraph("Contents of another program")._p)
+    control.append(content)
+    file.element.body.insert(1, control)
+    file.add_heading("Ports", 1)
+    doc = parse(saved(file), NAME)
+    assert doc.text == "# Ports"
+    assert doc.headings[0].page == 2
+
+
+def test_a_letter_of_several_lines_height_begins_its_word(parse: Parse) -> None:
+    file = docx.Document()
+    frame = OxmlElement("w:framePr")
+    frame.set(qn("w:dropCap"), "drop")
+    file.add_paragraph("D")._p.get_or_add_pPr().append(frame)
+    file.add_paragraph("rop it.")
+    assert parse(saved(file), NAME).text == "Drop it."
+
+
+def test_paragraphs_of_one_width_are_code_unless_all_of_them_are(parse: Parse) -> None:
+    file = docx.Document()
+    prose = "The server reads its settings once, when it starts, and keeps them until it ends."
+    file.add_paragraph(prose)
+    for line in ("listen:", "  port: 80"):
+        file.add_paragraph().add_run(line).font.name = "Courier New"
+    styled = file.styles.add_style("Literal", 2)
+    styled.font.name = "Consolas"
+    file.add_paragraph().add_run("host: any", style=styled)
+    mixed = file.add_paragraph("Then run ")
+    mixed.add_run("serve").font.name = "Courier New"
+    assert texts(parse(saved(file), NAME), "fence") == ["listen:\n  port: 80\nhost: any"]
+    file.styles["Normal"].font.name = "Courier New"
+    assert texts(parse(saved(file), NAME), "paragraph")[:2] == [prose, "listen:"]
+
+
 def test_a_title_in_the_properties_counts_where_there_is_no_heading(parse: Parse) -> None:
     file = docx.Document()
     file.core_properties.title = "From  the\nproperties"

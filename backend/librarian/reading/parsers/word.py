@@ -45,8 +45,9 @@ class WordParser:
             inner = {".docx": WordParser(self._parsers, depth=self._depth + 1)}
             parts = _Package(package, source, {**self._parsers(), **inner} if self._depth < _DEPTH else {})
             body = WordBody(parts).read()
-            if not body.headings and body.looks.tell:
-                body = WordBody(parts, body.looks).read()
+            looks = body.looks if not body.headings and body.looks.tell else None
+            if looks or body.looks.typed:
+                body = WordBody(parts, looks, typed=body.looks.typed).read()
         text, headings, blocks = body.text, body.headings, body.blocks
         title, in_text = title_of({}, headings, source.file_path)
         if not in_text and body.title:

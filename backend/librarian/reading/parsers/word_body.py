@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from librarian.vocabulary.types import Block, Document, Heading, Link
@@ -12,6 +12,7 @@ from librarian.vocabulary.types import Block, Document, Heading, Link
 from ..manuscript import MAX_CHARACTERS
 from .drawing import description, drawn_words
 from .word_cells import TRANSPARENT, cells_of, is_deleted, is_page, rows_of
+from .word_line import Line
 from .word_looks import Looks, look_of
 from .word_math import math_text
 from .word_styles import Numbering, Styles, attribute, child, children, is_on, level_of, local
@@ -41,30 +42,14 @@ class Package(Protocol):
     def inserted(self, key: str) -> Document | None: ...
 
 
-@dataclass(slots=True)
-class _Line:
-    """A paragraph being put together; positions are within its text."""
-
-    pieces: list[str] = field(default_factory=list)
-    length: int = 0
-    rendered: list[int] = field(default_factory=list)
-    explicit: list[int] = field(default_factory=list)
-    links: list[tuple[int, int, str]] = field(default_factory=list)
-    boxes: list[_Element] = field(default_factory=list)
-    drawn: list[str] = field(default_factory=list)
-
-    def add(self, text: str) -> None:
-        self.pieces.append(text)
-        self.length += len(text)
-
-
 class WordBody:
     """Reads the body of one file; all fields are filled by `read`.
 
-    `looks`, counted by a reading before, tells headings where no style does.
+    `looks`, counted by a reading before, tells headings where no style does. Paragraphs whose letters are all of one
+    width are code, unless the document is `typed`.
     """
 
-    def __init__(self, package: Package, looks: Looks | None = None) -> None:
+    def __init__(self, package: Package, looks: Looks | None = None, *, typed: bool = False) -> None:
         self.text = ""
         self.title = ""
         self.headings: tuple[Heading, ...] = ()
@@ -87,6 +72,9 @@ class WordBody:
         self._comments: list[str] = []
         self._lines = 1
         self._known_looks = looks
+        self._typed = typed
+        self._initial = ""  # a letter of several lines' height, which the next paragraph's first word begins with
+        self._in_contents = False
         self.looks = Looks()
 
     def read(self) -> WordBody:
@@ -103,6 +91,8 @@ class WordBody:
                     element.clear()
                     while element.getprevious() is not None:
                         del parent[0]
+        if self._initial:
+            self._write("paragraph", "", self._initial, None)
         self._footnotes()
         self._write_comments()
         self.text = "".join(self._parts)
@@ -137,20 +127,28 @@ class WordBody:
         elif name == "altChunk":
             self._inserted(element)
         elif name in ("sdt", "sdtContent", "customXml", "ins", "moveTo") and depth < _MAX_TABLE_DEPTH:
+            outside = self._in_contents
+            gallery = attribute(child(element, "sdtPr", "docPartObj", "docPartGallery"))
+            self._in_contents = outside or gallery == "Table of Contents"
             for inner in element:
                 self._block(inner, depth + 1)
+            self._in_contents = outside
 
     def _paragraph(self, element: _Element, depth: int) -> None:
         properties = child(element, "pPr")
         style = self._styles.get(attribute(child(properties, "pStyle")))
-        line = _Line()
+        line = Line()
+        if self._initial:
+            line.add(self._initial)
+            self._initial = ""
         self._inline(element, line, depth)
         level = level_of(properties, style)
         label, indent = self._label(properties, style.number_id, style.number_level)
-        look = look_of(element, style)
+        look = look_of(element, style, self._styles)
+        is_code = style.is_code or (look.mono and not self._typed)
         if depth == 0:
             self.looks.count(look)
-            if self._known_looks is not None and not level and not style.is_code:
+            if self._known_looks is not None and not level and not is_code:
                 level = self._known_looks.level(look, "".join(line.pieces), label)
         own_break = child(properties, "pageBreakBefore")
         if self._break_before_next or (is_on(own_break) if own_break is not None else style.page_break):
@@ -159,6 +157,10 @@ class WordBody:
         new_page = attribute(child(section, "type")) not in ("continuous", "nextColumn")
         self._break_before_next = section is not None and new_page
         raw = "".join(line.pieces)
+        if attribute(child(properties, "framePr"), "dropCap") in ("drop", "margin"):
+            self._initial, raw = raw.strip(), ""
+        if style.is_contents or self._in_contents:
+            raw = ""  # repeats the headings
         if not raw.strip():
             # An empty paragraph may still carry a break: the next one begins the page.
             place = self._length + (2 if self._length else 0)
@@ -172,7 +174,7 @@ class WordBody:
         elif label is not None:
             self._write("list", f"{'  ' * indent}{label} ", raw, line)
         else:
-            self._write("fence" if style.is_code else "paragraph", "", raw, line)
+            self._write("fence" if is_code else "paragraph", "", raw, line)
         for box in line.boxes:
             for inner in box:
                 self._block(inner, depth + 1)
@@ -188,7 +190,7 @@ class WordBody:
         level = int(shown) if shown.isdecimal() else style_level
         return self._numbering.label(number_id, level), level
 
-    def _write(self, kind: Kind, lead: str, words: str, line: _Line | None, level: int = 0) -> None:
+    def _write(self, kind: Kind, lead: str, words: str, line: Line | None, level: int = 0) -> None:
         """Append a block; items of a list and lines of code that follow each other become one."""
         words = words.strip("\n") if kind == "fence" else words.strip()
         last = self._found_blocks[-1] if self._found_blocks else None
@@ -244,7 +246,7 @@ class WordBody:
 
     # -- runs --------------------------------------------------------------------------------------------------------
 
-    def _inline(self, element: _Element, line: _Line, depth: int) -> None:
+    def _inline(self, element: _Element, line: Line, depth: int) -> None:
         if depth > _MAX_TABLE_DEPTH:
             return
         for inner in element:
@@ -306,7 +308,7 @@ class WordBody:
             texts: list[str] = []
             rendered = explicit = 0
             for cell in cells_of(row):
-                line = _Line()
+                line = Line()
                 self._cell(cell, line, depth)
                 words = " ".join("".join(line.pieces).split()).replace("|", "\\|")
                 span = attribute(child(cell, "tcPr", "gridSpan"))
@@ -334,7 +336,7 @@ class WordBody:
         block = self._found_blocks.pop()
         self._found_blocks.append(Block("table", block.start, block.end, offsets[2] - 1))
 
-    def _cell(self, cell: _Element, line: _Line, depth: int) -> None:
+    def _cell(self, cell: _Element, line: Line, depth: int) -> None:
         if depth > _MAX_TABLE_DEPTH:
             return
         merge = child(cell, "tcPr", "vMerge")
@@ -373,7 +375,7 @@ class WordBody:
             note = notes.get(key)
             if note is None:
                 continue
-            line = _Line()
+            line = Line()
             self._cell(note, line, 0)
             words = " ".join("".join(line.pieces).split())
             if words:
@@ -384,7 +386,7 @@ class WordBody:
         found = {} if root is None else {attribute(comment, "id"): comment for comment in children(root, "comment")}
         for key in self._comments:
             if key in found:
-                line = _Line()
+                line = Line()
                 self._cell(found[key], line, 0)
                 author, words = attribute(found[key], "author"), " ".join("".join(line.pieces).split())
                 if words:

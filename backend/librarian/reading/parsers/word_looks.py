@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .word_styles import ParagraphStyle, attribute, child, is_on, local
+from .word_styles import ParagraphStyle, Styles, attribute, child, font_of, is_mono, is_on, local
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -26,12 +26,13 @@ class Look:
     size: float
     bold: bool
     length: int
+    mono: bool = False
 
 
-def look_of(paragraph: _Element, style: ParagraphStyle) -> Look:
+def look_of(paragraph: _Element, style: ParagraphStyle, styles: Styles) -> Look:
     """How the runs of a paragraph look, as far as they stand directly in it."""
     sizes: Counter[float] = Counter()
-    bold = True
+    bold = mono = True
     for run in paragraph.iter():
         if local(run) != "r":
             continue
@@ -44,9 +45,12 @@ def look_of(paragraph: _Element, style: ParagraphStyle) -> Look:
         sizes[size] += len(words)
         own = child(properties, "b")
         bold = bold and (is_on(own) if own is not None else style.bold)
+        if mono:
+            font, named = font_of(child(properties, "rFonts")), attribute(child(properties, "rStyle"))
+            mono = is_mono(font) if font else style.mono or (bool(named) and styles.get(named).mono)
     if not sizes:
         return Look(style.size or _DEFAULT, False, 0)
-    return Look(sizes.most_common(1)[0][0], bold, sizes.total())
+    return Look(sizes.most_common(1)[0][0], bold, sizes.total(), mono)
 
 
 class Looks:
@@ -55,15 +59,22 @@ class Looks:
     def __init__(self) -> None:
         self._sizes: Counter[float] = Counter()
         self._bold = 0
+        self._mono = 0
 
     def count(self, look: Look) -> None:
         self._sizes[look.size] += look.length
         self._bold += look.length if look.bold else 0
+        self._mono += look.length if look.mono else 0
 
     @property
     def tell(self) -> bool:
         """Whether some text stands out at all: everything bold, or all of one size and weight, says nothing."""
         return bool(self._sizes) and (len(self._sizes) > 1 or 0 < self._bold < 0.5 * self._sizes.total())
+
+    @property
+    def typed(self) -> bool:
+        """Whether most of the text is of one width, as from a typewriter: then that doesn't mark code."""
+        return 2 * self._mono > self._sizes.total()
 
     def level(self, look: Look, words: str, label: str | None) -> int:
         """A heading's level, 0 for what isn't one."""

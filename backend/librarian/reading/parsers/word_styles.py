@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 _HEADING = re.compile(r"heading\s*(\d)", re.I)
 _CODE = re.compile(r"\bcode\b|preformatted|source ?code|listing|terminal|console|macro text", re.I)
+#: Styles that Word, and LibreOffice behind its back, give to the lines of tables of contents and of indexes.
+_CONTENTS = re.compile(r"(?:toc|contents|index) ?(?:\d|heading)|table of (?:figures|authorities)|toa heading", re.I)
+_MONO = re.compile(r"courier|consol|mono(?!type)|menlo|monaco|typewriter|fixed|(?:source|fira|cascadia) ?code", re.I)
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"))
 _ROMAN_SMALL = ((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))
 _LEVELS = 9
@@ -61,6 +64,8 @@ class ParagraphStyle:
     number_level: int = 0
     size: float = 0.0  #: points; 0 where no style says
     bold: bool = False
+    mono: bool = False
+    is_contents: bool = False  #: a line of a table of contents or an index
 
 
 class Styles:
@@ -71,6 +76,7 @@ class Styles:
         self._elements = {attribute(style, "styleId"): style for style in found}
         self._known: dict[str, ParagraphStyle] = {}
         self._size = _points(child(root, "docDefaults", "rPrDefault", "rPr", "sz"))
+        self._font = font_of(child(root, "docDefaults", "rPrDefault", "rPr", "rFonts"))
         self.default = next(
             (key for key, style in self._elements.items() if _is_default(style)),
             "",
@@ -85,8 +91,13 @@ class Styles:
     def _resolve(self, style_id: str) -> ParagraphStyle:
         if style_id not in self._elements:
             # Files without a styles part still carry the built-in ids.
-            return ParagraphStyle(level=_level_of_name(style_id), size=self._size)
-        level, is_code, page_break = 0, False, False
+            return ParagraphStyle(
+                level=_level_of_name(style_id),
+                size=self._size,
+                mono=is_mono(self._font),
+                is_contents=_CONTENTS.fullmatch(style_id) is not None,
+            )
+        level, is_code, page_break, font, is_contents = 0, False, False, "", False
         number_id, number_level = "", ""
         size, bold = 0.0, None
         seen: set[str] = set()
@@ -98,6 +109,8 @@ class Styles:
             outline = attribute(child(properties, "outlineLvl"))
             level = level or _level_of_name(name) or _level_of_outline(outline)
             is_code = is_code or _CODE.search(name) is not None
+            is_contents = is_contents or _CONTENTS.fullmatch(name) is not None
+            font = font or font_of(child(style, "rPr", "rFonts"))
             page_break = page_break or is_on(child(properties, "pageBreakBefore"))
             number_id = number_id or attribute(child(properties, "numPr", "numId"))
             number_level = number_level or attribute(child(properties, "numPr", "ilvl"))
@@ -106,8 +119,26 @@ class Styles:
             bold = is_on(own) if bold is None and own is not None else bold
             style_id = attribute(child(style, "basedOn"))
         return ParagraphStyle(
-            level, is_code and not level, page_break, number_id, _digit(number_level), size or self._size, bool(bold)
+            level=level,
+            is_code=is_code and not level,
+            page_break=page_break,
+            number_id=number_id,
+            number_level=_digit(number_level),
+            size=size or self._size,
+            bold=bool(bold),
+            mono=is_mono(font or self._font),
+            is_contents=is_contents,
         )
+
+
+def is_mono(font: str) -> bool:
+    """Whether a font's letters are all of one width, as far as its name tells."""
+    return _MONO.search(font) is not None
+
+
+def font_of(fonts: _Element | None) -> str:
+    """The font of Latin letters that `rFonts` names; empty where it names none."""
+    return attribute(fonts, "ascii") or attribute(fonts, "hAnsi")
 
 
 def _points(element: _Element | None) -> float:
