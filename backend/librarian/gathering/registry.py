@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from librarian.vocabulary.registry import (
     SkillItem,
     ToolItem,
 )
-from librarian.vocabulary.types import Vectors, Window
+from librarian.vocabulary.types import Vector, Vectors, Window
 
 from . import registry_scoring as scoring
 from .registry_entities import Entity
@@ -84,7 +83,7 @@ class Registry:
             total_entities=len(every),
         )
 
-    def _cosines(self, query: str, every: tuple[Entity, ...], budget: Budget) -> Any:
+    def _cosines(self, query: str, every: tuple[Entity, ...], budget: Budget) -> Vector | None:
         """Cosine of each entity's best window with the question, shape (n,); None without a model."""
         if self._embedder is None:
             return None
@@ -109,7 +108,7 @@ class Registry:
         self._embedded = (every, embedder.fingerprint, vectors)
         return vectors
 
-    def _embed(self, embedder: Embedder, windows: Mapping[str, Window], budget: Budget) -> dict[str, Any]:
+    def _embed(self, embedder: Embedder, windows: Mapping[str, Window], budget: Budget) -> dict[str, Vector]:
         found = self._archive.get(embedder.fingerprint, list(windows)) if self._archive is not None else {}
         missing = [window for key, window in windows.items() if key not in found]
         for start in range(0, len(missing), BATCH):

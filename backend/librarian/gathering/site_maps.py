@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 import zlib
 from collections.abc import Iterator
@@ -28,7 +27,7 @@ def parse_sitemap(data: bytes) -> tuple[list[str], list[str]]:
     if data[:2] == b"\x1f\x8b":
         try:
             data = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, MOST_BYTES)
-        except (zlib.error, gzip.BadGzipFile):
+        except zlib.error:
             return [], []
     if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"http://", b"https://")):
         lines = data.decode("utf-8-sig", "replace").splitlines()  # the plain form: an address a line

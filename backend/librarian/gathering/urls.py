@@ -32,9 +32,8 @@ m4v map mjs mkv mov mp3 mp4 mpeg mpg msi odp ods odt ogg otf parquet patch pdf p
 pyc pyi r rar rb rpm rs rss rst rtf sh sha256 sig so sql sqlite svg swf tar tex tgz tif tiff toml ts tsv tsx ttf wasm
 wav webm webmanifest webp whl woff woff2 xls xlsx xml xpi xsd xsl xz yaml yml zip zst
 """
-_FILE_ENDINGS = frozenset(
-    _FILES.split()
-)  #: of files that aren't pages; what follows a dot otherwise belongs to a name (`System.Text`)
+#: Of files that aren't pages; what follows a dot otherwise belongs to a name (`System.Text`).
+_FILE_ENDINGS = frozenset(_FILES.split())
 _MACHINERY = re.compile(r"/(_sources|_static|_images|_downloads)/|/(genindex|py-modindex|search)(\.html)?$")
 _INDEX = re.compile(r"/(index|default)\.(html?|xhtml|php|aspx)$", re.I)
 _SAFE = "/%:@!$&'()*+,;=~-._"
