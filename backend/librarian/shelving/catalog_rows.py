@@ -29,7 +29,7 @@ from librarian.vocabulary.types import (
 )
 
 from .characters import without
-from .dates import micros_or_none
+from .dates import micros_or_no_date
 
 Row = tuple[Any, ...]
 
@@ -90,7 +90,7 @@ def document_row(document: Document, chunk_count: int, indexed_at: str) -> Row:
         document.encoding_confidence,
         document.summary,
         document.last_modified,
-        micros_or_none(document.last_modified),
+        micros_or_no_date(document.last_modified),
         document.size,
         document.mtime_ns,
         document.content_hash,

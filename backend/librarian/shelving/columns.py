@@ -33,7 +33,7 @@ _KEPT_SELECTIONS = 64
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """What mail filters look at; sender, subject and recipients `alike`."""
+    """What mail filters look at; sender, subject and recipients in their `caseless` form."""
 
     thread_id: str
     sender: str
@@ -42,10 +42,10 @@ class Mail:
     recipients: str
 
 
-def alike(name: str) -> str:
+def caseless(name: str) -> str:
     """A name in one case and one form of its accents, so that equals are equal (canonical caseless matching).
 
-    >>> alike("Zoe\u0308 GÄRTNER") == alike("zoë gärtner")
+    >>> caseless("Zoe\u0308 GÄRTNER") == caseless("zoë gärtner")
     True
     """
     if name.isascii():
@@ -211,18 +211,18 @@ class LoadedColumns:
         if filters.file_types:
             allowed["file_type"] = tuple(sorted(set(filters.file_types)))
         if filters.tags:
-            asked = {alike(tag) for tag in filters.tags}
-            allowed["tags"] = tuple(sorted(t for t in self._vocabularies["tags"].names() if alike(t) in asked))
+            asked = {caseless(tag) for tag in filters.tags}
+            allowed["tags"] = tuple(sorted(t for t in self._vocabularies["tags"].names() if caseless(t) in asked))
         return allowed
 
     def _names_like(self, column: str, wanted: str, alive: Mask) -> tuple[str, ...]:
-        """The name itself where a document has it, else all names that are `alike`."""
+        """The name itself where a document has it, else all that are equal to it in their `caseless` form."""
         names = self._vocabularies[column].names()
         used = set(np.unique(self._codes[column][alive]).tolist())
         present = [name for code, name in enumerate(names) if code in used]
         if wanted in present:
             return (wanted,)
-        return tuple(sorted(name for name in present if alike(name) == alike(wanted)))
+        return tuple(sorted(name for name in present if caseless(name) == caseless(wanted)))
 
     def _narrow(self, passing: Mask, filters: Filters) -> bool:
         """Apply in place the filters that only single documents can answer; True where there were any."""
@@ -243,9 +243,9 @@ class LoadedColumns:
             or filters.recipients
         ):
             beyond = True
-            sender = alike(filters.sender or "")
-            subject = alike(filters.subject_contains or "")
-            recipients = [alike(one) for one in filters.recipients]
+            sender = caseless(filters.sender or "")
+            subject = caseless(filters.subject_contains or "")
+            recipients = [caseless(one) for one in filters.recipients]
             _keep(
                 passing,
                 [

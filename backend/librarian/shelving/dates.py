@@ -34,7 +34,7 @@ def micros(date: str, *, end_of_day: bool = False) -> int:
 
 
 @lru_cache(maxsize=256)
-def micros_or_none(date: str) -> int:
+def micros_or_no_date(date: str) -> int:
     """Like `micros`, but `NO_DATE` where a document's date is empty or unreadable.
 
     Remembered, since the keyword index asks it for each passage of a document.

@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
@@ -166,12 +166,12 @@ class _InotifyFolders:
 
     # -- watchdog's callbacks, in its thread -----------------------------------------------------------------------
 
-    def on_event(self, event: object) -> None:
-        folder = self._path_of.get(event.wd)  # type: ignore[attr-defined]
+    def on_event(self, event: Any) -> None:
+        folder = self._path_of.get(event.wd)
         if folder is None or self._stopped:
             return
-        name: bytes = event.name  # type: ignore[attr-defined]
-        mask: int = event.mask  # type: ignore[attr-defined]
+        name: bytes = event.name
+        mask: int = event.mask
         is_self = mask & (self._constants.IN_DELETE_SELF | self._constants.IN_MOVE_SELF)
         if not name:
             if folder == self._root and is_self:

@@ -10,7 +10,7 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
@@ -377,7 +377,7 @@ class TantivyIndex:
         writer.garbage_collect_files()
         return writer
 
-    def _guarded(self, work: Any) -> Any:
+    def _guarded(self, work: Callable[[], Any]) -> Any:
         """Do it, with tantivy's errors told as ours."""
         try:
             return work()

@@ -20,7 +20,7 @@ import tantivy
 from librarian.vocabulary.errors import Damaged, SetupError
 from librarian.vocabulary.types import Document, LexicalEntry
 
-from .dates import micros_or_none
+from .dates import micros_or_no_date
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ def entry_of(chunk_id: int, doc_id: int, document: Document, entry: LexicalEntry
     made = tantivy.Document()
     made.add_integer("chunk", int(chunk_id))
     made.add_integer("doc", int(doc_id))
-    made.add_integer("modified", micros_or_none(document.last_modified))
+    made.add_integer("modified", micros_or_no_date(document.last_modified))
     for name in FIELDS:
         made.add_text(name, getattr(entry, name))
     for name in ("product", "component", "file_type", "doc_type", "language", "kind"):

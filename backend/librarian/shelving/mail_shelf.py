@@ -70,16 +70,17 @@ class MailShelf:
         topics = {email.topic for email in emails if email.topic}
         threads = {mail.email.thread_id for mail in leaving}
         orphans = {email.topic for email in emails if _is_orphan(email)}
-        asked: tuple[set[str], set[str], set[str]] = (set(), set(), set())
+        asked_ids: set[str] = set()
+        asked_topics: set[str] = set()
+        asked_threads: set[str] = set()
         found: dict[int, StoredMail] = {}
         while True:
-            more_ids, more_threads = ids - asked[0], threads - asked[2]
-            more_topics = topics - asked[1]
+            more_ids, more_topics, more_threads = ids - asked_ids, topics - asked_topics, threads - asked_threads
             if not (more_ids or more_threads or more_topics):
                 return found
-            asked[0].update(more_ids)
-            asked[1].update(more_topics)
-            asked[2].update(more_threads)
+            asked_ids |= more_ids
+            asked_topics |= more_topics
+            asked_threads |= more_threads
             for mail in reader.mails(mentioning=sorted(more_ids), threads=sorted(more_threads)):
                 found.setdefault(mail.doc_id, mail)
             for mail in reader.mails(topics=sorted(more_topics)):

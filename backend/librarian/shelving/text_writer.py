@@ -25,7 +25,7 @@ from librarian.vocabulary.types import (
     StoredDocument,
 )
 
-from .mail_shelf import MailShelf
+from .mail_shelf import MailShelf, Settled
 from .vector_shelf import VectorShelf
 
 
@@ -41,6 +41,21 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.put) + len(self.moved) + len(self.removed) + len(self.refilled)
+
+
+#: A document whose passages stay, their ids (0 for one that isn't indexed), and the file as it was read.
+_Same = tuple[StoredDocument, list[int], ReadResult]
+
+
+@dataclass(slots=True)
+class _Change:
+    """What a batch comes to."""
+
+    put: list[ReadResult]
+    removed: list[str]  #: file paths
+    archives: list[ReadResult] = field(default_factory=list)  #: to be remembered once their members are put
+    same: list[_Same] = field(default_factory=list)  #: to get their keyword entries anew
+    relabelled: dict[int, Document] = field(default_factory=dict)  #: chunk id → its document under another path
 
 
 class TextWriter:
@@ -65,80 +80,88 @@ class TextWriter:
         A file whose `refilled` entry no longer fits the catalog's chunks is put anew; so is a moved one whose passages
         depend on its path.
         """
-        put, removed = [one for one in batch.put if one.members is None], list(batch.removed)
-        archives = [result for result in (*batch.put, *batch.refilled) if result.members is not None]
-        refilled = {result.document.file_path for result in batch.refilled}
-        for old, _, result in batch.moved:
-            if result.members is not None:
-                archives.append(result)
-                removed.append(old)
-        same: list[tuple[StoredDocument, list[int], ReadResult]] = []
-        relabelled: dict[int, Document] = {}
-        for archive in archives:
-            unchanged = self._open(archive, put, removed)
-            same += unchanged if archive.document.file_path in refilled else []
-        for result in batch.refilled:
-            if result.members is not None:
-                continue
-            found = self._same_chunks(result.document.file_path, result)
-            if found is None:
-                put.append(result)
-            else:
-                same.append((*found, result))
-        for old, source, result in batch.moved:
-            if result.members is not None:
-                continue
-            found = self._same_chunks(old, result)
-            if found is None or not self._move(old, source, found[0].document, result):
-                put.append(result)
-                removed.append(old)
-            else:
-                same.append((*found, result))
-                relabelled.update(dict.fromkeys(filter(None, found[1]), result.document))
-        with self._catalog.read() as reader:  # archives that single documents are in place of
-            paths = (result.document.file_path for result in put)
-            removed += [path for path in paths if reader.members(path)]
-        settled = self._mails.settle(put, removed)
-        put = settled.put
+        change = self._sorted_out(batch)
+        settled = self._mails.settle(change.put, change.removed)
+        change.put = settled.put
         with self._catalog.read() as reader:
             generation = reader.generation
         with self._at_once():
-            if settled.threads:
-                self._catalog.rethread(settled.threads)
-            dropped_docs: list[int] = []
-            dropped_chunks: list[int] = []
-            if removed:
-                docs, chunks = self._catalog.remove(removed)
-                dropped_docs += docs
-                dropped_chunks += chunks
-            stored = self._catalog.put(put) if put else []
-            for one in stored:
-                dropped_docs += one.dropped_doc_ids
-                dropped_chunks += one.dropped_chunk_ids
-            for archive in archives:
-                self._catalog.put_archive(archive.document)
-            if settled.withdrawn:
-                self._catalog.withdraw(settled.withdrawn)
-                dropped_chunks += settled.withdrawn
-            if settled.outdated:
-                self._catalog.outdate(sorted(settled.outdated))
-            self._fault("catalog put")
-            self._lexical.delete([*dropped_docs, *(document.doc_id for document, _, _ in same)])
-            for one, result in zip(stored, put, strict=True):
-                self._index(one.doc_id, one.chunk_ids, result)
-            for document, chunk_ids, result in same:
-                self._index(document.doc_id, chunk_ids, result)
-            self._lexical.delete_chunks(settled.withdrawn)
-            if batch.renewing and len(batch) == len(batch.refilled) and not (put or removed):
+            dropped = self._store(change, settled)
+            if batch.renewing and len(batch) == len(batch.refilled) and not (change.put or change.removed):
                 return generation  # only what is written anew at once leaves no deleted entries behind
             self._lexical.commit(generation + 1)
             self._fault("lexical commit")
             generation = self._catalog.bump()
         self._fault("bump")
-        self._shelf.delete(dropped_chunks)
-        if relabelled:
-            self._shelf.relabel(relabelled)
+        self._shelf.delete(dropped)
+        if change.relabelled:
+            self._shelf.relabel(change.relabelled)
         return generation
+
+    def _sorted_out(self, batch: Batch) -> _Change:
+        """What has to be stored and dropped for a batch, and what only gets other entries; moves are made."""
+        change = _Change([one for one in batch.put if one.members is None], list(batch.removed))
+        change.archives = [result for result in (*batch.put, *batch.refilled) if result.members is not None]
+        refilled = {result.document.file_path for result in batch.refilled}
+        for old, _, result in batch.moved:
+            if result.members is not None:
+                change.archives.append(result)
+                change.removed.append(old)
+        for archive in change.archives:
+            unchanged = self._open(archive, change.put, change.removed)
+            change.same += unchanged if archive.document.file_path in refilled else []
+        for result in batch.refilled:
+            if result.members is not None:
+                continue
+            found = self._same_chunks(result.document.file_path, result)
+            if found is None:
+                change.put.append(result)
+            else:
+                change.same.append((*found, result))
+        for old, source, result in batch.moved:
+            if result.members is not None:
+                continue
+            found = self._same_chunks(old, result)
+            if found is None or not self._move(old, source, found[0].document, result):
+                change.put.append(result)
+                change.removed.append(old)
+            else:
+                change.same.append((*found, result))
+                change.relabelled.update(dict.fromkeys(filter(None, found[1]), result.document))
+        with self._catalog.read() as reader:  # archives that single documents are in place of
+            paths = (result.document.file_path for result in change.put)
+            change.removed += [path for path in paths if reader.members(path)]
+        return change
+
+    def _store(self, change: _Change, settled: Settled) -> list[int]:
+        """Bring a change into the catalog and the keyword index, not yet committed; the chunk ids that are gone."""
+        if settled.threads:
+            self._catalog.rethread(settled.threads)
+        dropped_docs: list[int] = []
+        dropped_chunks: list[int] = []
+        if change.removed:
+            docs, chunks = self._catalog.remove(change.removed)
+            dropped_docs += docs
+            dropped_chunks += chunks
+        stored = self._catalog.put(change.put) if change.put else []
+        for one in stored:
+            dropped_docs += one.dropped_doc_ids
+            dropped_chunks += one.dropped_chunk_ids
+        for archive in change.archives:
+            self._catalog.put_archive(archive.document)
+        if settled.withdrawn:
+            self._catalog.withdraw(settled.withdrawn)
+            dropped_chunks += settled.withdrawn
+        if settled.outdated:
+            self._catalog.outdate(sorted(settled.outdated))
+        self._fault("catalog put")
+        self._lexical.delete([*dropped_docs, *(document.doc_id for document, _, _ in change.same)])
+        for one, result in zip(stored, change.put, strict=True):
+            self._index(one.doc_id, one.chunk_ids, result)
+        for document, chunk_ids, result in change.same:
+            self._index(document.doc_id, chunk_ids, result)
+        self._lexical.delete_chunks(settled.withdrawn)
+        return dropped_chunks
 
     @contextmanager
     def _at_once(self) -> Iterator[None]:
@@ -162,7 +185,7 @@ class TextWriter:
         archive: ReadResult,
         put: list[ReadResult],
         removed: list[str],
-    ) -> list[tuple[StoredDocument, list[int], ReadResult]]:
+    ) -> list[_Same]:
         """Add what of an archive is new or changed, and what it holds no more; returns what stays as it is."""
         members = archive.members or ()
         own_path = archive.document.file_path
@@ -171,7 +194,7 @@ class TextWriter:
             if reader.document_by_path(own_path, text=False) is not None:  # one document once, as texts may become
                 held = {}
                 removed.append(own_path)
-        same: list[tuple[StoredDocument, list[int], ReadResult]] = []
+        same: list[_Same] = []
         paths = {result.document.file_path for result in members}
         removed += [path for path in held if path not in paths]
         for result in members:

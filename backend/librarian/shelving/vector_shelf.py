@@ -16,7 +16,7 @@ from librarian.vocabulary.protocols import BulkStore, Catalog, VectorArchive, Ve
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Document, HalfVectors, Ids, Products, Vector, Vectors
 
 from .company import Company, Nobody
-from .dates import micros_or_none
+from .dates import micros_or_no_date
 
 logger = logging.getLogger(__name__)
 
@@ -314,7 +314,7 @@ def payload(document: Document) -> dict[str, object]:
         "language": document.language,
         "kind": document.kind,
         "tags": list(document.tags),
-        "modified": micros_or_none(document.last_modified),
+        "modified": micros_or_no_date(document.last_modified),
     }
 
 

@@ -121,6 +121,4 @@ def _answer(connection: Connection, kind: str, value: object) -> bool:
     except Exception as error:
         unsendable = RuntimeError(f"{type(value).__name__} can't be sent between processes: {error}")
         connection.send(("error", unsendable, time.process_time()))
-    else:
-        return True
     return True

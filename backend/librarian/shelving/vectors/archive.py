@@ -30,9 +30,8 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-KEEP_DAYS: Final = (
-    30  #: how long vectors of vanished text wait for it to come back (a branch switched, a file restored)
-)
+#: How long vectors of vanished text wait for it to come back (a branch switched, a file restored).
+KEEP_DAYS: Final = 30
 DEAD_SHARE: Final = 0.25  #: the largest part of the file that they may fill
 
 SCANNED: Final = 1024  #: rows that a scan reads at once: as float32 they fit a processor's second cache (1.5 MB)

@@ -61,7 +61,7 @@ class ChromaStore:
 
     `distance` is Chroma's space (cosine, l2 or ip); whichever it is, cosines are returned. `M` (neighbours per node),
     `construction_ef` and `distance` shape the graph: a collection made with others is dropped and `recreated`.
-    `search_ef` is set anew at each opening. Raises `SetupError`-like `ValueError` on values that Chroma can't take and
+    `search_ef` is set anew at each opening. Raises `ValueError` on a distance that Chroma doesn't know and
     `Unavailable` where the folder can't be used.
     """
 
