@@ -15,6 +15,7 @@ from .plain_text import plain
 SUMMARY_CHARACTERS = 300
 DOC_TYPES = frozenset({"api", "guide", "architecture", "reference", "readme", "documentation"})
 
+_OF_FOLDERS = frozenset({"index", "readme", "toc"})  #: files that are named after their folder
 _WORD_BREAKS = re.compile(r"[-_.\s]+")
 _SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\betc)[.!?؟۔।॥](?=[\"')\]]*\s)|[。！？｡]")
 _LANGUAGE = re.compile(r"([A-Za-z]{2,3})(?:[-_][A-Za-z0-9]{2,8})*$")
@@ -60,16 +61,19 @@ _CONTENT_SAMPLE = 2_000
 
 
 def title_of(front_matter: Mapping[str, object], headings: Sequence[Heading], file_path: str) -> tuple[str, bool]:
-    """Title, and whether the document holds it: front matter, first level-1 heading, first heading, file name."""
+    """Title, and whether the document holds it: front matter, first level-1 heading, sole highest heading, file name.
+
+    Several headings below level 1 name the parts of a page whose title is its file's name, as wikis have it; unless
+    that says nothing (`index`, `0042`).
+    """
     given = front_matter.get("title")
     if isinstance(given, (str, int, float)) and not isinstance(given, bool) and (title := plain(str(given))):
         return title, True
     named = [heading for heading in headings if heading.text]
-    for heading in named:
-        if heading.level == 1:
-            return heading.text, True
-    if named:
-        return named[0].text, True
+    highest = min((heading.level for heading in named), default=0)
+    first, *others = [heading.text for heading in named if heading.level == highest] or [""]
+    if first and (highest == 1 or not others or _says_nothing(_stem(file_path))):
+        return first, True
     return title_from_name(file_path), False
 
 
@@ -79,14 +83,23 @@ def title_from_name(file_path: str) -> str:
     >>> title_from_name("acme/auth/single-sign_on.md")
     'Single sign on'
     """
-    path = PurePosixPath(file_path)
-    stem = path.name
-    while (suffix := PurePosixPath(stem).suffix) and 1 < len(suffix) <= 6 and not suffix[1:].isdigit():
-        stem = stem[: -len(suffix)]
-    if stem.strip("_").lower() in {"index", "readme", "toc"} and path.parent.name:
+    path, stem = PurePosixPath(file_path), _stem(file_path)
+    if stem.strip("_").lower() in _OF_FOLDERS and path.parent.name:
         stem = path.parent.name if stem.strip("_").lower() != "readme" else f"{path.parent.name} {stem}"
     words = _WORD_BREAKS.sub(" ", stem).strip() or path.name
     return words[:1].upper() + words[1:]
+
+
+def _stem(file_path: str) -> str:
+    """A file's name without its endings."""
+    stem = PurePosixPath(file_path).name
+    while (suffix := PurePosixPath(stem).suffix) and 1 < len(suffix) <= 6 and not suffix[1:].isdigit():
+        stem = stem[: -len(suffix)]
+    return stem
+
+
+def _says_nothing(stem: str) -> bool:
+    return stem.strip("_").lower() in _OF_FOLDERS or not any(map(str.isalpha, stem))
 
 
 def tags_of(front_matter: Mapping[str, object]) -> tuple[str, ...]:

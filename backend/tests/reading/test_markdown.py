@@ -240,6 +240,13 @@ def test_headings_are_plain_words(parse: Parse, markup: str, words: str) -> None
 def test_a_title_is_taken_from_the_best_place_there_is(parse: Parse) -> None:
     assert parse("## Second\n\n# First\n").title == "First"
     assert parse("## Second\n").title == "Second"
+    assert parse("Text.\n\n## Second\n\n### Third\n").title == "Second"
+    parts = "Text.\n\n## Controls\n\n## Saves\n"
+    assert (parse(parts, "wiki/docs/Atari-2600.md").title, parse(parts, "wiki/docs/0042.md").title) == (
+        "Atari 2600",
+        "Controls",
+    )
+    assert parse(parts, "wiki/docs/index.md").title == parse(parts, "wiki/docs/README.md").title == "Controls"
     doc = parse("no heading", "acme/auth/single-sign_on.md")
     assert (doc.title, doc.title_in_text) == ("Single sign on", False)
     assert parse("x", "acme/auth/_index.md").title == "Auth"
