@@ -14,8 +14,10 @@ _WORD = re.compile(r"[^\W\d_]+")
 #: For texts in ASCII: all but letters are blanks. What is parted so is found in half the time.
 _LETTERS_ALONE = {code: " " for code in range(128) if not chr(code).isalpha()}
 _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
-_CODE = re.compile(r"`[^`\n]*`|https?://\S+")
+#: What is no prose: code, addresses, and where Markdown's links lead and headings are found (`{#k8s-io-v1-Pod}`).
+_CODE = re.compile(r"`[^`\n]*`|https?://\S+|\]\([^()\s]*\)|\{#[^{}\s]*\}")
 _NAME = re.compile(r"\w+(?:[._:/\\]+\w+)+")
+_TEXT = 2.0  #: weight of stop words that tells the language of a text
 _FEW = 4  #: so many different stop words are told from parts of names: the "bin" of `celery.bin.amqp` is no German
 #: Languages of which words that English has too (`to`, `do`, `we`) don't tell. Their own tell enough, and a short
 #: English text, where each counts, would come out undecided.
@@ -52,7 +54,7 @@ def _weights() -> dict[str, tuple[tuple[str, float], ...]]:
     return {word: tuple((language, 1 / len(found)) for language in found) for word, found in places.items()}
 
 
-def detect(text: str, among: Sequence[str] = (), *, needed: float = 2.0) -> str:
+def detect(text: str, among: Sequence[str] = (), *, needed: float = _TEXT) -> str:
     """ISO 639-1 code, or an empty string where the text doesn't say.
 
     `among` restricts the answer to some languages. `needed` is the weight of stop words (a word that belongs to one
@@ -76,19 +78,24 @@ def _by_words(sample: str, among: Sequence[str], needed: float) -> tuple[str, in
     """The language that the stop words speak for, empty where undecided, and how many different ones do."""
     words = sample.translate(_LETTERS_ALONE).split() if sample.isascii() else _WORD.findall(sample)
     weights = _weights()
-    votes: Counter[str] = Counter()
+    votes: dict[str, float] = {}
+    loudest: dict[str, float] = {}
     different: Counter[str] = Counter()
     for word, times in Counter(words).items():
         for language, weight in weights.get(word, ()):
             if not among or language in among:
-                votes[language] += times * weight  # type: ignore[assignment]
+                votes[language] = votes.get(language, 0.0) + times * weight
+                loudest[language] = max(loudest.get(language, 0.0), times * weight)
                 different[language] += 1
     if not votes:
         return "", 0
-    (best, score), *rest = votes.most_common(2)
+    (best, score), *rest = sorted(votes.items(), key=lambda item: -item[1])[:2]
     second = rest[0][1] if rest else 0
     # Running text in any of these languages has more than a fifth of stop words; tables and listings have fewer.
     if score < needed or score < 0.05 * len(words) or score < 1.5 * second:
+        return "", 0
+    # One word may be a name or an English one, however often it stands there: "Comment on", "Chi-square", `k8s.io`.
+    if best != "en" and needed >= _TEXT and score - loudest[best] < max(_TEXT / 2, second):
         return "", 0
     return best, different[best]
 

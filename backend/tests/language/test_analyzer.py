@@ -371,6 +371,19 @@ def test_parts_of_names_tell_no_language() -> None:
     assert ANALYZER.detect(f"{stub}\nDas ist der Befehl, mit dem die Warteschlangen verwaltet werden.") == "de"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Comment on Paging\n# Comment on a Paging Anomaly",
+        "Chi-Square Quantiles\n# Chi-Square Quantiles",
+        "## Resource Types\n" + "- [AuthConfig](#k8s-io-v1-AuthConfig)\n## Pod {#k8s-io-v1-Pod}\n" * 9,
+        "PRIino and bei\n" + "ino_t bei\n" * 20,
+    ],
+)
+def test_one_word_tells_no_other_language_however_often_it_stands_there(text: str) -> None:
+    assert ANALYZER.detect(text) in {"", "en"}
+
+
 def test_quotes_make_phrases() -> None:
     query = ANALYZER.query('restart "rolling update" of “stateful sets” now')
     assert query.phrases == (("roll", "updat"), ("state", "set"))
