@@ -12,11 +12,12 @@ import httpx
 
 from librarian.vocabulary.errors import SetupError, Unavailable
 
+from .telling import address, words
+
 Provider = Literal["openai", "ollama"]
 
 _BASES: dict[str, str] = {"openai": "https://api.openai.com/v1", "ollama": "http://127.0.0.1:11434"}
 _MOST_BYTES = 256_000  #: of an answer on the wire, where each word comes in an envelope of some hundred bytes
-_KEY = re.compile(r"\bsk-[\w*-]{4,}")
 _THOUGHTS = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 
 
@@ -52,7 +53,7 @@ class Chat:
             ) from error
         except httpx.TransportError as error:
             raise Unavailable(
-                f"The language model at {self._shown} can't be reached ({error or type(error).__name__}).",
+                f"The language model at {address(self.url)} can't be reached ({error or type(error).__name__}).",
                 hint="Check llm.base_url and that the server runs.",
             ) from error
         if answer.status_code != 200:
@@ -100,7 +101,7 @@ class Chat:
                 found = json.loads(piece)
                 if isinstance(found, dict) and (wrong := found.get("error")):
                     reason = wrong.get("message") if isinstance(wrong, dict) else wrong
-                    raise Unavailable(f"The language model '{self.model}' broke off ({self._plain(reason)}).")
+                    raise Unavailable(f"The language model '{self.model}' broke off ({words(reason, self._key)}).")
                 if self._provider == "ollama":
                     message = found["message"]
                 elif said and not found["choices"]:
@@ -111,7 +112,8 @@ class Chat:
         except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
             if not said:
                 raise Unavailable(
-                    f"{self._shown} answers with something that isn't a chat ({error!r}).", hint="Check llm.provider."
+                    f"{address(self.url)} answers with something that isn't a chat ({error!r}).",
+                    hint="Check llm.provider.",
                 ) from error
         return said
 
@@ -123,19 +125,9 @@ class Chat:
             429: "Try again in a minute, or check the account's quota.",
         }
         return Unavailable(
-            f"The language model '{self.model}' at {self._shown} answers {status} ({self._plain(heard)}).",
+            f"The language model '{self.model}' at {address(self.url)} answers {status} ({words(heard, self._key)}).",
             hint=hints.get(status, "See the server's log."),
         )
-
-    @property
-    def _shown(self) -> str:
-        """The address without the user and the password that some hold."""
-        return re.sub(r"//[^/@]*@", "//", self.url)
-
-    def _plain(self, text: object) -> str:
-        """What a server said, short and without the key, which some repeat in part."""
-        said = " ".join(str(text).split())
-        return _KEY.sub("…", said.replace(self._key, "…") if self._key else said)[:200]
 
 
 def _pieces(heard: str) -> list[str]:

@@ -177,7 +177,15 @@ def pool(states: npt.NDArray[Any], mask: npt.NDArray[np.int64], pooling: str) ->
 
 
 def unit_rows(vectors: npt.NDArray[Any]) -> Vectors:
-    """Rows divided by their length, float32."""
-    numbers = vectors.astype(np.float32)
-    unit: Vectors = numbers / np.maximum(np.linalg.norm(numbers, axis=1, keepdims=True), 1e-12)
+    """Rows divided by their length, float32. Raises `Unavailable` for a row without a direction, which no search could
+    ever find: one that is zero, or holds what isn't a finite number."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        numbers = vectors.astype(np.float32)
+        lengths = np.linalg.norm(numbers, axis=1, keepdims=True)
+    if not (np.isfinite(lengths) & (lengths > 0)).all():
+        raise Unavailable(
+            "The embedding model answers with vectors that are zero or hold what isn't a finite number.",
+            hint="Check the model, or the service's log.",
+        )
+    unit: Vectors = numbers / lengths
     return unit

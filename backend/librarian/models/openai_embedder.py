@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import math
 import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx
@@ -17,11 +21,13 @@ from librarian.vocabulary.models import ModelSpec
 from librarian.vocabulary.types import Vector, Vectors
 
 from .embedder import unit_rows
-from .service_embedder import ServiceEmbedder, first_line
+from .service_embedder import ServiceEmbedder
 from .table import LONGEST, known, spec_of
+from .telling import address, words
 
 OPENAI = "https://api.openai.com/v1"
 _BATCH = 64  #: texts a request; services allow 2,048 but answer later and fail dearer
+_TOO_MANY = (400, 413, 422)  #: how services say that a request holds too many texts
 _ATTEMPTS = 4
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 20.0
@@ -50,17 +56,23 @@ class OpenAIEmbedder(ServiceEmbedder):
         wait: Callable[[float], bool] | None = None,
     ) -> None:
         self._url = (base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI).rstrip("/")
-        key = api_key or os.environ.get("OPENAI_API_KEY") or ""
+        self._shown = address(self._url)
+        key = self._key = api_key or os.environ.get("OPENAI_API_KEY") or ""
         if not key and self._url == OPENAI:
             raise SetupError("There is no key for OpenAI's embeddings.", hint="Set OPENAI_API_KEY.")
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._client = httpx.Client(headers=headers)
         self._timeout_s = timeout_s
+        self._batch = _BATCH
         self._wait = wait or threading.Event().wait
         row = spec_of(name) if name in known() else ModelSpec(name, 0, LONGEST, provider="openai")
         self.spec = row
         if dimension or not row.dimension:
-            found = dimension or self._request(["dimension"]).shape[1]
+            try:
+                found = dimension or self._request(["dimension"]).shape[1]
+            except BaseException:
+                self.close()
+                raise
             self.spec = ModelSpec(name, found, row.max_tokens, row.query_prefix, row.passage_prefix,
                                   languages=row.languages, provider="openai")  # fmt: skip
 
@@ -77,8 +89,12 @@ class OpenAIEmbedder(ServiceEmbedder):
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimension), unit length."""
         prefixed = [self.spec.passage_prefix + text for text in texts]
-        parts = [self._request(prefixed[at : at + _BATCH]) for at in range(0, len(prefixed), _BATCH)]
-        return np.concatenate(parts) if parts else np.zeros((0, self.spec.dimension), dtype=np.float32)
+        parts, at = [np.zeros((0, self.spec.dimension), dtype=np.float32)], 0
+        while at < len(prefixed):
+            batch = prefixed[at : at + self._batch]
+            parts.append(self._in_parts(batch))
+            at += len(batch)
+        return np.concatenate(parts)
 
     def embed_query(self, text: str) -> Vector:
         """Shape (dimension,), unit length."""
@@ -90,6 +106,19 @@ class OpenAIEmbedder(ServiceEmbedder):
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
+    def _in_parts(self, texts: Sequence[str]) -> Vectors:
+        """The texts' vectors by one request, or by several where the service takes fewer at once: it says so with one
+        of several states, and with words of its own. From then on requests are no larger than what it took."""
+        try:
+            return self._request(texts)
+        except _Refused as error:
+            if error.status not in _TOO_MANY or len(texts) == 1:
+                raise
+        half = (len(texts) + 1) // 2
+        found = np.concatenate([self._in_parts(texts[:half]), self._in_parts(texts[half:])])
+        self._batch = min(self._batch, half)
+        return found
+
     def _request(self, texts: Sequence[str], *, within_s: float = _PASSAGES_S) -> Vectors:
         body: dict[str, object] = {"model": self.spec.name, "input": [text or " " for text in texts]}
         pause, deadline = _FIRST_PAUSE_S, time.monotonic() + within_s
@@ -100,12 +129,13 @@ class OpenAIEmbedder(ServiceEmbedder):
                 answer = self._client.post(f"{self._url}/embeddings", json=body, timeout=patience)
             except httpx.TimeoutException as error:
                 problem = Unavailable(
-                    f"The embedding service at {self._url} doesn't answer ({type(error).__name__}).",
+                    f"The embedding service at {self._shown} doesn't answer ({type(error).__name__}).",
                     hint="Try again later, or raise embeddings.timeout_s.",
                 )
             except httpx.TransportError as error:
+                why = words(error).rstrip(".") or type(error).__name__
                 problem = Unavailable(
-                    f"The embedding service at {self._url} can't be reached ({error or type(error).__name__}).",
+                    f"The embedding service at {self._shown} can't be reached ({why}).",
                     hint="Check the network and embeddings.base_url.",
                 )
             else:
@@ -120,60 +150,84 @@ class OpenAIEmbedder(ServiceEmbedder):
 
     def _refused(self, answer: httpx.Response) -> Unavailable:
         """What to raise after the last attempt; raises at once where trying again is useless."""
-        said = _message(answer)
+        said = words(_message(answer), self._key).rstrip(".")
         if answer.status_code in (401, 403):
-            raise SetupError(f"{self._url} refuses the key ({said}).", hint="Check OPENAI_API_KEY.")
+            raise SetupError(f"{self._shown} refuses the key ({said}).", hint="Check OPENAI_API_KEY.")
         if answer.status_code == 404:
             raise SetupError(
-                f"{self._url} has no model '{self.spec.name}' ({said}).", hint="Check embeddings.model and base_url."
+                f"{self._shown} has no model '{self.spec.name}' ({said}).", hint="Check embeddings.model and base_url."
             )
         if answer.status_code == 429:
             if "insufficient_quota" in answer.text:
-                raise Unavailable(f"The quota of {self._url} is used up ({said}).", hint="Check the account's billing.")
-            return Unavailable(f"{self._url} limits the rate of requests ({said}).", hint="Try again in a minute.")
+                raise Unavailable(
+                    f"The quota of {self._shown} is used up ({said}).", hint="Check the account's billing."
+                )
+            return Unavailable(f"{self._shown} limits the rate of requests ({said}).", hint="Try again in a minute.")
         if answer.status_code >= 500 or answer.status_code == 408:
             return Unavailable(
-                f"The embedding service at {self._url} fails with {answer.status_code} ({said}).",
+                f"The embedding service at {self._shown} fails with {answer.status_code} ({said}).",
                 hint="Try again later.",
             )
-        raise Unavailable(
-            f"The embedding service at {self._url} refuses the request with {answer.status_code} ({said}).",
+        raise _Refused(
+            f"The embedding service at {self._shown} refuses the request with {answer.status_code} ({said}).",
             hint="Check embeddings.model and the service's log.",
+            status=answer.status_code,
         )
 
     def _vectors(self, answer: httpx.Response, count: int) -> Vectors:
         try:
             data: list[dict[str, Any]] = answer.json()["data"]
             rows = sorted(data, key=lambda item: int(item.get("index", 0)))
-            vectors = np.array([row["embedding"] for row in rows], dtype=np.float32)
-        except (ValueError, KeyError, TypeError) as error:
+            vectors = np.array([_numbers(row["embedding"]) for row in rows], dtype=np.float64)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Unavailable(
-                f"{self._url} answers with something that isn't embeddings ({error!r}).",
+                f"{self._shown} answers with something that isn't embeddings ({words(repr(error), self._key)}).",
                 hint="Check embeddings.base_url.",
             ) from error
-        wanted = (count, self.spec.dimension or (vectors.shape[1] if vectors.ndim == 2 else 0))
-        if vectors.shape != wanted:
+        if vectors.ndim != 2 or len(vectors) != count:
+            raise Unavailable(
+                f"{self._shown} answers {count} texts with embeddings of shape {vectors.shape}.",
+                hint="See the service's log.",
+            )
+        if self.spec.dimension and vectors.shape[1] != self.spec.dimension:
             raise SetupError(
-                f"'{self.spec.name}' gives vectors of shape {vectors.shape}, not {wanted}.",
-                hint="Correct embeddings.dimension.",
+                f"'{self.spec.name}' gives vectors of {vectors.shape[1]} numbers, not {self.spec.dimension}.",
+                hint="Check embeddings.model and embeddings.base_url: another model answers there.",
             )
         return unit_rows(vectors)
 
 
+class _Refused(Unavailable):
+    """A request that the service won't take, whatever the moment."""
+
+    def __init__(self, message: str, *, hint: str = "", status: int = 0) -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+
+
+def _numbers(embedding: Any) -> Any:
+    """A vector as it was sent: numbers, or in base64 the bytes of 32-bit ones."""
+    return np.frombuffer(base64.b64decode(embedding), "<f4") if isinstance(embedding, str) else embedding
+
+
 def _pause_of(answer: httpx.Response | None, pause: float) -> float:
-    """Seconds to wait: what `Retry-After` asks for, else `pause`."""
-    asked = answer.headers.get("retry-after", "") if answer is not None else ""
+    """Seconds to wait: what `Retry-After` asks for, in seconds or as a date, else `pause`."""
+    said = answer.headers.get("retry-after", "") if answer is not None else ""
     try:
-        return min(max(float(asked), 0.0), _LONGEST_PAUSE_S)
+        asked = float(said)
     except ValueError:
-        return pause
+        try:
+            asked = (parsedate_to_datetime(said) - datetime.now(UTC)).total_seconds()
+        except (ValueError, TypeError):  # no date, or one without a zone
+            return pause
+    return pause if math.isnan(asked) else min(max(asked, 0.0), _LONGEST_PAUSE_S)
 
 
 def _message(answer: httpx.Response) -> str:
-    """The service's own words, one line."""
+    """The service's own words."""
     try:
         found = answer.json()["error"]
         said = found["message"] if isinstance(found, dict) else found
     except (ValueError, KeyError, TypeError):
         said = answer.text
-    return first_line(said, f"HTTP {answer.status_code}")
+    return str(said).strip() or f"HTTP {answer.status_code}"

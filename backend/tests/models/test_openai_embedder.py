@@ -2,14 +2,17 @@
 
 * it keeps the embedder's contract, puts answers in order, and sends key and model;
 * limits and failures are tried again after the pause that the service asks for, never for ever;
+* a service that takes fewer texts at once gets fewer;
 * a refused key, a used-up quota, a missing model, nonsense and a dead network each give one clear message.
 """
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from librarian.models.loading import load_embedder
@@ -68,6 +71,53 @@ def test_a_limit_is_waited_out(service: Service, embedder: OpenAIEmbedder, pause
     assert pauses == [7.0, 1.0, 20.0]
 
 
+def test_a_limit_may_end_at_a_date(service: Service, embedder: OpenAIEmbedder, pauses: list[float]) -> None:
+    for said in ("Fri, 31 Dec 9999 23:59:59 GMT", "Thu, 01 Jan 1970 00:00:00 GMT", "nan", "soon"):
+        service.planned.append((503, {"Retry-After": said}, ""))
+    with pytest.raises(Unavailable):
+        embedder.embed_passages(["a"])
+    assert pauses == [20.0, 0.0, 2.0]
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_service_that_takes_fewer_texts_gets_fewer(
+    service: Service, embedder: OpenAIEmbedder, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    answer = service.answer
+    monkeypatch.setattr(service, "answer", lambda body: answer(body) if len(body["input"]) <= 4 else (status, {}, ""))
+    texts = [f"text {number}" for number in range(12)]
+    expected = [embedder.embed_query(text) for text in texts]
+    service.requests.clear()
+    assert np.array_equal(embedder.embed_passages(texts), expected)
+    assert [len(body["input"]) for _, body in service.requests] == [12, 6, 3, 3, 6, 3, 3]
+    embedder.embed_passages(texts)
+    assert [len(body["input"]) for _, body in service.requests[7:]] == [3, 3, 3, 3]
+
+
+def test_one_text_that_is_refused_is_no_sign_of_a_limit(service: Service, embedder: OpenAIEmbedder) -> None:
+    service.failure = (400, {}, {"detail": "too long"})
+    with pytest.raises(Unavailable, match="refuses the request with 400"):
+        embedder.embed_passages(["a"] * 4)
+    service.failure = None
+    embedder.embed_passages(["a"] * 4)
+    assert [len(body["input"]) for _, body in service.requests[1:]] == [4, 2, 1, 4]
+
+
+def test_vectors_may_come_as_base64(service: Service, embedder: OpenAIEmbedder) -> None:
+    expected = embedder.embed_query("a")
+    data = base64.b64encode(expected.astype("<f4").tobytes()).decode()
+    service.planned = [(200, {}, {"data": [{"index": 0, "embedding": data}]})]
+    assert np.array_equal(embedder.embed_query("a"), expected)
+
+
+def test_a_user_and_a_password_in_the_address_are_not_told(service: Service) -> None:
+    service.failure = (500, {}, "")
+    url = service.url.replace("//", "//me:hidden@")
+    with pytest.raises(Unavailable, match="fails with 500") as told:
+        OpenAIEmbedder("some-model", base_url=url, wait=lambda _: True)
+    assert "hidden" not in str(told.value)
+
+
 def test_a_question_waits_for_no_long_pause(service: Service, embedder: OpenAIEmbedder, pauses: list[float]) -> None:
     service.planned = [(429, {"Retry-After": "15"}, {"error": {"message": "slow down"}})]
     with pytest.raises(Unavailable, match="limits the rate"):
@@ -104,7 +154,14 @@ def test_retries_end(service: Service, embedder: OpenAIEmbedder, pauses: list[fl
         (400, "", Unavailable, "HTTP 400"),
         (200, {"nothing": 1}, Unavailable, "isn't embeddings"),
         (200, "<html>", Unavailable, "isn't embeddings"),
-        (200, {"data": [{"index": 0, "embedding": [1.0, 2.0]}]}, SetupError, r"shape \(1, 2\), not \(1, 64\)"),
+        (200, {"data": "x"}, Unavailable, "isn't embeddings"),
+        (200, {"data": []}, Unavailable, "answers 1 texts with embeddings of shape"),
+        (200, {"data": [{"index": 0, "embedding": [1.0, 2.0]}]}, SetupError, "vectors of 2 numbers, not 64"),
+        *(
+            (200, {"data": [{"embedding": [value] + [0.0] * 63}]}, Unavailable, "zero or hold what isn't a finite")
+            for value in (float("nan"), 1e300, None, 0.0)
+        ),
+        (401, {"error": {"message": "no: Bearer secret, sk-abc***xyz"}}, SetupError, r"\(no: Bearer …, …\)"),
     ],
 )
 def test_what_is_useless_to_repeat_is_said_at_once(
