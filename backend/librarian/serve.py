@@ -41,7 +41,7 @@ from .shelving.heap import keep_small
 from .vocabulary.arguments import Counts
 from .vocabulary.calls import Calls
 from .vocabulary.desk_protocol import Desk
-from .vocabulary.errors import LibrarianError, Unavailable
+from .vocabulary.errors import LibrarianError, SetupError, Unavailable
 from .welcome import welcome
 
 if TYPE_CHECKING:
@@ -99,6 +99,8 @@ def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None) -
             while process.again:
                 if not lock.stands:
                     lock.release()
+                    if not index.parent.is_dir():
+                        raise SetupError(f"{index.parent} was moved or removed.", hint="Start again where it is.")
                     if (lock := _lock(index, take=http)) is None:
                         return 0
                     configure(process.settings)  # the log lay in the folder, too

@@ -25,6 +25,7 @@ from .web_page import WebPage, as_page
 
 logger = logging.getLogger(__name__)
 
+MOST_WITHIN = 16  #: pages that are looked at within each other, as canonical addresses and equal texts lead
 GONE = frozenset({301, 308, 404, 410})  #: what says that a page isn't here any more; all else may pass
 
 
@@ -53,6 +54,7 @@ class Crawler:
         self._summaries = Summaries(options.summarize, self._report)
         self._foreign: set[str] = set()  # files in the project's folder that are none of ours
         self._unsaved: dict[str, str] = {}  # files that were written, but not remembered, before a kill
+        self._waiting: list[str] = []  # pages that are being looked at, each for the sake of the one before
         self._keys: dict[str, str] = {}  # page key → the address that has the file
         self._texts: dict[str, str] = {}  # hash of a page's text → the address that has the file
         self._fetcher = Fetcher(
@@ -218,6 +220,12 @@ class Crawler:
 
     # -- one page ------------------------------------------------------------------------------------------------------
 
+    def _visit_first(self, url: str, depth: int) -> None:
+        """Visit what another page's place depends on; not where the two wait for each other, or a long row does."""
+        if url in self._waiting or len(self._waiting) >= MOST_WITHIN:
+            return self._frontier.queue.append((url, depth))
+        return self._visit(url, depth)
+
     def _visit(self, url: str, depth: int) -> None:
         state = self._state
         record = state.records.get(url)
@@ -248,7 +256,9 @@ class Crawler:
                     return
             page = as_page(fetched)
             self._frontier.take_links(page, depth)
+            self._waiting.append(target)
             self._keep(target, page, fetched, depth)
+            self._waiting.pop()
 
     def _set(self, url: str, record: Record) -> None:
         """Remember an address that has no file of its own (any more)."""
@@ -317,15 +327,15 @@ class Crawler:
             known = state.records.get(canonical)
             if known is None or known.round != state.round:
                 self._frontier.queued.add(canonical)
-                self._visit(canonical, depth)
+                self._visit_first(canonical, depth)
                 known = state.records.get(canonical)
             if known is not None and known.file and page_files.overlap(self._root / known.file, markdown) >= 0.5:
                 return canonical
         other = self._texts.get(page_files.hash_of(markdown), url)
         if other != url and state.records[other].round != state.round:
-            self._visit(other, depth)  # it may have changed since, or be gone
+            self._visit_first(other, depth)  # it may have changed since, or be gone
             other = self._texts.get(page_files.hash_of(markdown), url)
-        if other == url:
+        if other == url or state.records[other].round != state.round:
             return None
         if self._frontier.is_named(url) and not self._frontier.is_named(other):
             self._set(other, Record(duplicate_of=url))  # the site's own navigation says which of the two is the page
@@ -380,6 +390,8 @@ class Crawler:
             report.pages += not before.file
         state.records[url] = record
         self._keys[urls.page_key(url)] = url
+        if self._texts.get(before.text_hash) == url:
+            del self._texts[before.text_hash]  # another page may have that text now
         self._texts[text_hash] = url
 
 

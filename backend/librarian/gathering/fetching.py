@@ -132,7 +132,7 @@ class Fetcher:
             try:
                 answer = self._once(url, headers)
             except _LOST as error:
-                answer = Fetched(url, 0, problem=str(error) or type(error).__name__)
+                answer = Fetched(url, 0, problem=str(error).rstrip(".") or type(error).__name__)
                 if attempt == ATTEMPTS:
                     return answer
             else:
@@ -194,7 +194,7 @@ def _check_peer(response: httpx.Response) -> None:
 
 def _retry_after(value: str) -> float | None:
     """Seconds from a Retry-After header, which is a number or a date."""
-    if value.strip().isdigit():
+    if value.strip().isdecimal():
         return float(value)
     try:
         return max(email.utils.parsedate_to_datetime(value).timestamp() - time.time(), 0.0)

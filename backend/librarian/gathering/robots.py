@@ -53,7 +53,8 @@ def parse_robots(text: str, agent: str) -> Robots:
             in_rules = True
             for group in current:
                 groups[group].append((name, value))
-    mine = next((rules for name, rules in groups.items() if name != "*" and name in agent.lower()), groups.get("*", []))
+    named = [rules for name, rules in groups.items() if name.partition("/")[0].rstrip() == agent.lower()]
+    mine = [rule for rules in named for rule in rules] if named else groups.get("*", [])
     delay = 0.0
     rules = []
     for name, value in mine:

@@ -35,7 +35,7 @@ from .folder_diff import examine_folder
 from .index_log import tell_embedded, tell_report
 from .indexer_options import IndexerOptions
 from .migration import COPY_OF
-from .missing_files import MissingFiles
+from .missing_files import MissingFiles, is_moved
 from .reconcile import examine_lexical, is_worn, repair_lexical
 from .refresh import NothingThere, Refresh, Scope
 from .spaces import Space, Spaces
@@ -236,7 +236,8 @@ class IndexWork:
         held = self._meta("root")
         with self._catalog.read() as reader:
             found = reader.count()
-        if held and held != self._root and (found.documents or found.emails):
+        other = held not in ("", self._root) and (found.documents or found.emails)
+        if other and not is_moved(held, self._root, self._catalog):
             raise SetupError(
                 f"This index belongs to the library in {held}, not to {self._root}.",
                 hint="Choose another index folder with --index or `index.path`, or set docs.root_path back.",

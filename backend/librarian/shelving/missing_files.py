@@ -1,11 +1,12 @@
 """Tells files that were deleted from a library that isn't there: a volume not mounted, a folder renamed.
 
 Where more than half of at least 20 documents are missing at once, or the root itself is, all are kept for 24 hours, and
-the problem is said.
+the problem is said. Where the root is named anew, what lies there tells a library that was moved from another one.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -14,6 +15,17 @@ from librarian.vocabulary.protocols import Catalog
 _FEW = 20  # fewer documents than this may all vanish at once
 _KEPT_S = 24 * 3600.0
 _META = "missing_since"  # seconds since the epoch; empty while nothing is missing
+
+
+def is_moved(held: str, root: str, catalog: Catalog) -> bool:
+    """Whether the library of `held` lies in `root` now: both are one folder, or the first is gone and most of its files
+    are in the second.
+    """
+    if os.path.lexists(held):
+        return os.path.exists(root) and os.path.exists(held) and os.path.samefile(held, root)
+    with catalog.read() as reader:
+        there = [os.path.lexists(os.path.join(root, each.document.source)) for each in reader.iter_documents()]
+    return sum(there) * 2 > len(there)
 
 
 class MissingFiles:

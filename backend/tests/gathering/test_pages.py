@@ -126,6 +126,8 @@ def test_a_host_with_a_private_address_is_refused() -> None:
         ("User-agent: librarian\nDisallow: /a\n\nUser-agent: *\nAllow: /", "/a", False),
         ("User-agent: other\nUser-agent: *\nDisallow: /a # no", "/a", False),
         ("User-agent: other\nDisallow: /", "/a", True),
+        ("User-agent:\nDisallow: /\n\nUser-agent: lib\nDisallow: /", "/a", True),
+        ("User-agent: Librarian/1.0\nDisallow: /a", "/a", False),
         ("Disallow: /a", "/a", True),
         ("User-agent: *\nDisallow: /a?b=", "/a?b=1", False),
         ("User-agent: *\nDisallow: /café", "/caf%C3%A9/a", False),

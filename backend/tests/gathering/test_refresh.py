@@ -110,6 +110,31 @@ def test_a_notice_instead_of_the_site_takes_no_page_away(
     assert crawl(manual, tmp_path).unchanged == 4
 
 
+def test_texts_that_change_places_stay_with_their_pages(manual: Manual, tmp_path: Path) -> None:
+    html_ = {"Content-Type": "text/html"}
+    crawl(manual, tmp_path)
+    for shown in ({"one": "two", "two": "one"}, {"one": "news", "two": "one", "zero": "two"}):
+        manual.answers = {f"/m/{page}": (200, html_, manual.words(text, "")) for page, text in shown.items()}
+        assert crawl(manual, tmp_path).duplicates == 0
+        assert files(tmp_path) == FILES
+        for page, text in shown.items():
+            assert f"said about {text}," in (tmp_path / "docs" / "m" / f"{page}.md").read_text()
+
+
+@pytest.mark.parametrize("pages", [2, 20])
+def test_canonical_addresses_that_lead_in_a_circle_end(manual: Manual, tmp_path: Path, pages: int) -> None:
+    manual.names = [f"page{number}" for number in range(pages)]
+    for number, name in enumerate(manual.names):
+        head = f'<head><link rel="canonical" href="/m/page{(number + 1) % pages}"></head>'
+        other = f"<html>{head}<body><h1>{name}</h1>{f'<p>{name} has words of its own {number}.</p>' * 9}</body></html>"
+        manual.answers[f"/m/{name}"] = (200, {"Content-Type": "text/html"}, other.encode())
+    assert crawl(manual, tmp_path).errors == []
+    kept = len(files(tmp_path))
+    assert kept > 1
+    assert crawl(manual, tmp_path).errors == []
+    assert len(files(tmp_path)) == kept
+
+
 def test_a_project_that_is_full_is_refreshed(manual: Manual, tmp_path: Path) -> None:
     options = replace(OPTIONS, most_pages=3)
     assert crawl(manual, tmp_path, options).skipped == {"more than 3 pages": 1}
@@ -134,8 +159,11 @@ def test_a_site_that_is_away_does_not_keep_other_projects_from_their_turn(
     assert "can't be read" in away["errors"][0]["reason"]
 
 
-def test_a_connection_that_was_lost_is_tried_again(manual: Manual) -> None:
-    manual.answers["/m/one"] = (0, {}, b"")
+@pytest.mark.parametrize("answer", [(0, {}, b""), (429, {"Retry-After": "\xb2"}, b"")])
+def test_a_connection_that_was_lost_or_a_busy_site_is_tried_again(
+    manual: Manual, answer: tuple[int, dict[str, str], bytes]
+) -> None:
+    manual.answers["/m/one"] = answer
     fetcher = Fetcher(allow_private=True, per_second=0, timeout_s=5, sleep=lambda _: manual.answers.clear())
     try:
         assert fetcher.get(f"{manual.url}/m/one").ok

@@ -431,6 +431,19 @@ class TestFingerprints:
         with pytest.raises(SetupError, match="--index"):
             library.indexer.start()
 
+    def test_a_library_that_was_moved_or_has_another_name_is_the_same(self, library: Library, tmp_path: Path) -> None:
+        library.complete()
+        calls, documents = library.embedder.calls, library.documents()
+        for rename in (library.root.rename, lambda path: path.symlink_to(library.root)):
+            library.close()
+            rename(path := tmp_path / f"moved {calls} {library.root.name}")
+            library.root = path
+            library.open()
+            report = library.indexer.refresh()
+            assert (report.added, report.changed, report.removed) == (0, 0, 0)
+        assert library.documents() == documents
+        assert library.embedder.calls == calls
+
     def test_changed_rules_of_reading_read_every_file_again_and_say_so(self, library: Library) -> None:
         library.complete()
         calls = library.embedder.calls
