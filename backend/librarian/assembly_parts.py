@@ -258,6 +258,7 @@ def search_options(settings: Settings, *, bm25: bool = True) -> SearchOptions:
         keyword_weight=1 - weight,
         semantic_weight=weight,
         candidates=search.candidates,
+        depth=max(SearchOptions().depth, search.candidates),
         similarity_threshold=search.similarity_threshold,
         reranker=search.reranker,
         rerank_timeout_ms=search.rerank_timeout_ms,
@@ -265,6 +266,7 @@ def search_options(settings: Settings, *, bm25: bool = True) -> SearchOptions:
         rerank_multiplier=search.rerank_multiplier,
         rerank_keyword_threshold=search.rerank_keyword_threshold,
         snippet_length=search.snippet_length,
+        context_lines=search.context_lines,
     )
 
 

@@ -151,13 +151,18 @@ class SearchSettings(Section):
     )
     snippet_length: int = knob(200, "Length that a snippet aims at.", unit="characters", ge=40, le=600)
     context_lines: int = knob(
-        3, "Lines shown around the match, as far as the snippet's length allows.", unit="lines", ge=0
+        3, "Lines shown on each side of the match, as far as the snippet's length allows.", unit="lines", ge=0
     )
     min_keyword_length: int = knob(2, "Shorter words are not searched for.", unit="characters", ge=1, le=10)
     fusion: Annotated[Fusion, LOWER] = knob("learned", "How keyword and semantic opinions are joined in hybrid mode.")
     rrf_k: int = knob(10, "The constant of reciprocal rank fusion.", ge=0)
     candidates: int = knob(
-        100, "How many passages each leg proposes.", unit="passages", env="HYBRID_CANDIDATE_COUNT", ge=1, le=1000
+        100,
+        "The most passages that an answer pages through; each leg proposes as many, and at least 200.",
+        unit="passages",
+        env="HYBRID_CANDIDATE_COUNT",
+        ge=1,
+        le=1000,
     )
     similarity_threshold: float = knob(
         0.05, "Passages with a lower cosine are not proposed.", env="SIMILARITY_THRESHOLD", ge=-1, le=1

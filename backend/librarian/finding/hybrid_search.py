@@ -107,7 +107,7 @@ class HybridSearchEngine:
         self._epochs = itertools.count(1)
         self._epoch = 0
         self._router = QueryRouter(analyzer, semantic=self._semantic.configured)
-        self._snippets = Snippets(analyzer, target=options.snippet_length)
+        self._snippets = Snippets(analyzer, target=options.snippet_length, context_lines=options.context_lines)
         self._spelling = Spelling(lexical, analyzer)
         self._names = Names(analyzer, lexical)
         self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="leg")

@@ -31,4 +31,5 @@ class SearchOptions:
     rerank_semantic_share: float = 0.7  #: of the model-free rerank stage; the rest is the keyword score's
     hyde_query_share: float = 0.4  #: of the combined embedding; the rest is the hypothetical answer's
     snippet_length: int = 320  #: a target; a snippet never exceeds 600
+    context_lines: int = 3  #: on each side of the match, at most
     semantic_timeout_ms: float = 10_000.0  #: longest wait for the semantic leg before the answer goes out without it

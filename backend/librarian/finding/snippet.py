@@ -90,11 +90,15 @@ class Marks:
 
 
 class Snippets:
-    """Cuts snippets of about `target` characters."""
+    """Cuts snippets of about `target` characters, with up to `context_lines` lines on each side of the match.
 
-    def __init__(self, analyzer: Analyzer, *, target: int = 320) -> None:
+    A fence or table with the match in it is shown whole where it fits, however many lines it has.
+    """
+
+    def __init__(self, analyzer: Analyzer, *, target: int = 320, context_lines: int = 3) -> None:
         self._analyzer = analyzer
         self._target = min(max(target, 80), CEILING)
+        self._context_lines = context_lines
 
     def of(self, chunk: Chunk, query: AnalyzedQuery, language: str = "") -> Snippet:
         """The best window of the passage, with the places of the question's words in it."""
@@ -170,11 +174,16 @@ class Snippets:
             low, high = min(first, members[0]), max(last, members[-1])
             if len(_rendered(text, pieces[low : high + 1])) <= CEILING:
                 first, last = low, high
+        lines = sorted({number for piece in pieces for number in range(piece.line, piece.line_end + 1)})  # none blank
+        top = lines[max(0, lines.index(pieces[first].line) - self._context_lines)]
+        bottom = lines[: lines.index(pieces[last].line_end) + 1 + self._context_lines][-1]
         grew = True
         while grew:
             grew = False
             for low, high in (self._step(pieces, first, last, 1), self._step(pieces, first, last, -1)):
-                if (low, high) != (first, last) and len(_rendered(text, pieces[low : high + 1])) <= self._target:
+                if (low, high) == (first, last) or pieces[low].line < top or pieces[high].line_end > bottom:
+                    continue
+                if len(_rendered(text, pieces[low : high + 1])) <= self._target:
                     first, last, grew = low, high, True
                     break
         return first, last

@@ -20,6 +20,7 @@ from librarian.assembly import Librarian
 from librarian.assembly_parts import embedder_for_questions, model_key, reranker_of, rewriting_of, search_options
 from librarian.assembly_storage import chroma_child, qdrant, storage
 from librarian.config.settings import Settings
+from librarian.finding.options import SearchOptions
 from librarian.models.embedder import OnnxEmbedder
 from librarian.models.query_cache import CachedEmbedder
 from librarian.shelving.postgres.vectors import PgVectorStore
@@ -128,8 +129,9 @@ def test_the_breadth_of_a_graph_search_reaches_every_store_that_has_one(tmp_path
 
 
 def test_the_models_are_those_that_are_named() -> None:
-    options = search_options(loaded(RERANKING_CANDIDATE_MULTIPLIER="7"), bm25=True)
-    assert options.rerank_multiplier == 7
+    options = search_options(loaded(RERANKING_CANDIDATE_MULTIPLIER="7", HYBRID_CANDIDATE_COUNT="700"), bm25=True)
+    assert (options.rerank_multiplier, options.candidates, options.depth) == (7, 700, 700)
+    assert search_options(loaded(HYBRID_CANDIDATE_COUNT="7")).depth == SearchOptions().depth
     for variables in ({"EMBEDDING_MODEL": "some/model"}, {"JEDI_EMBEDDING_MODEL": "some/model"}):
         assert "some/model" in model_key(loaded(**variables))
     reranker = reranker_of(loaded(CROSSENCODER_MODEL="not/here"))

@@ -126,6 +126,13 @@ def test_lines_are_those_of_the_document() -> None:
     assert "worker restarts" in " ".join(document_lines[snippet.line_start - 1 : snippet.line_end])
 
 
+@pytest.mark.parametrize(("lines", "shown"), [(0, "5"), (1, "4 5 6"), (2, "3 4 5 6 7"), (99, "1 2 3 4 5 6 7 8 9")])
+def test_so_many_lines_are_shown_on_each_side_of_the_match(lines: int, shown: str) -> None:
+    text = "\n\n".join("the needle 5" if number == 5 else f"line {number}" for number in range(1, 10))
+    snippet = Snippets(ANALYZER, context_lines=lines).of(Chunk(0, 0, len(text), text), ANALYZER.query("needle"))
+    assert re.findall(r"\d", snippet.text) == shown.split()
+
+
 def test_a_passage_without_the_words_shows_its_opening_not_its_heading() -> None:
     assert snippets(f"# Gateway\n\n{PROSE}\n", "kubernetes")[0].text.startswith("The gateway listens")
 
