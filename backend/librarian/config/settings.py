@@ -85,6 +85,7 @@ class Settings(sections.Section):
     _loaded: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     PATHS: ClassVar = ("docs.root_path", "index.path", "vector_db.path", "logging.file")
+    MODELS: ClassVar = ("embeddings.model", "search.reranker_model", "crawl.model")  #: by name, or by folder
 
     @classmethod
     def load(
@@ -119,6 +120,8 @@ class Settings(sections.Section):
             if any("\ud800" <= character <= "\udfff" for character in str(path)):
                 raise SetupError(f"{key} is {str(path)!a}, which isn't UTF-8.", hint="Rename that folder.")
             values[key] = path
+        for key in cls.MODELS:
+            values |= _model_folder(key, values.get(key), cwd if key in top else folder)
         settings = cls._validated(values, given)
         require_apart(settings.docs.root_path, settings.index.path)
         adapted, more = _adapt(settings)
@@ -255,6 +258,15 @@ def _nest(values: Mapping[str, object]) -> dict[str, Any]:
             place = place.setdefault(folder, {})
         place[leaf] = value
     return nested
+
+
+def _model_folder(key: str, value: object, folder: Path) -> dict[str, object]:
+    """The setting of a model that lies in a folder, with its whole path; nothing for a model's name."""
+    if not isinstance(value, str) or "/" not in value:
+        return {}
+    path = _resolve(value, folder)
+    is_folder = value.startswith((".", "~")) or (isinstance(path, Path) and path.is_dir())
+    return {key: str(path)} if is_folder else {}
 
 
 def _resolve(value: object, folder: Path) -> object:

@@ -39,7 +39,7 @@ class OnnxEmbedder:
         loaded = load(folder, f"model '{spec.name}'", threads=threads)
         self._session, self._tokenizer, path = loaded.session, loaded.tokenizer, loaded.path
         self._inputs = {item.name for item in self._session.get_inputs()}
-        self._output = _output_of(item.name for item in self._session.get_outputs())
+        self._output = _output_of(spec.name, (item.name for item in self._session.get_outputs()))
         self._device = "cuda" if self._session.get_providers()[0].startswith("CUDA") else "cpu"
         self._precision = "int8" if "int8" in path.name else "fp32"
         self._max_batch = 1 if self._precision == "int8" else max(1, max_batch)
@@ -122,11 +122,16 @@ class OnnxEmbedder:
         return unit_rows(found)
 
 
-def _output_of(names: Iterable[str]) -> str:
+def _output_of(name: str, names: Iterable[str]) -> str:
     found = list(names)
     for wanted in ("sentence_embedding", "last_hidden_state", "token_embeddings"):
         if wanted in found:
             return wanted
+    if "logits" in found:
+        raise SetupError(
+            f"The model '{name}' judges texts, and embeds none.",
+            hint="Name an embedding model; a cross-encoder is named by search.reranker_model.",
+        )
     return found[0]
 
 

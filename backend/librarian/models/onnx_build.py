@@ -50,7 +50,7 @@ def read_safetensors(path: Path) -> dict[str, Array]:
             out[name] = numbers.reshape(entry["shape"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SetupError(
-            f"{path.name} isn't a readable safetensors file ({error}).", hint="Delete its folder and fetch it again."
+            f"{path} isn't a readable safetensors file ({error}).", hint="It may be cut short: copy or fetch it again."
         ) from error
     return out
 

@@ -15,11 +15,12 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from librarian.vocabulary.errors import SetupError, Unavailable
+from librarian.vocabulary.errors import LibrarianError, SetupError, Unavailable
 
 from . import onnx_build
 from .onnx_session import has_cuda
@@ -36,7 +37,11 @@ _SMALL = (
     "sentence_bert_config.json",
     "config_sentence_transformers.json",
     "1_Pooling/config.json",
+    "modules.json",
 )
+_WEIGHTS = "model.safetensors"
+_GRAPHS = ("onnx/model.onnx", "model.onnx")
+_SOURCE = "source.txt"  #: beside the manifest of a model from a folder: what that folder held
 _BERT_LIKE = frozenset({"bert", "roberta", "xlm-roberta", "camembert"})
 _LOCK_S = 900.0  #: seconds that one process waits for another to finish the same model
 _log = logging.getLogger(__name__)
@@ -85,8 +90,10 @@ class ModelStore:
         return target
 
     def locate(self, name: str) -> Path | None:
-        """The folder of a model that is here and of this format."""
+        """The folder of a model that is here and of this format; a model from a folder as that folder is now."""
         place = self._place(name)
+        if (folder := _folder_of(name)) is not None and _read(place / _SOURCE) not in ("", _stamp(folder)):
+            return None
         try:
             manifest = read_json(place / "manifest.json")
         except SetupError:
@@ -108,8 +115,7 @@ class ModelStore:
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _place(self, name: str) -> Path:
-        folder = Path(os.path.expanduser(name))
-        if folder.is_dir() and ("/" in name or name.startswith("~")):
+        if (folder := _folder_of(name)) is not None:
             path = str(folder.resolve())
             return self.folder / f"{folder.resolve().name}@{hashlib.sha256(path.encode()).hexdigest()[:8]}"
         return self.folder / hub_name(name).rsplit("sentence-transformers/", 1)[-1].replace("/", "--")
@@ -122,6 +128,8 @@ class ModelStore:
             made.mkdir()
             source = self._source(name, fetched)
             self._build(name, source, made)
+            if (folder := _folder_of(name)) is not None:
+                (made / _SOURCE).write_text(_stamp(folder), "utf-8")
             if target.exists():
                 shutil.rmtree(target)
             made.rename(target)
@@ -152,24 +160,45 @@ class ModelStore:
         spec = read_spec(name, made)
         config = read_json(made / "config.json")
         classifier = any("SequenceClassification" in str(kind) for kind in config.get("architectures") or ())
-        keep = has_cuda() if self._keep_fp32 is None else self._keep_fp32
-        if config.get("model_type") in _BERT_LIKE and "model.safetensors" in files:
-            weights = source.get("model.safetensors")
-            head: onnx_build.Head = "classifier" if classifier else spec.pooling
-            onnx_build.build_files(made, weights, config, head, keep_fp32=keep)
-        else:
-            weights = self._published(name, source, files)
-            onnx_build.quantize(weights, made / "model_int8.onnx")
-            if keep:
-                shutil.copyfile(weights, made / "model.onnx")
+        try:
+            weights = self._built(name, source, files, made, config, "classifier" if classifier else spec.pooling)
+        except LibrarianError:
+            raise
+        except Exception as error:  # whatever onnx and its quantization make of files that don't belong together
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            raise SetupError(
+                f"No model can be built of the files of '{name}' in {source.label} ({lines[0][:200]}).",
+                hint="Check that they are whole, and that config.json belongs to the weights.",
+            ) from error
         with weights.open("rb") as data:
             digest = hashlib.file_digest(data, "sha256").hexdigest()
         # Nothing of time or place: the same model built elsewhere is the same model, and its vectors too.
         manifest = {"format": FORMAT, "name": spec.name, "weights_sha256": digest, "pooling": spec.pooling}
         (made / "manifest.json").write_text(json.dumps(manifest, indent=1), "utf-8")
 
+    def _built(
+        self,
+        name: str,
+        source: Source,
+        files: frozenset[str],
+        made: Path,
+        config: Mapping[str, Any],
+        head: onnx_build.Head,
+    ) -> Path:
+        """Writes the graph into `made`; returns the file that its weights came from."""
+        keep = has_cuda() if self._keep_fp32 is None else self._keep_fp32
+        if config.get("model_type") in _BERT_LIKE and _WEIGHTS in files:
+            weights = source.get(_WEIGHTS)
+            onnx_build.build_files(made, weights, config, head, keep_fp32=keep)
+        else:
+            weights = self._published(name, source, files)
+            onnx_build.quantize(weights, made / "model_int8.onnx")
+            if keep:
+                shutil.copyfile(weights, made / "model.onnx")
+        return weights
+
     def _published(self, name: str, source: Source, files: frozenset[str]) -> Path:
-        for candidate in ("onnx/model.onnx", "model.onnx"):
+        for candidate in _GRAPHS:
             if candidate in files:
                 for data in (f"{candidate}_data", f"{candidate}.data"):
                     if data in files:
@@ -198,3 +227,28 @@ class ModelStore:
                         ) from None
                     pause.wait(0.1)
             yield
+
+
+def _folder_of(name: str) -> Path | None:
+    """The folder that a name is; None for the name of a model."""
+    folder = Path(os.path.expanduser(name))
+    return folder if folder.is_dir() and ("/" in name or name.startswith("~")) else None
+
+
+def _stamp(folder: Path) -> str:
+    """Changes whenever a file does that a model is built of."""
+    found = []
+    for name in (*_SMALL, _WEIGHTS, *_GRAPHS):
+        try:
+            status = (folder / name).stat()
+        except OSError:
+            continue
+        found.append(f"{name} {status.st_size} {status.st_mtime_ns}")
+    return "\n".join(found)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except OSError:
+        return ""

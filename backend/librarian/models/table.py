@@ -14,11 +14,20 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-from librarian.vocabulary.errors import SetupError
+from librarian.vocabulary.errors import SetupError, Unavailable
 from librarian.vocabulary.models import ModelSpec
 
 DEFAULT = "all-MiniLM-L6-v2"
 LONGEST = 512
+
+_POOLING = "1_Pooling"  #: folder of a sentence-transformers model's pooling
+#: Ways of pooling by their published names; of unit vectors a sum over the root of its length is a mean.
+_POOLINGS: dict[str, Literal["mean", "cls", "last"]] = {
+    "mean": "mean",
+    "mean_sqrt_len": "mean",
+    "cls": "cls",
+    "lasttoken": "last",
+}
 
 _MANY = ("en", "de", "fr", "es", "it", "nl", "pt", "ru", "sv", "pl", "tr", "ar", "hi", "th", "zh", "ja", "ko", "…")
 
@@ -122,13 +131,14 @@ def read_spec(name: str, folder: Path) -> ModelSpec:
         limit = limit - 2 if isinstance(limit, int) and "roberta" in str(config.get("model_type")) else limit
     prompts = read_json(folder / "config_sentence_transformers.json").get("prompts")
     query_prefix, passage_prefix = prompts_of(prompts if isinstance(prompts, dict) else {})
+    _refuse_modules(name, folder)
     return replace(
         spec,
         dimension=dimension,
         max_tokens=min(limit, LONGEST) if isinstance(limit, int) else LONGEST,
         query_prefix=query_prefix,
         passage_prefix=passage_prefix,
-        pooling=_pooling(read_json(folder / "1_Pooling" / "config.json")),
+        pooling=_pooling(name, read_json(folder / "1_Pooling" / "config.json")),
     )
 
 
@@ -137,10 +147,35 @@ def prompts_of(prompts: Mapping[str, Any]) -> tuple[str, str]:
     return str(prompts.get("query") or ""), str(prompts.get("passage") or prompts.get("document") or "")
 
 
-def _pooling(config: Mapping[str, Any]) -> Literal["mean", "cls", "last"]:
-    if config.get("pooling_mode_cls_token"):
-        return "cls"
-    return "last" if config.get("pooling_mode_lasttoken") else "mean"
+def _refuse_modules(name: str, folder: Path) -> None:
+    """Raises `Unavailable` where the model's vectors are made by more than an encoder, pooling and a length of one."""
+    try:
+        modules = json.loads((folder / "modules.json").read_text("utf-8"))
+        kinds = {str(module["type"]).rpartition(".")[2]: str(module["path"]) for module in modules}
+    except (OSError, ValueError, KeyError, TypeError):
+        return  # no sentence-transformers model, or one whose other files say enough
+    further = [kind for kind in kinds if kind not in ("Transformer", "Pooling", "Normalize")]
+    if further or kinds.get("Pooling", _POOLING) != _POOLING:
+        raise _uncomputable(name, f"the module {further[0]}" if further else f"pooling in {kinds['Pooling']}")
+
+
+def _pooling(name: str, config: Mapping[str, Any]) -> Literal["mean", "cls", "last"]:
+    """The way of pooling that a module's configuration names, by flags or by a word."""
+    said = config.get("pooling_mode") or [
+        key.removeprefix("pooling_mode_").removesuffix("_tokens").removesuffix("_token")
+        for key, value in config.items()
+        if key.startswith("pooling_mode_") and value is True
+    ]
+    ways = [said] if isinstance(said, str) else list(said)
+    if len(ways) > 1 or not {*ways} <= _POOLINGS.keys():
+        raise _uncomputable(name, f"pooling by {' and '.join(map(str, ways))}")
+    return _POOLINGS[ways[0]] if ways else "mean"
+
+
+def _uncomputable(name: str, what: str) -> Unavailable:
+    return Unavailable(  # here; by the torch extra it may be had
+        f"'{name}' has {what}, which isn't computed here.", hint="Install librarian[torch], or choose another model."
+    )
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -151,7 +186,7 @@ def read_json(path: Path) -> dict[str, Any]:
         return {}
     except (OSError, ValueError) as error:
         raise SetupError(
-            f"{path.name} can't be read ({error}).", hint="Delete its folder and fetch it again."
+            f"{path.name} can't be read ({error}).", hint="It may be cut short: copy or fetch it again."
         ) from error
     return found if isinstance(found, dict) else {}
 

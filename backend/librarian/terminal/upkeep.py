@@ -288,6 +288,8 @@ def use(
         raise CallerError(
             "There is no configuration file to write to.", hint="Set EMBEDDING_MODEL, or add a config.json."
         )
+    if "/" in name and (folder := Path(name).expanduser()).is_dir():
+        name = str(folder.resolve())  # a relative one would be read from where the configuration lies
     _models().ensure(name)
     path.write_text(set_text(path.read_text("utf-8"), "embeddings", "model", name), "utf-8")
     if as_json:

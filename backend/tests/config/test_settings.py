@@ -351,6 +351,14 @@ def test_a_path_that_could_not_be_stored_or_sent_is_refused(key: str, load: Load
         load({}, **{key: "B\udcfcro"})
 
 
+def test_a_model_in_a_folder_is_looked_for_beside_the_file(load: Load, tmp_path: Path) -> None:
+    (tmp_path / "models" / "own").mkdir(parents=True)
+    settings = load({"embeddings": {"model": "models/own"}, "search": {"reranker_model": "./gone"}})
+    assert settings.embeddings.model == str(tmp_path / "models" / "own")
+    assert settings.search.reranker_model == str(tmp_path / "gone")
+    assert load({"embeddings": {"model": "owner/name"}}).embeddings.model == "owner/name"
+
+
 def test_without_a_file_paths_are_relative_to_the_working_directory(load: Load, tmp_path: Path) -> None:
     assert load().docs.root_path == tmp_path / "docs"
     assert load().index.path == tmp_path / ".librarian"

@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 from librarian.models.cross_encoder import OnnxCrossEncoder, load_reranker
+from librarian.models.embedder import OnnxEmbedder
 from librarian.models.store import ModelStore
 from librarian.vocabulary.errors import CallerError, SetupError, Unavailable
+from librarian.vocabulary.models import ModelSpec
 from librarian.vocabulary.protocols import Budget
 from tests.models import tiny_bert
 
@@ -51,6 +53,11 @@ def test_time_that_runs_out_leaves_the_rest_unscored(home: Path) -> None:
     assert 0 < sum(reached) < 5_000
     assert reached == sorted(reached, reverse=True)
     assert reranker.score("pod", [], Budget()) == []
+
+
+def test_a_cross_encoder_is_no_embedding_model(home: Path) -> None:
+    with pytest.raises(SetupError, match="judges texts, and embeds none"):
+        OnnxEmbedder(home, ModelSpec("tiny", 32, 64))
 
 
 def test_a_caller_that_left_ends_the_work(home: Path) -> None:

@@ -99,7 +99,13 @@ def test_a_folder_becomes_a_model_once(tmp_path: Path, monkeypatch: pytest.Monke
         homes = set(pool.map(lambda _: ModelStore(tmp_path / "models").ensure(str(source)), range(4)))
     assert len(homes) == len(builds) == 1
     (home,) = homes
-    assert {p.name for p in home.iterdir()} == {"config.json", "tokenizer.json", "model_int8.onnx", "manifest.json"}
+    assert {p.name for p in home.iterdir()} == {
+        "config.json",
+        "tokenizer.json",
+        "model_int8.onnx",
+        "manifest.json",
+        "source.txt",
+    }
     assert models.locate(str(source)) == home
     assert models.installed() == [str(source)]
     assert not [p for p in models.folder.iterdir() if p.name.startswith(".building")]
@@ -310,6 +316,64 @@ def test_a_hub_s_model_arrives_and_its_cache_serves_when_the_hub_is_gone(
         models.ensure("owner/absent")
     _point_hub_at("http://127.0.0.1:9", tmp_path, monkeypatch)
     assert ModelStore(tmp_path / "others").ensure("owner/tiny").name == "owner--tiny"
+
+
+@pytest.mark.parametrize(
+    ("config", "pooling"),
+    [
+        ({"pooling_mode": "cls"}, "cls"),
+        ({"pooling_mode": ["lasttoken"]}, "last"),
+        ({"pooling_mode_mean_sqrt_len_tokens": True, "pooling_mode_cls_token": False}, "mean"),
+        ({"pooling_mode": "max"}, "pooling by max"),
+        ({"pooling_mode_weightedmean_tokens": True}, "pooling by weightedmean"),
+        ({"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": True}, "pooling by mean and cls"),
+    ],
+)
+def test_pooling_is_as_published_or_refused(tmp_path: Path, config: dict[str, object], pooling: str) -> None:
+    (tmp_path / "1_Pooling").mkdir()
+    (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(config))
+    (tmp_path / "config.json").write_text('{"hidden_size": 32}')
+    if " " in pooling:
+        with pytest.raises(Unavailable, match=f"has {pooling}, which isn't computed here"):
+            read_spec("owner/name", tmp_path)
+    else:
+        assert read_spec("owner/name", tmp_path).pooling == pooling
+
+
+def test_a_model_with_further_modules_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"hidden_size": 32}')
+    modules = [{"path": "", "type": "x.Transformer"}, {"path": "1_Pooling", "type": "x.Pooling"}]
+    for more in ([], [{"path": "2_Normalize", "type": "x.Normalize"}]):
+        (tmp_path / "modules.json").write_text(json.dumps(modules + more))
+        assert read_spec("owner/name", tmp_path).pooling == "mean"
+    for more, what in (
+        ({"path": "2_Dense", "type": "x.Dense"}, "module Dense"),
+        ({"path": "p", "type": "y.Pooling"}, "in p"),
+    ):
+        (tmp_path / "modules.json").write_text(json.dumps([*modules, more]))
+        with pytest.raises(Unavailable, match=what):
+            read_spec("owner/name", tmp_path)
+
+
+def test_a_folder_whose_model_was_replaced_is_built_anew(tmp_path: Path) -> None:
+    source, models = tmp_path / "source", ModelStore(tmp_path / "models")
+    tiny_bert.write_model(source)
+    first = (models.ensure(str(source)) / "manifest.json").read_text()
+    tiny_bert.write_model(source, seed=1)
+    assert models.locate(str(source)) is None
+    assert (models.ensure(str(source)) / "manifest.json").read_text() != first
+    assert models.locate(str(source)) is not None
+
+
+def test_files_that_do_not_belong_together_are_named(tmp_path: Path) -> None:
+    tiny_bert.write_model(tmp_path / "wide")
+    config = tmp_path / "wide" / "config.json"
+    config.write_text(config.read_text().replace('"hidden_size": 32', '"hidden_size": 64'))
+    tiny_bert.write_model(tmp_path / "pointer", model_type="mpnet")
+    (tmp_path / "pointer" / "model.onnx").write_text("version https://git-lfs.github.com/spec/v1")
+    for name in ("wide", "pointer"):
+        with pytest.raises(SetupError, match=f"No model can be built of the files of '.*{name}'"):
+            ModelStore(tmp_path / "models").ensure(str(tmp_path / name))
 
 
 @pytest.mark.parametrize("name", ["/no/such/model", "./model", "~/no-such-model"])
