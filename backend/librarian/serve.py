@@ -322,6 +322,7 @@ class _Process:
             counts=self._counts,
             calls=calls,
             version=__version__,
+            title=self.settings.system.name,
             on_call=self._visitors.note,
         )
 

@@ -51,6 +51,7 @@ class McpDoor:
         counts: how many results the settings allow, which the tools' schemas say.
         calls: threads shared with other doors; own ones by default.
         version: Librarian's version, told to clients.
+        title: the name that people are shown, which tells one library from another.
         most_streams: open `/sse` streams; one more is answered 503.
         on_call: told the name and version of the client that calls a tool, in the event loop.
     """
@@ -63,6 +64,7 @@ class McpDoor:
         counts: Counts = Counts(),
         calls: Calls | None = None,
         version: str = "",
+        title: str = "Librarian",
         most_streams: int = 64,
         heartbeat_s: float = 1.0,
         on_call: Callable[[str, str], None] | None = None,
@@ -75,6 +77,7 @@ class McpDoor:
             build_tools(desk, toolsets, counts),
             self.calls,
             version=version,
+            title=title,
             heartbeat_s=heartbeat_s,
             on_call=on_call,
         )

@@ -75,6 +75,7 @@ class Handlers:
         calls: Calls,
         *,
         version: str,
+        title: str = "Librarian",
         heartbeat_s: float = _HEARTBEAT_S,
         on_call: Callable[[str, str], None] | None = None,
     ) -> None:
@@ -91,7 +92,7 @@ class Handlers:
         self.server: Server[Any] = _Server(
             "librarian",
             version=version,
-            title="Librarian",
+            title=title,
             description="Finds the right passage in a folder of documentation and email.",
             cache_hints=cast(Any, _HINTS),
             on_list_tools=self.list_tools,

@@ -1,6 +1,7 @@
 """The process that owns an index folder, run in this one: what is proved here.
 
-* As a keeper it answers over the socket and ends when it is asked to; as a server it answers over HTTP, too.
+* As a keeper it answers over the socket and ends when it is asked to; as a server it answers over HTTP, too, under the
+  name that the settings give it.
 * An answer's body doesn't wait for the acknowledgement of its head.
 * A library that can't be opened is the answer to whoever asks, and the process's own end.
 * A desk that is still opening makes callers wait, remembers who wants news, and introduces itself as it did last.
@@ -45,6 +46,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
         "embeddings.enabled": False,
         "docs.watch_for_changes": False,
         "mcp.port": 0,
+        "system.name": "House books",
     }
     return Settings.load(None, overrides=given)
 
@@ -92,13 +94,18 @@ def test_a_server_answers_over_http_and_says_where(settings: Settings) -> None:
     def work() -> list[Any]:
         url = served_at(index, settings.docs.root_path)
         found = httpx.get(f"{url}/api/search", params={"q": "rotate"}, timeout=PATIENCE_S).json()
-        return [url, found["results"][0]["file_path"]]
+        client_info = {"name": "test", "version": "1"}
+        given = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client_info}
+        hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": given}
+        said = httpx.post(f"{url}/mcp", json=hello, headers={"accept": "application/json"}, timeout=PATIENCE_S).json()
+        return [url, found["results"][0]["file_path"], said["result"]["serverInfo"]]
 
     thread, outcome = beside(work, index)
     assert serve(settings, out=out) == 0
     thread.join(PATIENCE_S)
-    ((url, path),) = outcome
+    ((url, path, server),) = outcome
     assert path == "ray/core/tokens.md"
+    assert (server["name"], server["title"]) == ("librarian", "House books")
     assert f"page         {url}/" in out.getvalue()
 
 
