@@ -72,6 +72,17 @@ def read(index: Path) -> Address | None:
         return None
 
 
+def require_readable(index: Path) -> None:
+    """Raises `SetupError` where the folder's address is for another user alone: no keeper can be started beside that
+    user's."""
+    path = index / ADDRESS
+    if os.path.exists(path) and not os.access(path, os.R_OK):
+        raise SetupError(
+            f"The index folder {index} is in use by a process of another user.",
+            hint="Choose one of your own with --index or INDEX_PATH, or have that user share it by `librarian serve`.",
+        )
+
+
 def listen(index: Path, *, version: str, url: str = "", unix: bool | None = None) -> tuple[socket.socket, Address]:
     """A listening socket and its address, not yet published. Only for the holder of the keeper's lock: it removes what
     a dead keeper left. `unix=False` takes the loopback.

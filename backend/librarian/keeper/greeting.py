@@ -102,7 +102,7 @@ def greet(address: Address, kind: Kind, version: str, *, timeout_s: float = GREE
     end = time.monotonic() + timeout_s
     hangs = Unavailable(
         f"The keeper (process {address.pid}) hasn't answered for {timeout_s:g} s.",
-        hint=f"End it with `kill {address.pid}` and ask again: a new one starts by itself.",
+        hint=f"End it with `kill -9 {address.pid}`, which loses nothing, and ask again: a new one starts by itself.",
     )
     try:
         lines = Lines(address.connect(timeout_s))

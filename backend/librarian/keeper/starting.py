@@ -130,7 +130,7 @@ def retire(index: Path, *, version: str = "", timeout_s: float = 30.0) -> bool:
         return True
     raise Unavailable(
         f"The keeper (process {holder.pid}) of {index} doesn't end.",
-        hint=f"End it with `kill {holder.pid}` and try again.",
+        hint=f"End it with `kill -9 {holder.pid}`, which loses nothing, and try again.",
     )
 
 
@@ -183,6 +183,7 @@ def _reach(library: Library, kind: Kind, timeout_s: float) -> Greeted | None:
 def _greeted(library: Library, kind: Kind, timeout_s: float) -> Greeted | None:
     address = addresses.read(library.index)
     if address is None:
+        addresses.require_readable(library.index)
         return None
     try:
         return Greeted(*greet(address, kind, library.version, timeout_s=timeout_s), address)
@@ -271,7 +272,7 @@ def _late(library: Library) -> Unavailable:
         )
     return Unavailable(
         f"Process {holder.pid} owns {library.index} and doesn't listen.",
-        hint=f"End it with `kill {holder.pid}` and ask again: a new one starts by itself.",
+        hint=f"End it with `kill -9 {holder.pid}`, which loses nothing, and ask again: a new one starts by itself.",
     )
 
 

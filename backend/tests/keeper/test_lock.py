@@ -154,6 +154,30 @@ def test_a_socket_whose_path_would_be_too_long_lies_elsewhere(tmp_path: Path, mo
         server.close()
 
 
+def test_a_keeper_of_another_user_is_named_as_that() -> None:
+    code = (
+        "import os, sys; from pathlib import Path; from librarian.keeper.starting import Library, connect\n"
+        "if not os.getuid(): os.setuid(65534)\n"
+        "try: connect(Library(Path(sys.argv[1])), 'verb')\n"
+        "except Exception as error: print(repr(error), error)"
+    )
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o777)
+        server, where = address.listen(Path(name), version="1")
+        address.publish(Path(name), where)
+        (Path(name) / address.ADDRESS).chmod(0)
+        said = subprocess.run(
+            [sys.executable, "-c", code, name],
+            env={**os.environ, "PYTHONPATH": str(BACKEND)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        server.close()
+    assert said.startswith("SetupError")
+    assert "another user" in said
+
+
 def test_withdrawing_leaves_another_keepers_address_alone(tmp_path: Path) -> None:
     server, old = address.listen(tmp_path, version="1", unix=False)
     server.close()

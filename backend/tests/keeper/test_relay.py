@@ -246,7 +246,7 @@ def test_a_keeper_that_hangs_gives_a_clear_answer(library: Library, monkeypatch:
     assert len(tries) == 1, "a line that came meanwhile waited once more"
     (answer,) = (json.loads(line) for line in answers)
     assert answer["id"] == 7
-    assert f"`kill {pid}`" in answer["error"]["message"]
+    assert f"`kill -9 {pid}`" in answer["error"]["message"]
     os.kill(pid, signal.SIGKILL)
 
 

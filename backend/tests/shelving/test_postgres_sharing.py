@@ -341,7 +341,7 @@ def test_another_server_passes_requests_on_and_hears_of_the_outcome(tmp_path: Pa
 
 
 @pytest.mark.skipif(bool(os.environ.get("LIBRARIAN_TEST_DATABASE")), reason="that server isn't ours to restart")
-def test_a_restart_of_the_database_is_told_and_overcome(tmp_path: Path) -> None:
+def test_a_restart_of_the_database_is_told_once_and_overcome(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     root = tmp_path / "docs"
     write(root, "ray/api/a.md", "alpha")
     shared = Shared(postgres.url(), postgres.schema_of(tmp_path), root)
@@ -366,6 +366,7 @@ def test_a_restart_of_the_database_is_told_and_overcome(tmp_path: Path) -> None:
         own.start()
     try:
         until(lambda: shared.upkeep.turn.mine and not shared.upkeep.problems())
+        assert sum("waiting for the database" in record.message for record in caplog.records) == 1
         assert shared.lexical.search(query, selection, 5).ids
         write(root, "ray/api/b.md", "beta")
         shared.upkeep.refresh()

@@ -91,12 +91,11 @@ class Turn:
             try:
                 with self._database.told(), self._database.session() as session:
                     self._listen(session)
-            except LibrarianError as error:
-                self.problem = str(error)
-                logger.warning("waiting for the database: %s", error)
-            except Exception:
-                self.problem = "The turn to index can't be asked for; see the log."
-                logger.exception("the turn to index can't be asked for")
+            except Exception as error:
+                known = isinstance(error, LibrarianError)
+                if not self.problem:  # once, however long it takes
+                    logger.warning("waiting for the database: %s", error, exc_info=None if known else error)
+                self.problem = str(error) if known else "The turn to index can't be asked for; see the log."
             self._give_up()
             self._decided.set()
             self._stop.wait(self._try_s)
@@ -108,6 +107,8 @@ class Turn:
         row = session.execute("SELECT value::bigint FROM meta WHERE key = 'generation'").fetchone()
         if row is not None:
             self.tell(row[0])
+        if self.problem:
+            logger.info("the database answers again")
         while not self._stop.is_set():
             self.problem = ""
             if not self.mine:
