@@ -40,7 +40,8 @@ def analyze(words: Words, text: str, languages: Sequence[str]) -> AnalyzedQuery:
     asked = tuple(dict.fromkeys(language or "en" for language in languages)) or ("en",)
     question = unframed(text)
     body = question[:_LONGEST]
-    own = detection.detect(body, needed=1.0) or asked[0]
+    told = detection.detect(body, needed=1.0)
+    own = told or asked[0]
     operators = list(_OPERATOR.finditer(body))
     plain = _OPERATOR.sub(lambda found: f" {_quoted(found)} ", body)
     wanted = _OPERATOR.sub(lambda found: "" if found.group(3) else found.group(), question).strip()
@@ -69,6 +70,7 @@ def analyze(words: Words, text: str, languages: Sequence[str]) -> AnalyzedQuery:
         wanted=wanted,
         common=bool(terms) and not telling,
         language=own,
+        other_stems=tuple(dict.fromkeys(term for term in telling if told in asked and term not in said)),
         unheeded=tuple(dict.fromkeys(said for said, phrase in quoted if not phrase and COMPOUND.search(said))),
     )
 

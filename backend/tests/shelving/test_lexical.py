@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
 
+from librarian.language.analyzer import StandardAnalyzer
 from librarian.shelving.lexical_index import K1, TantivyIndex, idf
 from librarian.shelving.lexical_schema import STATE_FILE, discard
 from librarian.vocabulary.errors import Damaged, SetupError, Unavailable
@@ -275,3 +277,15 @@ def test_the_whole_of_a_hyphenated_word_counts_little_beside_its_parts() -> None
     assert index.search(query, EVERYTHING, 9).ids == (0, 1)
     # and no more than that: of two texts with the parts the one that writes them so comes first
     assert index.search(asked("boundary-layer", "boundary", "layer"), EVERYTHING, 9).ids == (1, 0)
+
+
+def test_a_borrowed_word_in_another_language_s_page_does_not_outrank_the_asker_s_own() -> None:
+    english = ("the ready service", *repeat("a ready pod", 8), *repeat("each request", 8))
+    texts = [*((text, "en") for text in english), ("ist der Dienst ready, kommen Requests", "de")]
+    analyzer = StandardAnalyzer()
+    index = made_of([LexicalEntry(analyzer.entry(text, of)[0], "", "", "", "") for text, of in texts])
+    question = analyzer.query("when is the service ready for requests", ["en", "de"])
+    assert question.other_stems == ("ready", "requ")
+    assert index.search(replace(question, other_stems=()), EVERYTHING, 9).ids[0] == len(english)
+    assert index.search(question, EVERYTHING, 9).ids[0] == 0
+    assert analyzer.query("service ready requests", ["en", "de"]).other_stems == ()  # it doesn't tell its language
