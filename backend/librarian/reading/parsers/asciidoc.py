@@ -19,6 +19,7 @@ _DELIMITER = re.compile(r"(={4,}|\*{4,}|_{4,}|--)[ \t]*$")
 _COMMENT_BLOCK = re.compile(r"/{4,}[ \t]*$")
 _TABLE = re.compile(r"[|,:!]={3,}[ \t]*$")
 _ATTRIBUTE = re.compile(r":(!?[\w-]+!?):(?:[ \t]+(.*))?$")
+_PASSED = re.compile(r"pass:[a-z,]*\[(.*)\][ \t]*", re.S)  #: text whose markup alone is made
 _BLOCK_ATTRIBUTES = re.compile(r"\[(?:[^\[\]\n]*|\[[^\[\]\n]*\])\][ \t]*$")
 #: Directives and macros that no reader sees.
 _MACRO = re.compile(
@@ -33,7 +34,10 @@ Kind = Literal["paragraph", "list", "table", "fence", "quote", "other"]
 
 
 class AsciiDocParser:
-    """Titles, delimited blocks, lists and tables; attributes, comments, includes and macros aren't indexed."""
+    """Titles, delimited blocks, lists and tables; attributes, comments, includes and macros aren't indexed.
+
+    What a page is about it often says in the attribute `description` alone, which it refers to: that is text.
+    """
 
     extensions: tuple[str, ...] = (".adoc", ".asciidoc", ".asc")
 
@@ -107,7 +111,10 @@ class _Scanner:
         attribute = _ATTRIBUTE.match(line) if self._kind in (None, "paragraph") else None
         if attribute:
             self.attributes[attribute.group(1)] = attribute.group(2) or ""
-        if attribute or _BLOCK_ATTRIBUTES.match(line) or _MACRO.match(line):
+            if attribute.group(1) == "description" and attribute.group(2):
+                return self._description(number, attribute.start(2))
+        told = line.strip() == "{description}" and "description" in self.attributes
+        if attribute or told or _BLOCK_ATTRIBUTES.match(line) or _MACRO.match(line):
             return self._hidden(number, number, "comment" if line.startswith("//") else "markup")
         if self._kind is None and (taken := self._title(number, line)):
             return taken
@@ -120,6 +127,23 @@ class _Scanner:
             self._kind, self._first = kind, number
         self._last = number
         return number + 1
+
+    def _description(self, number: int, place: int) -> int:
+        """A paragraph of the attribute's value, which begins at `place` and goes on behind a backslash."""
+        self._close()
+        last = number
+        while self._lines[last].endswith(" \\") and last + 1 < len(self._lines):
+            last += 1
+        line, end = self._starts[number], self._end(last)
+        value = "\n".join(self._lines[number : last + 1])[place:]
+        passed = _PASSED.fullmatch(value)
+        first, behind = passed.span(1) if passed else (0, len(value))
+        self.excluded.append(Excluded(line, line + place + first, "markup"))
+        if passed:
+            self.excluded.append(Excluded(line + place + behind, end, "markup"))
+        self.attributes["description"] = value[first:behind].replace(" \\\n", " ")
+        self.blocks.append(Block("paragraph", line, end))
+        return last + 1
 
     def _title(self, number: int, line: str) -> int:
         match = _TITLE.match(line)
