@@ -110,7 +110,6 @@ TEXTS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
 }
 LENGTHS = (30, 60, 150, 600, 4_000)  #: characters
-WIDE = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32")
 
 
 def pieces() -> Iterator[tuple[str, str, int, str, bytes]]:

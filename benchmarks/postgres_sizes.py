@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend"))
 
@@ -26,6 +27,8 @@ from librarian.shelving.postgres.vectors import PgVectorStore
 from librarian.vocabulary.types import Chunk, Document, LexicalEntry, ReadResult
 from stores import busy
 from tests.postgres import Server
+
+Words = npt.NDArray[np.str_]
 
 DIMENSION, PASSAGES, WORDS, MODEL = 384, 10, 150, "bench"
 SIZES = """SELECT c.relname, pg_relation_size(c.oid) + coalesce(pg_relation_size(c.reltoastrelid), 0),
@@ -66,7 +69,7 @@ def main() -> None:
                 print(f"| {label} | {table / chunks:.0f} | {(table + indexes) / chunks:.0f} |")
         print(f"| all | | {total:.0f} |\n")
         columns = catalog.columns()
-        arrays = (columns._doc_of, columns._group, columns._modified, *columns._codes.values())
+        arrays = (columns._doc_of, columns._text, columns._group, columns._modified, *columns._codes.values())
         memory = sum(array.nbytes for array in arrays)
         print(f"columns in each server's memory: {memory / chunks:.1f} bytes a passage")
         for size in (1e6, 1e7, 1e8):
@@ -81,7 +84,15 @@ def main() -> None:
         server.remove()
 
 
-def _put(numbers, rng, vocabulary, catalog, lexical, archive, store):  # type: ignore[no-untyped-def]
+def _put(
+    numbers: range,
+    rng: np.random.Generator,
+    vocabulary: Words,
+    catalog: PostgresCatalog,
+    lexical: PostgresLexicalIndex,
+    archive: PostgresVectorArchive,
+    store: PgVectorStore,
+) -> None:
     results = [_document(number, rng, vocabulary) for number in numbers]
     hashes: dict[int, list[str]] = {}
     for result, stored in zip(results, catalog.put(results), strict=True):
@@ -95,7 +106,7 @@ def _put(numbers, rng, vocabulary, catalog, lexical, archive, store):  # type: i
     catalog.mark_embedded(MODEL, hashes)
 
 
-def _document(number, rng, vocabulary) -> ReadResult:  # type: ignore[no-untyped-def]
+def _document(number: int, rng: np.random.Generator, vocabulary: Words) -> ReadResult:
     places = np.minimum(rng.zipf(1.2, PASSAGES * WORDS), len(vocabulary)) - 1
     passages = [" ".join(vocabulary[places[n * WORDS : (n + 1) * WORDS]]) for n in range(PASSAGES)]
     text = "\n".join(passages)
