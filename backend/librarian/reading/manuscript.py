@@ -156,12 +156,19 @@ class Manuscript:
                 self._links.append(Link(label, target, start + max(0, body.find(label))))
 
     def document(
-        self, source: SourceFile, file_type: str, *, title: str = "", tags: Sequence[str] = (), modified: str = ""
+        self,
+        source: SourceFile,
+        file_type: str,
+        *,
+        title: str = "",
+        tags: Sequence[str] = (),
+        modified: str = "",
+        is_better: bool = False,
     ) -> Document:
-        """What was written as a `Document`; `title` is used where there is no heading of level 1."""
+        """What was written as a `Document`; `title` is used where there is no heading of level 1, or it `is_better`."""
         text = "".join(self._parts)
         heading, in_text = title_of({}, self._headings, source.file_path)
-        if (title := one_line(title)) and not any(head.level == 1 for head in self._headings):
+        if (title := one_line(title)) and (is_better or all(head.level > 1 for head in self._headings)):
             heading, in_text = title, True
         return Document(
             file_path=source.file_path,

@@ -6,6 +6,7 @@ one. Words parted by a hyphen at a line's end are joined, paragraphs go on over 
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ Outline = dict[int, list[tuple[str, int]]]  #: page (from 0) → titles with the
 _LARGER = 1.12  #: times the size of the text: a heading
 _LONGEST_HEADING = 200  #: characters
 _LONGEST_BOLD = 90
+_TITLE = 1.5  #: times the size of the text: a heading that may have more lines than others
 _MAX_SIZES = 4  #: levels told apart by size
 _NEW_PARAGRAPH = 1.3  #: times the usual distance of lines
 _INDENT = 0.8  #: of the type size
@@ -59,17 +61,24 @@ class _Sizes:
     levels: dict[float, int] = field(default_factory=dict)
 
 
-def write_pages(manuscript: Manuscript, pages: Sequence[Page], outline: Outline) -> None:
-    """Write all pages; running heads are left out, which is noted."""
+def write_pages(manuscript: Manuscript, pages: Sequence[Page], outline: Outline, *, is_titled: bool = False) -> None:
+    """Write all pages; running heads are left out, which is noted.
+
+    An outline leaves the title out: unless the file says it (`is_titled`), the largest words of the first page are one.
+    """
     sizes = _sizes(pages)
-    repeated = _running_heads(pages, _LARGER * sizes.body)
+    largest = _LARGER * sizes.body
+    repeated = _running_heads(pages, largest)
+    kept = math.inf if is_titled else largest  # the title of an article is the head of its further pages
     if repeated:
         manuscript.notes.append("lines repeated at the edges of pages are left out")
-    writer = _Writer(manuscript, sizes, outline, _compounds(pages))
+    first = [line.size for region in pages[0].regions for line in region] if pages and not is_titled else []
+    writer = _Writer(manuscript, sizes, outline, _compounds(pages), max(first, default=0.0))
     for number, page in enumerate(pages):
         edges = _edges(page)
         lines = [
-            [line for line in region if not (id(line) in edges and _shape(line) in repeated)] for region in page.regions
+            [line for line in region if line.size >= kept or id(line) not in edges or _shape(line) not in repeated]
+            for region in page.regions
         ]
         writer.page(number, [region for region in lines if region], page)
     writer.close()
@@ -133,11 +142,14 @@ def _compounds(pages: Sequence[Page]) -> frozenset[str]:
 
 
 class _Writer:
-    def __init__(self, manuscript: Manuscript, sizes: _Sizes, outline: Outline, compounds: frozenset[str]) -> None:
+    def __init__(
+        self, manuscript: Manuscript, sizes: _Sizes, outline: Outline, compounds: frozenset[str], cover: float
+    ) -> None:
         self._out = manuscript
         self._sizes = sizes
         self._outline = outline
         self._compounds = compounds
+        self._cover = cover  # the size of a title on the first page
         self._open = ""  # a paragraph that may go on in the next column or page
         self._pages_due = 0
         self._shift = 0  # of the outline's levels, where a title stands above them
@@ -148,6 +160,7 @@ class _Writer:
             self._pages_due += 1
         else:
             self._out.page()
+        self._cover = 0.0 if number else self._cover
         for region in regions:
             self._region(region, titles)
         if page.turned:
@@ -194,8 +207,9 @@ class _Writer:
         """Write the heading that begins at `place`; the line after it, or `place` where there is none."""
         line = lines[place]
         end = place + 1
+        longest = 5 if line.size >= _TITLE * self._sizes.body else 3
         while (
-            end < len(lines) and end - place < 3 and lines[end].size == line.size and lines[end].bold == line.bold
+            end < len(lines) and end - place < longest and lines[end].size == line.size and lines[end].bold == line.bold
             and lines[end].top - lines[end - 1].bottom < 0.6 * line.size
         ):  # fmt: skip
             end += 1
@@ -210,7 +224,8 @@ class _Writer:
         if not any(char.isalpha() for char in words):
             return place
         level = self._sizes.levels.get(line.size, 0)
-        if level == 1 and self._outline and not self._out.headings and len(words) <= _LONGEST_HEADING:
+        is_title = self._outline and not self._out.headings and (level == 1 or (level and line.size == self._cover))
+        if is_title and len(words) <= _LONGEST_HEADING:
             self._shift = 1  # a title, which outlines leave out
             return self._write_heading(1, words, end)
         if level and not self._outline and len(words) <= _LONGEST_HEADING:
@@ -308,13 +323,13 @@ def _table_end(lines: Sequence[Line], place: int) -> int:
 
 def _continues_cell(above: Sequence[Line], line: Line) -> bool:
     """Whether a line of one cell is the rest of a cell to the right of the first column."""
-    first_end = max(row.cells()[0][-1].right for row in above if len(row.cells()) > 1)
+    first_end = max(_span(row.cells()[0])[1] for row in above if len(row.cells()) > 1)
     return line.left > first_end and line.top - above[-1].bottom < 0.5 * line.size
 
 
 def _columns(rows: Sequence[Line]) -> list[tuple[float, float]]:
     """The stretches that the cells of some rows cover together."""
-    spans = sorted((cell[0].left, cell[-1].right) for row in rows for cell in row.cells())
+    spans = sorted(_span(cell) for row in rows for cell in row.cells())
     columns = [spans[0]]
     for left, right in spans[1:]:
         if left <= columns[-1][1]:
@@ -324,13 +339,17 @@ def _columns(rows: Sequence[Line]) -> list[tuple[float, float]]:
     return columns
 
 
+def _span(cell: Sequence[Word]) -> tuple[float, float]:
+    return min(word.left for word in cell), max(word.right for word in cell)
+
+
 def _table(lines: Sequence[Line]) -> list[list[str]]:
     columns = _columns([line for line in lines if len(line.cells()) > 1])
     rows: list[list[str]] = []
     for line in lines:
         cells = [""] * len(columns)
         for cell in line.cells():
-            place = next((n for n, (_, right) in enumerate(columns) if cell[0].left <= right), len(columns) - 1)
+            place = next((n for n, (_, right) in enumerate(columns) if _span(cell)[0] <= right), len(columns) - 1)
             cells[place] = one_line(f"{cells[place]} {_text(cell)}")
         if rows and len(line.cells()) == 1:
             rows[-1] = [one_line(f"{above} {cell}") for above, cell in zip(rows[-1], cells, strict=True)]

@@ -27,10 +27,12 @@ def pdf(
     *,
     annotations: bytes = b"",
     characters: bytes = b"",
+    name: str = "",
 ) -> bytes:
     """Pages of 612 × 792 points in Helvetica; `outline` names pages from 0.
 
-    `annotations` stand on every page; `characters` maps those of Courier to Unicode, as in `<41> <0042>`.
+    `annotations` stand on every page; `characters` maps those of Courier and of the bold font to Unicode, as in
+    `<41> <0042>`; `name` is the title in the file's properties.
     """
     objects: list[bytes] = []
 
@@ -38,15 +40,16 @@ def pdf(
         objects.append(content)
         return len(objects)
 
-    mapping = (
-        b"begincmap 1 begincodespacerange <00> <FF> endcodespacerange 1 beginbfchar %s endbfchar endcmap" % characters
+    mapping = b"begincmap 1 begincodespacerange <00> <FF> endcodespacerange %d beginbfchar %s endbfchar endcmap" % (
+        len(characters.split()) // 2,
+        characters,
     )
     mapped = b"/ToUnicode %d 0 R" % add(b"<</Length %d>>stream\n%s\nendstream" % (len(mapping), mapping))
     fonts = [
         add(b"<</Type/Font/Subtype/Type1/BaseFont/%s/Encoding/WinAnsiEncoding%s>>" % (name, to_unicode))
         for name, to_unicode in (
             (b"Helvetica", b""),
-            (b"Helvetica-Bold", b""),
+            (b"Helvetica-Bold", mapped if characters else b""),
             (b"Courier", mapped if characters else b""),
         )
     ]
@@ -79,6 +82,8 @@ def pdf(
         objects[head - 1] = b"<</Type/Outlines/First %d 0 R/Last %d 0 R/Count %d>>" % (marks[0], marks[-1], len(marks))
         root = b"/Outlines %d 0 R" % head
     catalog = add(b"<</Type/Catalog/Pages %d 0 R%s>>" % (tree, root))
+    if name:
+        trailer += b"/Info %d 0 R" % add(b"<</Title(%s)>>" % _escaped(name))
     data, offsets = b"%PDF-1.4\n", []
     for number, content in enumerate(objects, 1):
         offsets.append(len(data))

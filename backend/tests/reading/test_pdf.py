@@ -141,6 +141,50 @@ def test_an_outline_says_what_the_headings_are(parse: Parse) -> None:
     assert [(head.level, head.text) for head in doc.headings] == [(1, "The manual"), (2, "Install")]
 
 
+ARTICLE = "How letters find their readers"
+
+
+@pytest.mark.parametrize(
+    ("file_title", "first_page", "title"),
+    [
+        ("The manual of letters", [(72.0, 700.0, 12.0, 1, "A firm")], "The manual of letters"),
+        ("", [(72.0, 700.0, 12.0, 1, "The manual"), (72.0, 500.0, 10.0, 1, PROSE[:60])], "The manual"),
+        ("Manual, second edition", [(72.0, 700.0, 20.0, 1, "Manual,")], "Manual, second edition"),
+        ("PowerPoint Presentation", [(72.0, 700.0, 20.0, 1, "Letters")], "Letters"),
+        ("", [(72.0, 700.0 - 20 * n, 18.0, 2, f"Line {n}") for n in range(4)], "Line 0 Line 1 Line 2 Line 3"),
+    ],
+)
+def test_the_title_stands_on_the_first_page_or_in_the_properties(
+    parse: Parse, file_title: str, first_page: list[Run], title: str
+) -> None:
+    chapter = [(72.0, 740.0, 20.0, 2, "1 Ports"), *column(72, 700, PROSE)]
+    pages = [first_page, chapter, chapter]
+    assert parse(pdf(pages, [("1 Ports", 1)], name=file_title), NAME).title == title
+
+
+def test_the_title_of_an_article_that_its_pages_repeat_is_kept(parse: Parse) -> None:
+    first = [(72.0, 760.0, 14.0, 2, ARTICLE), *column(72, 700, PROSE)]
+    others = [[(72.0, 770.0, 8.0, 1, ARTICLE), *column(72, 700, f"Page {n}. {PROSE}")] for n in range(4)]
+    doc = parse(pdf([first, *others]), NAME)
+    assert (doc.title, doc.text.count(ARTICLE)) == (ARTICLE, 1)
+
+
+def test_lines_from_right_to_left_are_read_in_their_order(parse: Parse) -> None:
+    letters = b"<41> <05D0> <42> <05D1> <43> <05D2> <44> <05D3>"
+    page = [
+        (300.0, 720.0, 10.0, 2, "DDD CCC BBB AAA"),
+        (300.0, 680.0, 10.0, 2, "BBB"), (330.0, 680.0, 10.0, 1, "ASVS 4.0"), (380.0, 680.0, 10.0, 2, "AAA"),
+        (200.0, 600.0, 10.0, 2, "BBB"), (400.0, 600.0, 10.0, 2, "AAA"),
+        (200.0, 585.0, 10.0, 2, "DDD"), (400.0, 585.0, 10.0, 2, "CCC"),
+    ]  # fmt: skip
+    doc = parse(pdf([page], characters=letters), NAME)
+    assert "אאא בבב גגג דדד" in doc.text
+    assert "אאא ASVS 4.0 בבב" in doc.text
+    assert "| אאא | בבב |" in doc.text
+    latin = [*column(72, 700, PROSE), (72.0, 500.0, 10.0, 1, "Say it:"), (110.0, 500.0, 10.0, 2, "BBB AAA")]
+    assert parse(pdf([latin], characters=letters), NAME).text.endswith("Say it: אאא בבב")
+
+
 def test_a_scan_says_that_it_has_no_text_layer(parse: Parse) -> None:
     with pytest.raises(SourceError) as caught:
         parse(pdf([[], []]), NAME)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _MAX_PAGES = 3_000
 _WORD = re.compile(r"[^\s\ufffe]+\ufffe?")
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
+#: Letters of Hebrew, Arabic and their neighbours, which are read from right to left; all letters.
+_LEFTWARD = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_LETTER = re.compile(r"[^\W\d_]")
 _HALVES = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile("[\x01-\x08\x0e-\x1f\x7f\ufffd]")
 _BOLD = re.compile(rb"bold|black|heavy|semibold|demi|-b$|cmbx", re.I)
@@ -29,7 +32,9 @@ _HIDDEN = 2  #: flag of an annotation that is never shown
 _UPRIGHT = 0.2  #: radians; text that is turned further stands in a margin or on a picture's axis
 #: Titles that programs put in by themselves.
 _NO_TITLE = re.compile(
-    r"microsoft word\s*-|untitled|^\s*$|\.(?:docx?|tex|dvi|indd|pdf|odt|qxd|rtf)\s*$|^slide \d", re.I
+    r"microsoft word\s*-|untitled|^\s*$|\.(?:docx?|tex|dvi|indd|pdf|od[tp]|pptx?|qxd|rtf)\s*$|^slide \d"
+    r"|^(?:\w+ (?:de )?)?powerpoint(?:[ -]\w+)?$",
+    re.I,
 )
 
 
@@ -89,9 +94,15 @@ class PdfParser:
             manuscript.notes.append(f"{_pages(broken)} can't be read")
         if count > _MAX_PAGES:
             manuscript.notes.append(f"only the first {_MAX_PAGES:,} of {count:,} pages are kept")
-        write_pages(manuscript, pages, _outline(pdf))
         title = one_line(pdf.get_metadata_value("Title") or "")
-        return manuscript.document(source, ".pdf", title="" if _NO_TITLE.search(title) else title)
+        title = "" if _NO_TITLE.search(title) else title
+        write_pages(manuscript, pages, _outline(pdf), is_titled=bool(title))
+        found = next((heading for heading in manuscript.headings if heading.level == 1), None)
+        # Chapters begin behind the title page, and a title's first line may be larger than its others.
+        is_better = found is not None and (
+            (found.page or 1) > 1 or title.lower().startswith(f"{found.text.lower().rstrip(':-–—')} ")
+        )
+        return manuscript.document(source, ".pdf", title=title, is_better=is_better)
 
 
 def _page(pdf: pypdfium2.PdfDocument, number: int) -> tuple[Page, bool | None]:
@@ -114,6 +125,8 @@ def _page(pdf: pypdfium2.PdfDocument, number: int) -> tuple[Page, bool | None]:
                 else:
                     turned.append(word.text)
             characters = "".join([*(word.text for word in upright), *turned])
+            if not characters.isascii() and (leftward := len(_LEFTWARD.findall(characters))):
+                upright = _directed(upright, 2 * leftward > len(_LETTER.findall(characters)))
             unreadable = len(_CONTROL.findall(characters))
             found = Page(
                 in_reading_order(upright), turned, list(_remarks(page)), len(characters) - unreadable, unreadable
@@ -125,6 +138,19 @@ def _page(pdf: pypdfium2.PdfDocument, number: int) -> tuple[Page, bool | None]:
         return Page([], []), None
     finally:
         page.close()
+
+
+def _directed(words: list[Word], is_leftward: bool) -> list[Word]:
+    """The words of a page, mirrored where it is read from right to left, and marked where they are read against it."""
+    for word in words:
+        if is_leftward:
+            word.left, word.right = -word.right, -word.left
+        if _LETTER.search(word.text):
+            word.against = (_LEFTWARD.search(word.text) is None) == is_leftward
+            word.is_neutral = False
+        else:
+            word.is_neutral = True
+    return words
 
 
 def _remarks(page: pypdfium2.PdfPage) -> Iterator[str]:
@@ -191,7 +217,7 @@ def _words(text_page: Any, height: float) -> Iterator[tuple[Word, bool]]:
         yield (
             Word(
                 text=_joined(match.group().translate(_LIGATURES)),
-                left=first.left,
+                left=min(first.left, last.left),
                 top=height - max(first.top, last.top),
                 right=max(last.right, first.right),
                 bottom=height - min(first.bottom, last.bottom),
