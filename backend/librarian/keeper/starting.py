@@ -111,7 +111,7 @@ class Greeted(NamedTuple):
             now, remedy = f"the server at {self.welcome.url}", "start it again"
         return (
             f"The settings in force are those that {now} was started with; config.json, .env or a variable says "
-            f"something else here. To have that in force, {remedy}."
+            f"something else here, or the program was updated since. To have that in force, {remedy}."
         )
 
 

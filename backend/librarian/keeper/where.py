@@ -102,8 +102,10 @@ def fingerprint(
     *,
     environ: Mapping[str, str] | None = None,
     cwd: Path | None = None,
+    repository: Path = REPOSITORY,
 ) -> str:
-    """What the settings come from, as a few characters that differ where a file or a variable does.
+    """What the settings come from, and the state of a clone, as a few characters that differ where a file, a variable
+    or the program does: between releases its version stays.
 
     `config` is the file that `find` has found.
     """
@@ -116,8 +118,20 @@ def fingerprint(
         content = config.read_bytes() if config else b""
     except OSError:
         content = b""  # who loads the settings says so
-    text = json.dumps([str(config or ""), said]).encode() + content
+    text = json.dumps([str(config or ""), said, _state(repository)]).encode() + content
     return f"{len(text):x}-{zlib.crc32(text):08x}"
+
+
+def _state(repository: Path) -> list[int]:
+    """Differs after each pull, checkout and commit, which git notes in a log; empty where there is none."""
+    try:
+        git = repository / ".git"
+        if git.is_file():  # of a further work tree
+            git = repository / git.read_text("utf-8").removeprefix("gitdir:").strip()
+        noted = (git / "logs" / "HEAD").stat()
+    except (OSError, ValueError):
+        return []
+    return [noted.st_size, noted.st_mtime_ns]
 
 
 def _config_file(argument: Path | str | None, variables: Mapping[str, str], cwd: Path, repository: Path) -> Path | None:

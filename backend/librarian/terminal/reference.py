@@ -32,8 +32,8 @@ commands, options, settings, hosts and models. `python -m librarian` is the same
 
 The commands ask the process that keeps the index, and start it where there is none. It ends by itself when nobody has
 used it for a while (`serve.idle_timeout_s`). Where `config.json`, `.env` or a variable says something else than when it
-was started, another takes its place as soon as no host is connected to it; until then, and where `librarian serve`
-runs, the command says so on stderr.
+was started, or the program was updated since, another takes its place as soon as no host is connected to it; until
+then, and where `librarian serve` runs, the command says so on stderr.
 
 ## Exit codes
 

@@ -181,7 +181,10 @@ def test_every_variable_is_one_that_a_keeper_heeds_or_says_where_it_lies_or_is_f
 
 def test_the_fingerprint_differs_where_a_file_or_a_variable_does(surroundings: Surroundings) -> None:
     def now(config: Path | None = surroundings.elsewhere / "config.json", **more: Any) -> str:
-        return where.fingerprint(config, **({"environ": {"PATH": "/bin"}, "cwd": surroundings.cwd} | more))
+        given = {"environ": {"PATH": "/bin"}, "cwd": surroundings.cwd, "repository": clone} | more
+        return where.fingerprint(config, **given)
+
+    clone = surroundings.cwd / "clone"
 
     write(surroundings.elsewhere / "config.json", "{}")
     assert now() == now(environ={"MCP_PORT": "1", "SEARCH_MODE": ""})
@@ -192,7 +195,16 @@ def test_the_fingerprint_differs_where_a_file_or_a_variable_does(surroundings: S
     seen.append(now())
     write(surroundings.cwd / ".env", "SEARCH_MODE=keyword\nEMBEDDING_MODEL=x")
     seen += [now(), now(None)]
+    log = clone / ".git" / "logs" / "HEAD"
+    log.parent.mkdir(parents=True)
+    for text in ("1\n", "1\n2\n"):  # a pull, a checkout
+        write(log, text)
+        seen.append(now(repository=clone))
     assert len(set(seen)) == len(seen)
+    tree = surroundings.cwd / "tree"
+    tree.mkdir()
+    write(tree / ".git", f"gitdir: {clone / '.git'}\n")
+    assert now(repository=tree) == seen[-1]
 
 
 pieces = st.sampled_from(
