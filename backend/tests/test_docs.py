@@ -29,6 +29,11 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 
+ANSWERS = (
+    *(wire.SearchAnswer, wire.Result, wire.EmailResult, wire.DocumentAnswer, wire.ThreadAnswer, wire.ThreadEmail),
+    *(wire.AnalyzeAnswer, wire.WhyNot, wire.StatusAnswer, wire.HealthAnswer),
+)
+
 
 @cache
 def manual() -> str:
@@ -100,7 +105,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("answer", [wire.SearchAnswer, wire.Result, wire.EmailResult], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda each: each.__name__)
 def test_every_field_of_an_answer_is_on_the_page_of_fields(answer: type[wire.Wire]) -> None:
     page = words((DOCS / "librarian" / "reference" / "result-fields.md").read_text("utf-8"))
     assert set(answer.model_fields) <= page
@@ -112,6 +117,15 @@ def test_every_route_is_on_the_page_of_rest() -> None:
     routes = set(re.findall(r'"(/(?:api/\w+|health|metrics))"', source))
     assert len(routes) > 8
     assert {route for route in routes if route not in page} == set()
+
+
+def test_every_reason_for_leaving_a_file_out_is_on_the_page_of_troubles() -> None:
+    page = words((DOCS / "librarian" / "guide" / "troubleshooting.md").read_text("utf-8"))
+    folders = [REPOSITORY / "backend" / "librarian" / room for room in ("reading", "shelving")]
+    source = "\n".join(path.read_text("utf-8") for folder in folders for path in sorted(folder.rglob("*.py")))
+    reasons = set(re.findall(r'(?:\breason ?= ?|"(?:failed|skipped)", )"(\w+)"', source))
+    assert len(reasons) > 20
+    assert reasons - page == {"root", "vanished"}, "the root's own, and what the next look tells"
 
 
 def test_the_page_of_models_has_every_known_model_with_its_size() -> None:
