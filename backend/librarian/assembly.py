@@ -147,7 +147,7 @@ def build(settings: Settings) -> desk.Parts:
     )
     embedded = partial(_embedded, catalog)
     spaces = partial(projects.searched, indexer.spaces, stores.answering, embedded)
-    rewriting = rewriting_of(settings)
+    rewriting, reranker = rewriting_of(settings), reranker_of(settings)
     asking = answering_model(settings, embedder, indexer) if embedder is not None else None
     engine = HybridSearchEngine(
         catalog,
@@ -158,7 +158,7 @@ def build(settings: Settings) -> desk.Parts:
         embedder=asking,
         spaces=spaces,
         options=search_options(settings, bm25=held.shared is None),
-        reranker=reranker_of(settings),
+        reranker=reranker,
         rewriting=rewriting,
     )
     generation, complete = partial(_generation, catalog), partial(_complete, catalog, settings, indexer)
@@ -230,6 +230,7 @@ def build(settings: Settings) -> desk.Parts:
         questions=QuestionLog(index / "questions.jsonl", enabled=settings.analytics.enabled),
         language_model=rewriting,
         notes=lambda: (*study.notes(), *fitting.notes()),
+        reranker=reranker if settings.search.reranker == "cross-encoder" else None,
         start=partial(_start, kept, embedder, spaces, rewriting, fitting),
         close=partial(_close, fitting, kept, engine, held, projects, asking, embedder),
     )

@@ -65,8 +65,9 @@ class Librarian(Gathered, Knowledge, Hosting):
         if self._parts.embedder is not None:
             for embedder in (self._parts.embedder, *(space.embedder for space in self._parts.spaces())):
                 embedder.reset()
-        if self._parts.language_model is not None:
-            self._parts.language_model.reset()
+        for part in (self._parts.language_model, self._parts.reranker):
+            if part is not None:
+                part.reset()
         self._parts.indexing.look_again()
 
     @property
@@ -134,7 +135,8 @@ class Librarian(Gathered, Knowledge, Hosting):
         outcome = answer.outcome
         with self._parts.catalog.read() as reader:
             count = reader.count()
-        extra = [item for item in self._state.reasons() if item not in outcome.degraded]
+        said = outcome.degraded  # in which a reason has its remedy behind it
+        extra = [item for item in self._state.reasons() if not any(one.startswith(item) for one in said)]
         semantic = outcome.legs.get("semantic")
         if semantic is not None and semantic.status == "ok" and count.embedded_chunks < count.chunks:
             extra.append(f"semantic: {count.embedded_chunks:,} of {count.chunks:,} passages are embedded so far.")

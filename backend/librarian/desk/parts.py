@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from ..vocabulary.protocols import Analyzer, Budget, Catalog, Embedder, Loadable
+from ..vocabulary.protocols import Analyzer, Budget, Catalog, Embedder, Loadable, Reranker
 from ..vocabulary.registry import RegistryAnswer
 from ..vocabulary.sites import GapsAnswer, SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
 from ..vocabulary.spaces import VectorSpace
@@ -176,3 +176,4 @@ class Parts:
     start: Callable[[], None]
     close: Callable[[], None]
     notes: Callable[[], Sequence[str]] = tuple  #: sentences for the status that change with the library
+    reranker: Loadable[Reranker] | None = None  #: the cross-encoder, where one is demanded

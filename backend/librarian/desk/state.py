@@ -8,9 +8,11 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from ..vocabulary import wire
 from ..vocabulary.errors import LibrarianError
+from ..vocabulary.protocols import Loadable
 from ..vocabulary.types import Count, Failure, Progress
 from .arguments import did_you_mean
 from .parts import Parts
@@ -34,15 +36,15 @@ class StateReport:
         found = list(self._parts.indexing.problems())
         if damage := self._parts.catalog.damage:
             found.append(f"catalog: {damage}")
-        embedder = self._parts.embedder
-        if embedder is None:
-            return found
-        parts = {"embeddings": embedder}
+        parts: dict[str, Loadable[Any] | None] = {
+            "embeddings": self._parts.embedder,
+            "rerank": self._parts.reranker,
+        }
         with suppress(LibrarianError):  # a catalog that can't be read, which is a reason of its own
-            for space in self._parts.spaces():
+            for space in self._parts.spaces() if self._parts.embedder else ():
                 parts[f"embeddings of {', '.join(sorted(space.products))}"] = space.embedder
         for part, loadable in parts.items():
-            if loadable.problem() and not any(item.startswith(f"{part}: ") for item in found):
+            if loadable is not None and loadable.problem() and not any(item.startswith(f"{part}: ") for item in found):
                 found.append(f"{part}: {loadable.problem()}")
         return found
 

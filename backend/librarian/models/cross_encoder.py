@@ -12,8 +12,9 @@ import numpy as np
 from librarian.vocabulary.errors import SetupError
 from librarian.vocabulary.protocols import Budget
 
-from .onnx_session import load
+from .onnx_session import load, run
 from .store import ModelStore
+from .table import positions, read_json
 from .windowing import clip
 
 DEFAULT_RERANKER = "cross-encoder/ms-marco-MiniLM-L-6-v2"
@@ -22,16 +23,17 @@ DEFAULT_RERANKER = "cross-encoder/ms-marco-MiniLM-L-6-v2"
 class OnnxCrossEncoder:
     """A classifier with one output, int8 on the CPU or fp32 on CUDA, from a folder that `ModelStore` has prepared.
 
-    `max_length` bounds question and passage together, in tokens; the passage gives way. Passages run one by one, so
-    that a score doesn't depend on its company and the budget is kept to within one passage. Raises `Unavailable` where
-    the folder can't be loaded, `SetupError` where the model isn't a cross-encoder.
+    `max_length` bounds question and passage together, in tokens, and so does the model; the passage gives way. Passages
+    run one by one, so that a score doesn't depend on its company and the budget is kept to within one passage. Raises
+    `Unavailable` where the folder can't be loaded, `SetupError` where the model isn't a cross-encoder.
     """
 
     def __init__(self, folder: Path, name: str, *, threads: int = 2, max_length: int = 256) -> None:
         self.name = name
         loaded = load(folder, f"cross-encoder '{name}'", threads=threads)
         self._session, self._tokenizer = loaded.session, loaded.tokenizer
-        self._room = max_length - len(self._tokenizer.encode("", "").ids)
+        most = positions(read_json(folder / "config.json"))
+        self._room = (min(max_length, most) if most else max_length) - len(self._tokenizer.encode("", "").ids)
         self._inputs = {item.name for item in self._session.get_inputs()}
         self._output = self._session.get_outputs()[0].name
 
@@ -60,11 +62,11 @@ class OnnxCrossEncoder:
         pair = self._tokenizer.encode(query, passage)
         columns = {"input_ids": pair.ids, "attention_mask": pair.attention_mask, "token_type_ids": pair.type_ids}
         feed = {name: np.array([row], dtype=np.int64) for name, row in columns.items() if name in self._inputs}
-        found = self._session.run([self._output], feed)[0]
+        found = run(self._session, self._output, feed, f"cross-encoder '{self.name}'")
         if found.shape != (1, 1):
             raise SetupError(
                 f"'{self.name}' has an output of shape {found.shape[1:]}, not one score.",
-                hint="Set search.reranker to a cross-encoder.",
+                hint="Set search.reranker_model to a cross-encoder.",
             )
         return float(found[0, 0])
 

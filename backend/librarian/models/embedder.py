@@ -16,7 +16,7 @@ from librarian.vocabulary.models import ModelSpec
 from librarian.vocabulary.types import Vector, Vectors, Window
 
 from . import windowing
-from .onnx_session import load
+from .onnx_session import load, run
 
 _LEAST_BATCH = 4  #: fewer per batch cost more for their overhead than they save in padding
 _TOKENS_PER_BATCH = 2_048  #: longer texts go in smaller batches, which bounds the memory of a run
@@ -111,7 +111,7 @@ class OnnxEmbedder:
         if session is None:
             raise Unavailable(f"The model '{self.spec.name}' is closed.", hint="Load it again.")
         feed = padded(rows, self._inputs)
-        found: npt.NDArray[Any] = session.run([self._output], feed)[0]
+        found: npt.NDArray[Any] = run(session, self._output, feed, f"model '{self.spec.name}'")
         if found.ndim == 3:
             found = pool(found, feed["attention_mask"], self.spec.pooling)
         if found.shape[1] != self.spec.dimension:

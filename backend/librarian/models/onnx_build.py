@@ -28,6 +28,7 @@ Head = Pooling | Literal["classifier"]
 
 OPSET = 17  #: the first with LayerNormalization
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "U8": "u1"}
+COUNT_FROM_PADDING = ("roberta", "camembert")  #: how kinds of model end whose first position isn't 0
 _PREFIXES = ("bert.", "model.", "roberta.", "xlm-roberta.", "0.auto_model.")
 
 
@@ -106,8 +107,8 @@ class _Encoder:
         self.epsilon = float(config.get("layer_norm_eps", 1e-12))
         self.activation = str(config.get("hidden_act", "gelu"))
         kind = str(config.get("model_type", "bert"))
-        # RoBERTa counts positions from behind its padding token's number.
-        self.first_position = int(config.get("pad_token_id", 1)) + 1 if "roberta" in kind else 0
+        # RoBERTa, and CamemBERT with it, counts positions from behind its padding token's number.
+        self.first_position = int(config.get("pad_token_id", 1)) + 1 if kind.endswith(COUNT_FROM_PADDING) else 0
         self.graph = _Graph()
 
     def weight(self, name: str) -> Array:

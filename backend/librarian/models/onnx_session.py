@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,18 @@ class Loaded:
     session: Any
     tokenizer: Any
     path: Path
+
+
+def run(session: Any, output: str, feed: Mapping[str, Any], what: str) -> Any:
+    """One output of a graph. Raises `Unavailable` where the graph can't read what it is given; `what` names it."""
+    try:
+        return session.run([output], feed)[0]
+    except Exception as error:  # ONNX Runtime raises bare exceptions of its own
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise Unavailable(
+            f"The {what} can't read a text ({lines[0][:200]}).",
+            hint="Its config.json or its tokenizer.json may be another model's.",
+        ) from error
 
 
 def has_cuda() -> bool:
@@ -47,7 +60,7 @@ def load(folder: Path, what: str, *, threads: int) -> Loaded:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    options.log_severity_level = 3
+    options.log_severity_level = 4  # errors are raised, too
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     providers = ["CUDAExecutionProvider"] * cuda + ["CPUExecutionProvider"]
     try:

@@ -17,6 +17,8 @@ from typing import Any, Literal
 from librarian.vocabulary.errors import SetupError, Unavailable
 from librarian.vocabulary.models import ModelSpec
 
+from .onnx_build import COUNT_FROM_PADDING
+
 DEFAULT = "all-MiniLM-L6-v2"
 LONGEST = 512
 
@@ -125,21 +127,27 @@ def read_spec(name: str, folder: Path) -> ModelSpec:
     dimension = config.get("hidden_size") or config.get("dim") or config.get("d_model")
     if not isinstance(dimension, int):
         raise SetupError(f"The config.json of '{name}' names no hidden_size.", hint="Choose another model.")
-    limit = read_json(folder / "sentence_bert_config.json").get("max_seq_length")
-    if not isinstance(limit, int):
-        limit = config.get("max_position_embeddings")
-        limit = limit - 2 if isinstance(limit, int) and "roberta" in str(config.get("model_type")) else limit
+    limits = (read_json(folder / "sentence_bert_config.json").get("max_seq_length"), positions(config))
+    given = [limit for limit in limits if isinstance(limit, int) and limit > 0]
     prompts = read_json(folder / "config_sentence_transformers.json").get("prompts")
     query_prefix, passage_prefix = prompts_of(prompts if isinstance(prompts, dict) else {})
     _refuse_modules(name, folder)
     return replace(
         spec,
         dimension=dimension,
-        max_tokens=min(limit, LONGEST) if isinstance(limit, int) else LONGEST,
+        max_tokens=min([*given, LONGEST]),
         query_prefix=query_prefix,
         passage_prefix=passage_prefix,
         pooling=_pooling(name, read_json(folder / "1_Pooling" / "config.json")),
     )
+
+
+def positions(config: Mapping[str, Any]) -> int | None:
+    """The most tokens that a model has places for, by its `config.json`; None where that doesn't say."""
+    found = config.get("max_position_embeddings")
+    if not isinstance(found, int) or found <= 2:
+        return None
+    return found - 2 if str(config.get("model_type")).endswith(COUNT_FROM_PADDING) else found
 
 
 def prompts_of(prompts: Mapping[str, Any]) -> tuple[str, str]:

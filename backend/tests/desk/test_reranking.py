@@ -120,4 +120,6 @@ def test_one_that_cannot_be_loaded_leaves_hybrids_order_and_says_why(
     assert answer.mode == "hybrid"
     assert answer.legs.rerank.status == "failed"
     assert "model.safetensors" in answer.legs.rerank.reason
+    assert [reason.startswith("rerank: ") for reason in answer.degraded] == [True]
+    assert library.status().status == "degraded"
     assert order(answer) == order(library.search(QUESTION, mode="hybrid"))

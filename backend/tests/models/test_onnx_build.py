@@ -43,9 +43,10 @@ def test_the_graph_computes_what_the_paper_says(pooling: Any) -> None:
     assert np.allclose(found, expected, atol=1e-5)
 
 
-def test_roberta_counts_positions_from_behind_its_padding() -> None:
+@pytest.mark.parametrize("kind", ["xlm-roberta", "camembert"])
+def test_roberta_counts_positions_from_behind_its_padding(kind: str) -> None:
     weights = tiny_bert.weights_of()
-    config = tiny_bert.CONFIG | {"model_type": "xlm-roberta", "pad_token_id": 1}
+    config = tiny_bert.CONFIG | {"model_type": kind, "pad_token_id": 1}
     prefixed = {f"roberta.{name}": array for name, array in weights.items()}
     found = run(build(prefixed, config, "mean"), ROWS)
     assert np.allclose(found[1], tiny_bert.embedding(weights, ROWS[1], first_position=2), atol=1e-5)

@@ -55,6 +55,21 @@ def test_time_that_runs_out_leaves_the_rest_unscored(home: Path) -> None:
     assert reranker.score("pod", [], Budget()) == []
 
 
+def test_no_more_is_read_than_the_model_has_places_for(home: Path) -> None:
+    reranker = OnnxCrossEncoder(home, "tiny", max_length=512)  # it has 64
+    assert None not in reranker.score("pod " * 100, ["the pod runs . " * 100], Budget())
+
+
+def test_a_text_that_the_graph_cannot_read_fails_the_reranker_and_not_the_search(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    tiny_bert.write_model(source, labels=1)
+    config = source / "config.json"
+    config.write_text(config.read_text().replace('"max_position_embeddings": 64', '"max_position_embeddings": 512'))
+    reranker = load_reranker(str(source), folder=tmp_path / "models")
+    with pytest.raises(Unavailable, match="can't read a text"):
+        reranker.score("pod", ["the pod runs . " * 100], Budget())
+
+
 def test_a_cross_encoder_is_no_embedding_model(home: Path) -> None:
     with pytest.raises(SetupError, match="judges texts, and embeds none"):
         OnnxEmbedder(home, ModelSpec("tiny", 32, 64))
