@@ -13,6 +13,7 @@ import ast
 import sys
 from collections.abc import Iterator
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -146,71 +147,85 @@ LONGER = {
 EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "core", "misc", "services", "manager"}
 
 
-def imports(module: str) -> Iterator[tuple[str, int]]:
+@cache
+def text_of(module: str) -> str:
+    return (HOUSE / module).read_text("utf-8")
+
+
+@cache
+def nodes_of(module: str) -> list[ast.AST]:
+    """All nodes of a module, itself first."""
+    return list(ast.walk(ast.parse(text_of(module))))
+
+
+@cache
+def imports(module: str) -> list[tuple[str, int]]:
     """Absolute names of what a module imports, `import_module("…")` included, with their lines."""
     package = ["librarian", *module.removesuffix(".py").split("/")][:-1]
-    for node in ast.walk(ast.parse((HOUSE / module).read_text("utf-8"))):
+    found: list[tuple[str, int]] = []
+    for node in nodes_of(module):
         if isinstance(node, ast.Import):
-            yield from ((alias.name, node.lineno) for alias in node.names)
+            found += [(alias.name, node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) + 1 - node.level] if node.level else []
             name = ".".join([*base, *([node.module] if node.module else [])])
             if name == "librarian" or node.module is None:
-                yield from ((f"{name}.{alias.name}", node.lineno) for alias in node.names)
+                found += [(f"{name}.{alias.name}", node.lineno) for alias in node.names]
             else:
-                yield name, node.lineno
+                found.append((name, node.lineno))
         elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "import_module":
-            yield from (
+            found += [
                 (str(ast.literal_eval(arg)), node.lineno) for arg in node.args[:1] if isinstance(arg, ast.Constant)
-            )
+            ]
+    return found
 
 
 def room_of(module: str) -> str:
     return module.split("/")[0].removesuffix(".py")
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_a_room_imports_only_what_the_table_allows(module: str) -> None:
-    room = room_of(module)
-    assert room in MAY_IMPORT, f"{room} isn't in the table of rooms"
-    for name, line in imports(module):
-        first, _, rest = name.partition(".")
-        other = rest.split(".")[0]
-        if first != "librarian" or not other or other.startswith("__") or other == room:
-            continue
-        allowed = other in MAY_IMPORT[room] or any(
-            rest == single or rest.startswith(f"{single}.") for single in MAY_IMPORT[room] if "." in single
-        )
-        assert allowed, f"{module} may not import {other} (line {line})"
+# Each rule is one test that names all who break it: a test for each of the modules takes longer to start than to run.
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_a_library_is_imported_by_its_keepers_alone(module: str) -> None:
-    for name, line in imports(module):
-        library = name.split(".")[0]
-        if library in ("librarian", "__future__") or (library in sys.stdlib_module_names and library not in KEEPERS):
-            continue
-        assert library in KEEPERS, f"{library}, imported by {module} (line {line}), has no keeper: add it to the table"
-        allowed = any(fnmatch(module, pattern) for pattern in KEEPERS[library])
-        assert allowed, f"{module} may not import {library} (line {line})"
+def test_the_rooms_are_those_of_the_table() -> None:
+    assert {room_of(module) for module in MODULES} == MAY_IMPORT.keys()
+    assert {"librarian.vocabulary.types", "numpy"} <= {name for module in MODULES for name, _ in imports(module)}
 
 
-def test_the_tables_allow_nothing_that_nobody_imports() -> None:
-    found = [(module, name) for module in MODULES for name, _ in imports(module)]
-    rooms = {(room_of(module), name.removeprefix("librarian.")) for module, name in found}
-    spare = [
-        f"{room} needn't import {other}"
-        for room, others in MAY_IMPORT.items()
-        for other in others
-        if not any(by == room and f"{name}.".startswith(f"{other}.") for by, name in rooms)
-    ]
-    spare += [
-        f"{library} isn't imported by {pattern}"
-        for library, patterns in KEEPERS.items()
-        for pattern in patterns
-        if not any(name.split(".")[0] == library and fnmatch(module, pattern) for module, name in found)
-    ]
-    assert not spare
+def test_a_room_imports_only_what_the_table_allows() -> None:
+    def strangers(module: str) -> Iterator[str]:
+        room = room_of(module)
+        if room not in MAY_IMPORT:
+            yield f"{room} isn't in the table of rooms"
+            return
+        for name, line in imports(module):
+            first, _, rest = name.partition(".")
+            other = rest.split(".")[0]
+            if first != "librarian" or not other or other.startswith("__") or other == room:
+                continue
+            allowed = other in MAY_IMPORT[room] or any(
+                rest == single or rest.startswith(f"{single}.") for single in MAY_IMPORT[room] if "." in single
+            )
+            if not allowed:
+                yield f"{module} may not import {other} (line {line})"
+
+    assert [broken for module in MODULES for broken in strangers(module)] == []
+
+
+def test_a_library_is_imported_by_its_keepers_alone() -> None:
+    def strangers(module: str) -> Iterator[str]:
+        for name, line in imports(module):
+            library = name.split(".")[0]
+            if library in ("librarian", "__future__") or (
+                library in sys.stdlib_module_names and library not in KEEPERS
+            ):
+                continue
+            if library not in KEEPERS:
+                yield f"{library}, imported by {module} (line {line}), has no keeper: add it to the table"
+            elif not any(fnmatch(module, pattern) for pattern in KEEPERS[library]):
+                yield f"{module} may not import {library} (line {line})"
+
+    assert [broken for module in MODULES for broken in strangers(module)] == []
 
 
 @pytest.mark.parametrize("script", ["main.py", "stdio_server.py"])
@@ -226,28 +241,42 @@ def test_the_scripts_beside_the_package_only_open_a_door(script: str) -> None:
     assert {name.split(".")[0] for name in names} - {"librarian"} <= sys.stdlib_module_names
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_a_module_stays_short_enough_to_be_read(module: str) -> None:
-    lines = len((HOUSE / module).read_text("utf-8").splitlines())
-    longest = LONGER.get(module, LONGEST)
-    assert lines <= longest, f"{module} has {lines} lines, more than {longest}: what are its two nouns?"
+def test_a_module_stays_short_enough_to_be_read() -> None:
+    lengths = {module: len(text_of(module).splitlines()) for module in MODULES}
+    assert [
+        f"{module} has {lines} lines, more than {LONGER.get(module, LONGEST)}: what are its two nouns?"
+        for module, lines in lengths.items()
+        if lines > LONGER.get(module, LONGEST)
+    ] == []
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_a_module_is_named_after_something(module: str) -> None:
-    assert not EMPTY_NAMES & set(module.removesuffix(".py").split("/")), f"{module} could hold anything"
+def test_a_module_is_named_after_something() -> None:
+    named = {module: set(module.removesuffix(".py").split("/")) for module in MODULES}
+    assert [f"{module} could hold anything" for module, words in named.items() if words & EMPTY_NAMES] == []
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_no_error_is_swallowed(module: str) -> None:
-    for node in ast.walk(ast.parse((HOUSE / module).read_text("utf-8"))):
-        if isinstance(node, ast.ExceptHandler):
-            broad = node.type is None or getattr(node.type, "id", "") in ("Exception", "BaseException")
-            silent = all(isinstance(step, ast.Pass | ast.Continue) for step in node.body)
-            assert not (broad and silent), f"{module} swallows every error (line {node.lineno})"
+def test_no_error_is_swallowed() -> None:
+    def swallowed(node: ast.AST) -> bool:
+        if not isinstance(node, ast.ExceptHandler):
+            return False
+        broad = node.type is None or getattr(node.type, "id", "") in ("Exception", "BaseException")
+        return broad and all(isinstance(step, ast.Pass | ast.Continue) for step in node.body)
+
+    assert [
+        f"{module} swallows every error (line {getattr(node, 'lineno', 0)})"
+        for module in MODULES
+        for node in nodes_of(module)
+        if swallowed(node)
+    ] == []
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_a_module_says_what_it_is_for(module: str) -> None:
-    said = ast.get_docstring(ast.parse((HOUSE / module).read_text("utf-8"))) or ""
-    assert len(said.split()) > 3, f"{module} has no docstring that says what it is for"
+def test_a_module_says_what_it_is_for() -> None:
+    said = {
+        module: ast.get_docstring(tree) or ""
+        for module in MODULES
+        if isinstance(tree := nodes_of(module)[0], ast.Module)
+    }
+    assert len(said) == len(MODULES)
+    assert [
+        f"{module} has no docstring that says what it is for" for module, text in said.items() if len(text.split()) <= 3
+    ] == []
