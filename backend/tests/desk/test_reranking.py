@@ -47,6 +47,7 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
             "search.rerank_timeout_ms": 60_000,
             "index.workers": 1,
             "docs.watch_for_changes": False,
+            "vector_db.store": "exact",
             **{name.replace("__", "."): value for name, value in given.items()},
         }
         made.append(Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **settings))

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -38,7 +39,12 @@ def config(tmp_path_factory: pytest.TempPathFactory, model: str) -> Path:
     """A library that is read and embedded already."""
     folder = tmp_path_factory.mktemp("variables")
     config = folder / "config.json"
-    config.write_text('{"docs": {"root_path": "docs", "watch_for_changes": false}, "index": {"workers": 1}}')
+    settings = {
+        "docs": {"root_path": "docs", "watch_for_changes": False},
+        "index": {"workers": 1},
+        "vector_db": {"store": "exact"},  # opened often: ChromaDB's takes a second of each start
+    }
+    config.write_text(json.dumps(settings))
     write_library(folder / "docs")
     Librarian.open(config).close()
     return config

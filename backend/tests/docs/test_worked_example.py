@@ -42,7 +42,7 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
         (folder / "docs" / name).write_text(text, "utf-8")
     asked = re.search(r'librarian search "([^"]+)" --mode (\w+)', page)
     assert asked is not None
-    with Librarian.open(root=folder / "docs", index=folder / "index") as library:
+    with Librarian.open(root=folder / "docs", index=folder / "index", **{"vector_db.store": "exact"}) as library:
         results = library.search(asked[1], mode=asked[2]).results
     return {result.file_name: result for result in reversed(results)}
 

@@ -189,6 +189,7 @@ def test_words_answer_while_a_service_fails_and_the_rest_is_embedded_when_it_is_
         "embeddings.base_url": service.url,
         "embeddings.dimension": 64,
         "embeddings.timeout_s": 0.2,
+        "vector_db.store": "exact",
         "index.workers": 1,
         "docs.watch_for_changes": False,
     }

@@ -47,6 +47,7 @@ class Setting:
 
 def _opened(folder: Path, **llm: Any) -> Librarian:
     given: dict[str, Any] = {"docs.watch_for_changes": False, "index.workers": 1, "search.cache.enabled": False}
+    given["vector_db.store"] = "exact"
     given |= {f"llm.{name}": value for name, value in llm.items()}
     return Librarian.open(root=folder / "docs", index=folder / "index", **given)
 
