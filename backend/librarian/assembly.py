@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from . import __version__, desk
 from .assembly_calibration import Calibrating
@@ -54,7 +54,10 @@ from .shelving.upkeep import Listeners, Tally, Upkeep
 from .vocabulary.errors import LibrarianError, SetupError
 from .vocabulary.protocols import Catalog, Embedder
 from .vocabulary.spaces import VectorSpace
-from .vocabulary.types import Query, SearchOutcome
+from .vocabulary.types import SearchOutcome
+
+if TYPE_CHECKING:
+    from .assembly_sharing import Keeping
 
 
 class Librarian(desk.Librarian):
@@ -143,7 +146,7 @@ def build(settings: Settings) -> desk.Parts:
         company=held.shared.writers if held.shared else None,
         options=indexer_options(settings),
         observer=tally,
-        on_generation=[lambda generation: tell(generation)],
+        on_generation=[lambda generation: tell(generation)],  # which is known below, from what keeps the indexer
     )
     embedded = partial(_embedded, catalog)
     spaces = partial(projects.searched, indexer.spaces, stores.answering, embedded)
@@ -259,7 +262,7 @@ def _complete(catalog: Catalog, settings: Settings, indexer: FileIndexer) -> boo
 
 
 def _start(
-    upkeep: Any,
+    upkeep: Keeping,
     embedder: Retrying[Embedder] | None,
     spaces: Callable[[], Sequence[VectorSpace]],
     rewriting: Rewriting | None,
@@ -279,12 +282,16 @@ def _warm(embedder: Retrying[Embedder], spaces: Callable[[], Sequence[VectorSpac
             each.get()
 
 
-def _close(*parts: Any) -> None:
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+def _close(*parts: _Closable | Retrying[Embedder] | None) -> None:
+    """In this order; models only where they are loaded."""
     for part in parts:
-        if isinstance(part, Retrying):
-            part = part.peek()
-        if part is not None:
-            part.close()
+        loaded = part.peek() if isinstance(part, Retrying) else part
+        if loaded is not None:
+            loaded.close()
 
 
-__all__ = ["Librarian", "Query", "build"]
+__all__ = ["Librarian", "build"]

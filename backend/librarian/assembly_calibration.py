@@ -15,7 +15,7 @@ from .finding.hybrid_search import HybridSearchEngine
 from .finding.ranker import ABROAD
 from .vocabulary.errors import LibrarianError, Unavailable
 from .vocabulary.protocols import Budget, Catalog
-from .vocabulary.types import Document, Query
+from .vocabulary.types import Document, Mode, Query
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Calibrating:
         self._catalog = catalog
         self._complete = complete
         self._given = basis
-        self._modes = {"keyword": "keyword"}
+        self._modes: dict[str, Mode] = {"keyword": "keyword"}
         if by_meaning:
             self._modes |= {"semantic": "semantic", scale: "hybrid"}
         self._ended = threading.Event()
@@ -151,10 +151,10 @@ class Calibrating:
         with self._catalog.read() as reader:
             return [stored.document for stored in reader.iter_documents()]
 
-    def _best(self, text: str, mode: str) -> float:
+    def _best(self, text: str, mode: Mode) -> float:
         if self._ended.is_set():
             raise Unavailable("The library is closing.", hint="It is calibrated at the next start.")
-        found = self._engine.search(Query(text, mode=mode, max_results=1), Budget())  # type: ignore[arg-type]
+        found = self._engine.search(Query(text, mode=mode, max_results=1), Budget())
         if found.mode != mode:
             raise Unavailable(f"{mode} search doesn't work now: {'; '.join(found.degraded)}")
         return score(found.hits[0].candidate.why) if found.hits else 0.0

@@ -43,7 +43,7 @@ DERIVED_VARIABLES = {
 }
 """Environment variables that aren't simply a setting, with their meaning."""
 _OURS = "LIBRARIAN_"  #: how users think that variables begin
-_OF_TESTS = ("LIBRARIAN_TEST_", "LIBRARIAN_CONNECTIONS")
+_NOT_SETTINGS = ("LIBRARIAN_TEST_", "LIBRARIAN_CONNECTIONS")  #: of the tests and of the offline trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +254,7 @@ def _notices(variables: Mapping[str, Given], names: set[str]) -> list[str]:
     """Misspelt names in `.env`, and what calls itself ours: else the environment belongs to all programs."""
     notices = []
     for name, given in variables.items():
-        ours = name.startswith(_OURS) and not name.startswith(_OF_TESTS)
+        ours = name.startswith(_OURS) and not name.startswith(_NOT_SETTINGS)
         if name not in names and (ours or not given.source.startswith("environment:")):
             near = get_close_matches(name.upper().removeprefix(_OURS), sorted(names), 1, 0.6 if ours else 0.75)
             if near:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from ..vocabulary.errors import CallerError
 from ..vocabulary.protocols import Budget
 from ..vocabulary.registry import ENTITY_TYPES, RegistryAnswer
 from ..vocabulary.sites import GapsAnswer, SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
-from ..vocabulary.types import Filters, Mode, Query
+from ..vocabulary.types import Filters, Query
 from . import arguments as check
 from .parts import Parts
 
@@ -53,7 +52,7 @@ class Gathered:
         text = check.query_text(query, options.max_query_length)
         most = options.max_results
         most = min(5, most) if limit is None else check.whole_number("limit", limit, 1, most)
-        asked = Query(text=text, mode=cast(Mode, options.default_mode), filters=Filters(product=self._project(project)))
+        asked = Query(text=text, mode=options.default_mode, filters=Filters(product=self._project(project)))
         answer = self._parts.sites.search_doc(asked, check.text_or_none("category", category), most, budget or Budget())
         self._parts.questions.note(text, len(answer.results), "unknown", asked.filters.product)
         return answer

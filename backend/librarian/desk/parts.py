@@ -11,7 +11,7 @@ from ..vocabulary.protocols import Analyzer, Budget, Catalog, Embedder, Loadable
 from ..vocabulary.registry import RegistryAnswer
 from ..vocabulary.sites import GapsAnswer, SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
 from ..vocabulary.spaces import VectorSpace
-from ..vocabulary.types import IndexReport, Progress, Query, SearchOutcome, StoredChunk, StoredDocument
+from ..vocabulary.types import IndexReport, Mode, Progress, Query, SearchOutcome, StoredChunk, StoredDocument
 from ..vocabulary.wire import AnalyzeAnswer, CheckAnswer, WhyNot
 
 
@@ -133,7 +133,7 @@ class DeskOptions:
     version: str
     root: Path
     index: Path
-    default_mode: str = "auto"
+    default_mode: Mode = "auto"
     default_max_results: int = 10
     max_results: int = 50
     max_per_document: int = 3

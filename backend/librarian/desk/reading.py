@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from ..vocabulary import wire
 from ..vocabulary.errors import CallerError, NotFound
 from ..vocabulary.protocols import CatalogReader
-from ..vocabulary.types import Heading, StoredChunk, StoredDocument
+from ..vocabulary.types import Document, Heading, StoredChunk, StoredDocument
 from . import addresses
 from .arguments import nearest
 
@@ -108,35 +109,9 @@ def read(
     """
     document = stored.document
     lines = document.text.split("\n")
-    first, last, name = 1, len(lines), None
-    if named := section or anchor:
-        index = None if section or not anchor else section_at(document.headings, anchor)
-        if index is None and (index := find_section(document.headings, named, document.title)) is None:
-            titles = [heading.text for heading in document.headings]
-            near = nearest(named, titles) or titles[:5]
-            hint = f"It has: {', '.join(repr(title) for title in near)}." if near else "It has no headings."
-            raise NotFound(f"No section {named!r} in {document.file_path!r}.", hint=hint)
-        first, last = section_lines(document.headings, index, len(lines))
-        name = document.headings[index].text
-    elif chunk is not None and line_start is None and line_end is None:
-        first, last = chunk.chunk.line_start, chunk.chunk.line_end
-        name = chunk.chunk.heading_path[-1] if chunk.chunk.heading_path else None
-    if line_start is not None or line_end is not None:
-        if line_start is not None and line_start > len(lines):
-            raise CallerError(
-                f"line_start is {line_start}; {document.file_path!r} has {len(lines)} lines.",
-                hint=f"Use 1 to {len(lines)}.",
-            )
-        if line_start is not None and line_end is not None and line_end < line_start:
-            raise CallerError(f"line_end {line_end} lies before line_start {line_start}.", hint="Swap them.")
-        if name is not None and ((line_start or first) > last or (line_end or last) < first):
-            asked = f"line_start {line_start}" if (line_start or first) > last else f"line_end {line_end}"
-            raise CallerError(
-                f"{asked} lies outside section {name!r}, which has lines {first} to {last}.",
-                hint="Pass the lines or the section alone.",
-            )
-        first = max(first, line_start or 1)
-        last = min(last, line_end or len(lines))
+    some_lines = line_start is not None or line_end is not None
+    part = _part(document, len(lines), section, anchor, None if some_lines else chunk)
+    first, last = _narrowed(document.file_path, len(lines), part, line_start, line_end) if some_lines else part[:2]
     last = max(first, last)
     if column > max(1, len(lines[first - 1])):
         raise CallerError(
@@ -167,7 +142,7 @@ def read(
             wire.HeadingItem(level=heading.level, text=heading.text, line=heading.line, page=heading.page)
             for heading in document.headings
         ],
-        section=name,
+        section=part.name,
         content="\n".join(kept),
         line_start=first,
         line_end=max(first, end),
@@ -177,3 +152,46 @@ def read(
         last_modified=document.last_modified,
         indexed_at=stored.indexed_at,
     )
+
+
+class _Part(NamedTuple):
+    """Lines of a document, 1-based, and the heading that they stand under."""
+
+    first: int
+    last: int
+    name: str | None
+
+
+def _part(document: Document, count: int, section: str | None, anchor: str | None, chunk: StoredChunk | None) -> _Part:
+    """A section or a passage; where none is named, all of the document's `count` lines."""
+    if named := section or anchor:
+        index = None if section or not anchor else section_at(document.headings, anchor)
+        if index is None and (index := find_section(document.headings, named, document.title)) is None:
+            titles = [heading.text for heading in document.headings]
+            near = nearest(named, titles) or titles[:5]
+            hint = f"It has: {', '.join(repr(title) for title in near)}." if near else "It has no headings."
+            raise NotFound(f"No section {named!r} in {document.file_path!r}.", hint=hint)
+        return _Part(*section_lines(document.headings, index, count), document.headings[index].text)
+    if chunk is not None:
+        path = chunk.chunk.heading_path
+        return _Part(chunk.chunk.line_start, chunk.chunk.line_end, path[-1] if path else None)
+    return _Part(1, count, None)
+
+
+def _narrowed(file_path: str, count: int, part: _Part, line_start: int | None, line_end: int | None) -> tuple[int, int]:
+    """First and last of the wanted lines within a part. Raises `CallerError` where there are none."""
+    if line_start is not None and line_start > count:
+        raise CallerError(
+            f"line_start is {line_start}; {file_path!r} has {count} lines.",
+            hint=f"Use 1 to {count}.",
+        )
+    if line_start is not None and line_end is not None and line_end < line_start:
+        raise CallerError(f"line_end {line_end} lies before line_start {line_start}.", hint="Swap them.")
+    first, last, name = part
+    if name is not None and ((line_start or first) > last or (line_end or last) < first):
+        asked = f"line_start {line_start}" if (line_start or first) > last else f"line_end {line_end}"
+        raise CallerError(
+            f"{asked} lies outside section {name!r}, which has lines {first} to {last}.",
+            hint="Pass the lines or the section alone.",
+        )
+    return max(first, line_start or 1), min(last, line_end or count)

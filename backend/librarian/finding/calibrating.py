@@ -16,6 +16,8 @@ from importlib.resources import files
 
 import numpy as np
 
+from librarian.vocabulary.types import Mode
+
 from .calibration import Calibration, Curve
 
 #: Below what three tenths of the foreign questions reach an answer is "unlikely", above nineteen of twenty "yes". At
@@ -131,7 +133,7 @@ def fit(own: Sums, foreign: Sums) -> Fit | None:
 
 
 def sums(
-    ask: Callable[[str, str], float], modes: Mapping[str, str], questions: Sequence[str]
+    ask: Callable[[str, Mode], float], modes: Mapping[str, Mode], questions: Sequence[str]
 ) -> dict[str, list[float]]:
     """Scale → the best sum of each question; `modes` says which mode each scale is of, `ask` takes (text, mode)."""
     return {scale: [ask(text, mode) for text in questions] for scale, mode in modes.items()}

@@ -268,7 +268,7 @@ class _Probe:
     def on_queue_overflow(self) -> None: ...
 
 
-class _Observed(FileSystemEventHandler):  # type: ignore[misc]
+class _Observed(FileSystemEventHandler):  # type: ignore[misc]  # watchdog is untyped
     """A watchdog observer as a source."""
 
     def __init__(self, observer: Observer, root: str, listener: Listener, ignored: Ignored) -> None:

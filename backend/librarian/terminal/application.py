@@ -31,7 +31,7 @@ class _BareFlags:
     """Shows a flag by its name alone; typer would write `<bool>` after each."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # what this is mixed into has it
         for each in params:
             if isinstance(each, TyperOption) and each.is_flag and each.metavar is None:
                 each.metavar = ""
