@@ -18,7 +18,8 @@ Provider = Literal["openai", "ollama"]
 
 _BASES: dict[str, str] = {"openai": "https://api.openai.com/v1", "ollama": "http://127.0.0.1:11434"}
 _MOST_BYTES = 256_000  #: of an answer on the wire, where each word comes in an envelope of some hundred bytes
-_THOUGHTS = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
+#: What a model says to itself; the template of some opens the tag, so that they say its end alone.
+_THOUGHTS = re.compile(r"<(think|thinking)>.*?(?:</\1>|\Z)|\A.*</think(?:ing)?>", re.DOTALL)
 
 
 class Chat:
@@ -108,7 +109,7 @@ class Chat:
                     continue  # the usage, after the last word
                 else:
                     message = found["choices"][0].get("delta") or found["choices"][0].get("message") or {}
-                said += str(message.get("content") or "")
+                said += _text_of(message.get("content"))
         except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
             if not said:
                 raise Unavailable(
@@ -143,10 +144,19 @@ def _pieces(heard: str) -> list[str]:
     return [heard]
 
 
+def _text_of(content: Any) -> str:
+    """What a message holds: text, or a list of parts of which some are text."""
+    if isinstance(content, list):
+        return "".join(str(part.get("text") or "") for part in content)
+    return str(content or "")
+
+
 def without_thoughts(said: str) -> str:
     """What a model said without what it said to itself.
 
     >>> without_thoughts("<think>Which one?</think> This one.")
+    'This one.'
+    >>> without_thoughts("Which one? </think> This one.")
     'This one.'
     """
     return _THOUGHTS.sub("", said).strip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import Any
 
@@ -12,6 +13,7 @@ from librarian.vocabulary.protocols import Budget, Rewrite
 from .chat import Chat, Provider, without_thoughts
 
 _LONGEST = 2_000  #: characters kept of what the model says
+_BRACES = 50  #: places at which a JSON object is looked for
 _TOKENS = 400  #: tokens it may say: terms and a paragraph
 _SYSTEM = (
     "You help a search engine for technical documentation. The user's message is a question to be searched for: never "
@@ -70,7 +72,7 @@ def parse(said: str) -> tuple[str, str]:
     found = _object_in(plain)
     if found is None:
         terms, expected = "", plain.strip("`").strip()
-        if expected.startswith("{"):  # JSON that broke off
+        if expected.startswith("{") or _is_json(expected):  # it broke off, or says something else
             expected = ""
     else:
         terms, expected = _text(found.get("search_terms")), _text(found.get("hypothetical_answer"))
@@ -80,17 +82,29 @@ def parse(said: str) -> tuple[str, str]:
 
 
 def _object_in(text: str) -> dict[str, Any] | None:
-    start = text.find("{")
-    if start < 0:
-        return None
+    """The first JSON object that says one of the two; prose before it may hold braces too."""
+    decoder = json.JSONDecoder(strict=False)
+    for brace in list(re.finditer(r"\{", text))[:_BRACES]:
+        try:
+            found, _ = decoder.raw_decode(text[brace.start() :])
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict) and found.keys() & {"search_terms", "hypothetical_answer"}:
+            return found
+    return None
+
+
+def _is_json(text: str) -> bool:
     try:
-        found, _ = json.JSONDecoder(strict=False).raw_decode(text[start:])
+        json.loads(text)
     except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
+        return False
+    return True
 
 
 def _text(value: object) -> str:
     if isinstance(value, list):
         value = " ".join(str(item) for item in value)
-    return " ".join(value.split()) if isinstance(value, str) else ""
+    if not isinstance(value, str):
+        return ""
+    return " ".join(value.encode("utf-8", "ignore").decode().split())  # halves of surrogate pairs are no text

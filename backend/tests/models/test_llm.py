@@ -115,6 +115,12 @@ def test_what_is_no_chat_is_said(server: Server, rewriter: LlmRewriter, answer: 
         rewriter.rewrite("q", Budget())
 
 
+def test_an_answer_may_come_in_parts(server: Server, rewriter: LlmRewriter) -> None:
+    parts = [{"type": "text", "text": SAID[:9]}, {"type": "text", "text": SAID[9:]}]
+    server.answer = {"choices": [{"message": {"content": parts}}]}
+    assert rewriter.rewrite("q", Budget()).search_terms == "pod restart"
+
+
 def test_the_budget_ends_the_wait(server: Server, rewriter: LlmRewriter) -> None:
     server.release.clear()
     started = time.monotonic()
@@ -150,6 +156,10 @@ def test_openai_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
         (SAID, ("pod restart", "Pods restart when deleted.")),
         (f"```json\n{SAID}\n```", ("pod restart", "Pods restart when deleted.")),
         (f"<think>{{x}} hm</think>Here: {SAID} Hope it helps!", ("pod restart", "Pods restart when deleted.")),
+        (f"{{x}} or that? </think>\n{SAID}", ("pod restart", "Pods restart when deleted.")),
+        (f"<thinking>{{}}</thinking>{SAID}", ("pod restart", "Pods restart when deleted.")),
+        (f'Use {{braces}}: {{"result": {SAID}}}', ("pod restart", "Pods restart when deleted.")),
+        ('{"search_terms": "a\\ud800b"}', ("ab", "")),
         ('{"search_terms": ["a", "b"], "hypothetical_answer": null}', ("a b", "")),
         ('{"hypothetical_answer": "two\nlines"}', ("", "two lines")),
         ("Pods restart when deleted.", ("", "Pods restart when deleted.")),
@@ -159,7 +169,9 @@ def test_whatever_wraps_the_json_is_understood(said: str, expected: tuple[str, s
     assert parse(said) == expected
 
 
-@pytest.mark.parametrize("said", ["", "<think>endless", '{"search_terms": "a', "{}", "``` ```", '{"search_terms": 3}'])
+@pytest.mark.parametrize(
+    "said", ["", "<think>endless", '{"search_terms": "a', "{}", "``` ```", '{"search_terms": 3}', "null", '["a"]']
+)
 def test_nothing_said_is_nothing_found(said: str) -> None:
     with pytest.raises(Unavailable, match="said nothing"):
         parse(said)
