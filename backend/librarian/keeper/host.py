@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any, Final
 
-from librarian.vocabulary.errors import CallerError, LibrarianError
+from librarian.vocabulary.errors import CallerError, LibrarianError, SetupError
 
 from . import address as addresses
 from .greeting import FAILED, FAREWELL, GREETING_S, LONGEST_GREETING, Role, encode, understood
@@ -105,7 +105,14 @@ class Host:
         return self._address
 
     async def __aenter__(self) -> Host:
-        await self._listen()
+        """Raises `SetupError` where the address can't be written."""
+        try:
+            await self._listen()
+        except OSError as error:
+            raise SetupError(
+                f"The index folder {self._index} can't be written: {error.strerror or error}.",
+                hint="Make it writable and see that it has space, or choose another with --index or INDEX_PATH.",
+            ) from error
         self._watch_idleness()
         return self
 

@@ -150,6 +150,8 @@ class Relay:
             while line := lines.read():
                 if line in (FAREWELL, FAILED):
                     farewell, failed = True, line == FAILED
+                    if not failed:
+                        break  # what is cut off now may be answered as that; the next keeper knows better
                 elif line.endswith(b"\n"):
                     self._deliver(line)
         with self._lock:

@@ -28,7 +28,19 @@ VERSION = os.environ.get("ECHO_VERSION", "1.0")
 
 
 async def serve_mcp(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answers each request with its method, its params, this process and the methods seen on this connection."""
+    """Answers each request with its method, its params, this process and the methods seen on this connection; what is
+    still open at the end with an error, as MCP's own library does."""
+    silenced: list[object] = []
+    try:
+        await echo(reader, writer, silenced)
+    except asyncio.CancelledError:
+        for ident in silenced:
+            closed = {"jsonrpc": "2.0", "id": ident, "error": {"code": -32000, "message": "Connection closed"}}
+            writer.write(json.dumps(closed, separators=(",", ":")).encode() + b"\n")
+        raise
+
+
+async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, silenced: list[object]) -> None:
     seen: list[str] = []
     while line := await reader.readline():
         message = json.loads(line)
@@ -42,6 +54,7 @@ async def serve_mcp(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
             mark = Path(sys.argv[sys.argv.index("--index") + 1]) / "silent.once"
             if not mark.exists():
                 mark.touch()
+                silenced.append(ident)
                 continue
         if method == "ask":
             writer.write(json.dumps({"jsonrpc": "2.0", "id": "q1", "method": "roots/list"}).encode() + b"\n")

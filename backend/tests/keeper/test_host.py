@@ -24,7 +24,7 @@ import pytest
 from librarian.keeper import address
 from librarian.keeper.greeting import FAREWELL, greet, hello
 from librarian.keeper.host import LONGEST_REQUEST, Host
-from librarian.vocabulary.errors import CallerError, NotFound
+from librarian.vocabulary.errors import CallerError, NotFound, SetupError
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -310,6 +310,8 @@ def test_it_is_found_again_where_its_address_or_socket_was_removed(
             folder.joinpath(address.ADDRESS).mkdir()  # nothing can be written there
             for _ in range(2):
                 await host.stay()
+            with pytest.raises(SetupError, match="can't be written"):
+                await hosting(folder).__aenter__()
             folder.joinpath(address.ADDRESS).rmdir()
             await host.stay()
             assert address.leads(folder, host.address)
