@@ -117,7 +117,8 @@ def test_what_is_no_chat_is_said(server: Server, rewriter: LlmRewriter, answer: 
 
 def test_an_answer_may_come_in_parts(server: Server, rewriter: LlmRewriter) -> None:
     parts = [{"type": "text", "text": SAID[:9]}, {"type": "text", "text": SAID[9:]}]
-    server.answer = {"choices": [{"message": {"content": parts}}]}
+    message = {"message": {"content": parts}}
+    server.answer = {"choices": [message], **message}
     assert rewriter.rewrite("q", Budget()).search_terms == "pod restart"
 
 
