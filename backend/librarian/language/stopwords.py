@@ -1,7 +1,8 @@
 """Words too common to tell one passage from another, per language (ISO 639-1).
 
 Own lists: articles, pronouns, prepositions, conjunctions, auxiliary verbs, question words and the remains of
-contractions that a split at the apostrophe leaves ("don", "isn", "qu"). Nothing that can be a topic is in them.
+contractions that a split at the apostrophe leaves ("don", "isn", "qu"), or that are typed without one ("dont"). Nothing
+that can be a topic is in them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ _WORDS = {
         all any both each few more most other some such no not only own same too very just also again further once
         ever never always often even still already around etc ie eg s t d ll m o re ve don doesn didn isn aren wasn
         weren hasn haven hadn won wouldn couldn shouldn mustn needn ain shan mightn let lets please now
+        dont doesnt didnt isnt arent wasnt werent hasnt havent hadnt wont wouldnt couldnt shouldnt cant mustnt neednt
+        youre youve theyre theyve weve ive thats whats heres theres wheres hows whos
     """,
     "de": """
         der die das den dem des ein eine einer eines einem einen kein keine keiner keines keinem keinen ich du er sie

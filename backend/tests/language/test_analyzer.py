@@ -408,6 +408,12 @@ def test_a_question_that_only_excludes_is_read_as_text() -> None:
     assert ANALYZER.query("-docker").excluded == ()
 
 
+def test_contractions_count_for_nothing_with_and_without_their_apostrophe() -> None:
+    assert ANALYZER.query("whats wrong, why wouldnt a pod start if it isnt pending").terms == (
+        ANALYZER.query("what's wrong, why wouldn't a pod start if it isn't pending").terms
+    )
+
+
 def test_stop_words_stay_where_nothing_else_is_asked() -> None:
     assert ANALYZER.query("to be or not to be").terms == ("to", "be", "or", "not")
     assert ANALYZER.query("to be or not to be").common

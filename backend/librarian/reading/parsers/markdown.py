@@ -39,8 +39,8 @@ class MarkdownParser:
     """CommonMark with GitHub's tables, front matter, Hugo shortcodes and MDX.
 
     The description, summary and keywords of front matter are text: they tell what a page is about in words that it may
-    lack. Indexed with them, keyword nDCG@10 of four manuals whose pages have some: 0.545, 0.634, 0.792 and 0.725, where
-    it was 0.536, 0.630, 0.789 and 0.725; hybrid gains 0.002 in the mean.
+    lack. Hybrid nDCG@10 of four manuals whose pages have some, with them and without: 0.894 and 0.894, 0.651 and 0.646,
+    0.729 and 0.729, 0.733 and 0.734; by meaning alone the first goes from 0.859 to 0.888.
     """
 
     extensions: tuple[str, ...] = (".md", ".markdown", ".mdx")
