@@ -9,18 +9,13 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
+from ..vocabulary.addresses import SCHEME
 from ..vocabulary.errors import CallerError
 from ..vocabulary.paths import name_of
 from ..vocabulary.types import Chunk, Document, Heading
 
-SCHEME = "librarian://docs/"
 _ID = re.compile(r"^(?P<path>.+)#chunk-(?P<ordinal>\d+)@(?P<hash>[0-9a-f]{1,16})$", re.DOTALL)
 _NOT_IN_ANCHOR = re.compile(r"[^\w\- ]+")
-
-
-def chunk_id(file_path: str, chunk: Chunk) -> str:
-    """`file_path#chunk-<ordinal>@<hash8>`; opaque to callers."""
-    return f"{file_path}#chunk-{chunk.ordinal}@{chunk.hash[:8]}"
 
 
 def anchor(heading: str) -> str:

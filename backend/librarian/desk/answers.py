@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..vocabulary import wire
+from ..vocabulary.addresses import passage_id
 from ..vocabulary.types import (
     FOLDED,
     Candidate,
@@ -47,7 +48,7 @@ def _result_fields(hit: Hit, rank: int, *, stale: bool, context: Mapping[str, ob
     document, chunk, candidate = hit.document.document, hit.chunk.chunk, hit.candidate
     return {
         "rank": rank,
-        "id": addresses.chunk_id(document.file_path, chunk),
+        "id": passage_id(document.file_path, chunk),
         "file_path": document.file_path,
         "file_name": document.file_path.rsplit("/", 1)[-1],
         "file_type": document.file_type,

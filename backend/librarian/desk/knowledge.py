@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, Literal
 
+from ..vocabulary.addresses import passage_id
 from ..vocabulary.errors import CallerError
 from ..vocabulary.knowledge import SEARCH_TYPES, KnowledgeAnswer, KnowledgeItem
 from ..vocabulary.protocols import Budget
@@ -111,7 +112,7 @@ def _item(hit: Hit, ran: str, weight: float) -> KnowledgeItem:
     reranked = hit.candidate.rerank_score if ran == "rerank" else None
     document, chunk = hit.document.document, hit.chunk.chunk
     return KnowledgeItem(
-        id=addresses.chunk_id(document.file_path, chunk),
+        id=passage_id(document.file_path, chunk),
         content=chunk.text,
         metadata={
             "source_id": document.product,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from librarian.vocabulary.addresses import passage_id
 from librarian.vocabulary.types import Document, StoredChunk, StoredDocument
 
 from .hidden_characters import without_hidden
@@ -53,7 +54,7 @@ def _neighbour(chunk: StoredChunk | None, document: Document, *, from_end: bool)
         tail, head = text[-NEIGHBOUR:].split(" ", 1)[-1], text[:NEIGHBOUR].rsplit(" ", 1)[0]
         text = f"…{tail}" if from_end else f"{head}…"
     return {
-        "id": f"{document.file_path}#chunk-{chunk.chunk.ordinal}@{chunk.chunk.hash[:8]}",
+        "id": passage_id(document.file_path, chunk.chunk),
         "heading_path": [without_hidden(heading) for heading in chunk.chunk.heading_path],
         "text": text,
     }

@@ -8,6 +8,7 @@ import zlib
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from ..vocabulary.addresses import SCHEME
 from ..vocabulary.arguments import shortened
 from ..vocabulary.desk_protocol import Desk
 from ..vocabulary.errors import CallerError, LibrarianError, NotFound
@@ -15,8 +16,7 @@ from ..vocabulary.protocols import Budget
 from .rendering import rest_of
 from .tools import mime_type
 
-TEMPLATE = "librarian://docs/{+path}"
-SCHEME = "librarian://docs/"
+TEMPLATE = SCHEME + "{+path}"
 LONGEST = 1_000_000  #: characters; hosts end a connection over frames of 8 MiB
 
 

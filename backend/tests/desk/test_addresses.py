@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from librarian.desk import addresses
+from librarian.vocabulary.addresses import passage_id
 from librarian.vocabulary.errors import CallerError
 from librarian.vocabulary.types import Chunk, Document, Heading
 
@@ -26,7 +27,7 @@ _PATHS = (
 
 @given(_PATHS, st.integers(0, 10_000), st.text("0123456789abcdef", min_size=16, max_size=16))
 def test_an_id_leads_back_to_its_document_and_chunk(path: str, ordinal: int, digest: str) -> None:
-    name = addresses.chunk_id(path, Chunk(ordinal, 0, 1, "x", hash=digest))
+    name = passage_id(path, Chunk(ordinal, 0, 1, "x", hash=digest))
     assert addresses.parse(name) == (path, None, ordinal, digest[:8])
 
 
