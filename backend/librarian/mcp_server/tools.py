@@ -115,4 +115,4 @@ def links_of(answer: Wire) -> tuple[Link, ...]:
 
 def mime_type(file_type: str) -> str:
     """What a resource read of such a file gives: its text, as Markdown where it is that."""
-    return "text/markdown" if file_type in {".md", ".markdown", ".mdx"} else "text/plain"
+    return "text/markdown" if file_type in {".md", ".markdown", ".mkd", ".mdx", ".qmd", ".rmd"} else "text/plain"

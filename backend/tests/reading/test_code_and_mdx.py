@@ -55,6 +55,12 @@ def test_code_is_shown_as_it_is(parse: Parse, text: str) -> None:
         ("In `v{{< version >}}` of Hugo", "In `v` of Hugo"),
         ("!!! note\n\n    Text <!-- hidden -->\n\nEnd\n", "\n\n    Text \n\nEnd\n"),
         ("[^1]: Note\n\n    {% hidden %}more\n", "[^1]: Note\n\n    more\n"),
+        ("A<br/>B `<br>` <token>", "AB `<br>` <token>"),
+        ('<a href="x"><img src="logo.png" alt="The logo" width="9"></a>', "The logo"),
+        ("if a <b and c> d", "if a <b and c> d"),
+        ("R&amp;D&nbsp;&#39;x&#39;, a&b;", "RDx, a&b;"),
+        ('## Ports {#ports .wide}\n{: .note key=1}\n\n[x]{.underline} {job="a"}', '## Ports \n\n\n[x] {job="a"}'),
+        (":octicons-arrow-right-24: Next :warning:", " Next :warning:"),
     ],
 )
 def test_markup_beside_code_is_left_out(parse: Parse, text: str, shown: str) -> None:
@@ -114,6 +120,14 @@ def test_mdx_over_several_lines_is_left_out_and_labels_stay(parse: Parse) -> Non
     assert "hidden" not in shown
     fence = '```jsx <Kept a= "kept" > ```'.replace("= ", "=")
     assert " ".join(shown.split()) == f"# Real Macaw Toucan Text for export const. {fence} End."
+
+
+def test_what_a_component_holds_is_no_code_for_being_indented(parse: Parse) -> None:
+    text = '<Steps>\n\n    <Warning>Keep `<It>`.</Warning>\n\n    ## Ports <New v="2" />\n\n    Open one.\n\n</Steps>'
+    doc = parse(text, "a/b/page.mdx")
+    assert seen(doc).split() == ["Keep", "`<It>`.", "##", "Ports", "Open", "one."]
+    assert [(head.level, head.text) for head in doc.headings] == [(2, "Ports")]
+    assert parse(text, "a/b/page.md").headings == ()
 
 
 def test_what_is_never_closed_in_mdx_costs_its_first_line_alone(parse: Parse) -> None:

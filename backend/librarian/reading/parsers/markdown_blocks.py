@@ -44,9 +44,13 @@ _LONE_TAG = re.compile(
 
 
 class BlockScanner:
-    """Scans one text; `blocks`, `headings` and `open_fence` hold the result after `scan`."""
+    """Scans one text; `blocks`, `headings` and `open_fence` hold the result after `scan`.
 
-    def __init__(self, text: str, start: int = 0) -> None:
+    What is indented by four columns is code, except where `indents_code` is off (MDX indents what a component holds).
+    """
+
+    def __init__(self, text: str, start: int = 0, *, indents_code: bool = True) -> None:
+        self._code_column = _TAB if indents_code else len(text)
         self.blocks: list[Block] = []
         self.headings: list[Heading] = []
         self.open_fence = ""  #: what would close a fence that runs on at the end of the text
@@ -144,8 +148,8 @@ class BlockScanner:
                 return
         if self._kind in ("paragraph", "table", "html", "quote"):
             self._end = end
-        elif self._kind == "other" or (self._kind is None and self._column(position, first) >= _TAB):
-            self._extend("other" if self._column(position, first) >= _TAB else "paragraph", position, end)
+        elif self._kind == "other" or (self._kind is None and self._column(position, first) >= self._code_column):
+            self._extend("other" if self._column(position, first) >= self._code_column else "paragraph", position, end)
         else:
             self._extend("paragraph", position, end)
         self._after_blank = False
@@ -156,7 +160,7 @@ class BlockScanner:
         base = self._base(column)
         if char in "`~" and self._fence(position, first, end, column, base):
             return
-        if column - base < _TAB and not (self._kind == "html" and not self._items):
+        if column - base < self._code_column and not (self._kind == "html" and not self._items):
             if char == "#" and self._heading(position, first, end, column):
                 return
             if char in "=-" and self._setext(first, end):

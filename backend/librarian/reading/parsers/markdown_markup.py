@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .mdx import around_shown
+
 Span = tuple[int, int, str]  #: start, end, reason
 
 #: MkDocs `!!! note "Title"`, `??? tip "Title"`, `=== "Tab"`; group 1 is shown.
@@ -32,6 +34,22 @@ _DEFINITION = re.compile(
     r"(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)))?[ \t]*$",
     re.M,
 )
+#: Attributes of what stands before: kramdown's `{: #id .class}`, Pandoc's and PyMdown's `{#id .class key="value"}`.
+_VALUE = r"(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s{}\"']+)"
+_ATTRIBUTES = re.compile(
+    rf"\{{:[^{{}}\n]*\}}|\{{[ \t]*[#.][\w:.-]+(?:[ \t]+(?:[#.][\w:.-]+|[\w:-]+(?:={_VALUE})?))*[ \t]*\}}"
+)
+#: Icons of Material for MkDocs.
+_ICON = re.compile(r":(?:material|octicons|fontawesome|simple)-[a-z0-9-]+:")
+#: Tags of HTML that lay a page out, one behind the other; `<token>` and the like are words of the text.
+_TAG = (
+    r"</?(?:a|b|blockquote|br|caption|center|code|col|colgroup|dd|del|details|div|dl|dt|em|figcaption|figure|font|h[1-6]|"
+    r"hr|i|iframe|img|ins|kbd|li|mark|nobr|ol|p|picture|pre|s|samp|section|small|source|span|strong|sub|summary|sup|"
+    r"table|tbody|td|tfoot|th|thead|tr|u|ul|video)"
+    r"(?:\s[^<>=]*=[^<>]*|\s+(?:markdown|open|hidden|controls|nowrap))?\s*/?>"
+)
+_TAGS = re.compile(rf"{_TAG}(?:[ \t]*\n? {{0,3}}{_TAG})*", re.I)
+_ENTITY = re.compile(r"&(?:nbsp|ensp|emsp|thinsp|quot|apos|amp|lt|gt|[lr][ds]quo|[mn]dash|hellip|#\d{2,6});")
 _TEMPLATE = re.compile(r"\{%-?[ \t]*(?:end)?[a-z_]\w*(?:[^%\n]|%(?!\}))*%\}")
 
 
@@ -48,6 +66,19 @@ def markup_spans(text: str, start: int) -> Iterator[Span]:
     if "]:" in text:
         yield from _definitions(text, start)
     yield from ((match.start(), match.end(), "include") for match in _INCLUDE.finditer(text, start))
+    if "<" in text:
+        for match in _TAGS.finditer(text, start):
+            first, last = match.span()
+            if text.find("=", first, last) < 0:
+                yield first, last, "tag"
+            else:
+                yield from around_shown(text, first, last)
+    if "&" in text:
+        yield from ((match.start(), match.end(), "entity") for match in _ENTITY.finditer(text, start))
+    if "{:" in text or "{." in text or "{#" in text or "{ ." in text or "{ #" in text:
+        yield from ((match.start(), match.end(), "attributes") for match in _ATTRIBUTES.finditer(text, start))
+    if "-" in text and ":" in text:
+        yield from ((match.start(), match.end(), "icon") for match in _ICON.finditer(text, start))
     if "{%" in text:
         yield from ((match.start(), match.end(), "shortcode") for match in _TEMPLATE.finditer(text, start))
 

@@ -17,6 +17,7 @@ _IMPORT = re.compile(
 )
 _EXPORT = re.compile(r"^export[ \t]+(?:const|let|default|function)\b", re.M)
 _TAG = re.compile(r"^[ \t]*<[A-Z][\w.]*(?=[ \t]*\n|[ \t][^<>\n]*\n)", re.M)
+_INLINE_TAG = re.compile(r"</?[A-Z][\w.]*(?:\s[^<>]*)?/?>")
 _TAG_LINE = re.compile(r"^[ \t]*(?:</?[A-Z][\w.]*(?:[ \t][^<>\n]*)?/?>[ \t]*)+$", re.M)
 _SHOWN = re.compile(
     r"\b(?:title|label|caption|alt|text|heading|description|summary)[ \t]*[=:][ \t]*\{?(?:\"([^\"\n]+)\"|'([^'\n]+)')"
@@ -59,15 +60,16 @@ def _statements(text: str, start: int, code: Inside) -> Iterator[Span]:
 
 def _tags(text: str, start: int, code: Inside) -> Iterator[Span]:
     """Lines of nothing but tags, and opening tags of several lines."""
-    for match in _TAG_LINE.finditer(text, start):
-        yield from _around_shown(text, match.start(), match.end())
+    for pattern in (_TAG_LINE, _INLINE_TAG):
+        for match in pattern.finditer(text, start):
+            yield from around_shown(text, match.start(), match.end())
     reached = start
     for match in _TAG.finditer(text, start):
         if match.start() >= reached and match.start() not in code:
             closed = _closed(text, match.end(), ">")
             reached = closed if closed >= 0 else match.end() + _LONGEST
             if closed >= 0:
-                yield from _around_shown(text, match.start(), closed)
+                yield from around_shown(text, match.start(), closed)
 
 
 def _closed(text: str, start: int, closing: str) -> int:
@@ -84,7 +86,8 @@ def _closed(text: str, start: int, closing: str) -> int:
     return stop if closing == "\n" and depth <= 0 and stop == len(text) else -1
 
 
-def _around_shown(text: str, start: int, end: int) -> Iterator[Span]:
+def around_shown(text: str, start: int, end: int) -> Iterator[Span]:
+    """The parts of a tag that no reader sees."""
     for shown in _SHOWN.finditer(text, start, end):
         group = shown.lastindex or 0
         yield start, shown.start(group), "shortcode"
