@@ -152,6 +152,9 @@ class StructureChunker:
                         bare = 0
                     continue
                 yield start, end, home
+                start = -1
+            if text[piece.start : piece.end].isspace():  # between hidden lines, which a chunk would begin with
+                continue
             start, end, size, home = piece.start, piece.end, piece.size, piece.start
             bare = levels.get(piece.start, 1) if is_heading else 0
             if piece.continues and self._overlap:

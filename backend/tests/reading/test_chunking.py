@@ -242,6 +242,12 @@ def test_long_excluded_text_is_in_no_chunk() -> None:
     assert [chunk.text for chunk in chunks] == ["Before.", "After."]
 
 
+def test_hidden_lines_alone_make_no_chunk() -> None:
+    options = ".. meta::\n   :robots: none\n   :http-equiv: x\n"
+    chunks = StructureChunker().chunk(document(f"{options}\nTitle\n=====\n\nWords.\n", "acme/auth/page.rst"))
+    assert [chunk.text for chunk in chunks] == ["Title\n=====\n\nWords."]
+
+
 @pytest.mark.parametrize("body", ["Words.", "<!-- overview -->\n\nWords.", "\nWords.", "# Title\nWords.", "- item"])
 @pytest.mark.parametrize("rule", ["---", "+++"])
 @pytest.mark.parametrize("options", [{}, {"respect_boundaries": False}, {"enabled": False}])
