@@ -17,7 +17,7 @@ from .models.loading import Provider, Retrying
 from .models.order import EmbedderOrder, wrong_dimension
 from .models.query_cache import CachedEmbedder
 from .models.score_cache import CachedReranker
-from .models.store import ModelStore
+from .models.store import ModelStore, state_of
 from .models.table import spec_of
 from .reading.chunking import StructureChunker
 from .reading.parsers import READABLE, SOURCES
@@ -161,10 +161,12 @@ def embedder_for_questions(settings: Settings, name: str = "") -> Retrying[Embed
 def answering_model(settings: Settings, current: Retrying[Embedder], indexer: FileIndexer) -> AnsweringModel:
     """What questions are embedded with: the configured model, or while that fills its stores the one before."""
 
+    configured = model_key(settings).rpartition("|")[0]
+
     def before() -> str:
         """What names the model before; empty where the configured one answers."""
         named = indexer.answering_key().rpartition("|")[0]
-        return "" if named == model_key(settings).rpartition("|")[0] else named
+        return "" if named == configured else named
 
     def load() -> Embedder:
         provider, rest = before().split("|", 1)
@@ -241,7 +243,9 @@ def embedding_child(settings: Settings, name: str = "") -> Callable[[], Embedder
 def model_key(settings: Settings, name: str = "") -> str:
     """Names what would be loaded: while it stays the same, so does the model's fingerprint."""
     embeddings = settings.embeddings
-    return "|".join((embeddings.provider, name or embeddings.model, embeddings.base_url or "", __version__))
+    model = name or embeddings.model
+    build = f"{__version__} {state_of(model)}".strip()  # a folder may hold another model by now
+    return "|".join((embeddings.provider, model, embeddings.base_url or "", build))
 
 
 # -- finding ---------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ the configuration file beats the working directory's. An unknown key is refused.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -185,6 +186,8 @@ class Settings(sections.Section):
             value = getattr(value, "as_json" if name == "json" else name)
         if isinstance(value, SecretStr):
             value = "********" if masked else value.get_secret_value()
+        elif masked and isinstance(value, str) and knob.key.endswith(".base_url"):
+            value = re.sub(r"//[^/@\s]*@", "//********@", value)  # a user and a password
         given = self._given.get(knob.key)
         return Provenance(knob.key, value, given.source if given else "default", knob)
 

@@ -231,8 +231,16 @@ class ModelStore:
 
 def _folder_of(name: str) -> Path | None:
     """The folder that a name is; None for the name of a model."""
+    if "/" not in name and not name.startswith("~"):
+        return None
     folder = Path(os.path.expanduser(name))
-    return folder if folder.is_dir() and ("/" in name or name.startswith("~")) else None
+    return folder if folder.is_dir() else None
+
+
+def state_of(name: str) -> str:
+    """Eight letters that change with the files of a model's folder; empty for the name of a model."""
+    folder = _folder_of(name)
+    return hashlib.sha256(_stamp(folder).encode()).hexdigest()[:8] if folder is not None else ""
 
 
 def _stamp(folder: Path) -> str:

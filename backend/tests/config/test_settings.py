@@ -359,6 +359,12 @@ def test_a_model_in_a_folder_is_looked_for_beside_the_file(load: Load, tmp_path:
     assert load({"embeddings": {"model": "owner/name"}}).embeddings.model == "owner/name"
 
 
+def test_a_password_in_an_address_is_not_shown(load: Load) -> None:
+    settings = load({"embeddings": {"base_url": "https://me:hidden@example.org/v1"}})
+    assert settings.provenance("embeddings.base_url").value == "https://********@example.org/v1"
+    assert settings.embeddings.base_url == "https://me:hidden@example.org/v1"
+
+
 def test_without_a_file_paths_are_relative_to_the_working_directory(load: Load, tmp_path: Path) -> None:
     assert load().docs.root_path == tmp_path / "docs"
     assert load().index.path == tmp_path / ".librarian"

@@ -124,3 +124,15 @@ def test_one_that_cannot_be_loaded_leaves_hybrids_order_and_says_why(
     assert [reason.startswith("rerank: ") for reason in answer.degraded] == [True]
     assert library.status().status == "degraded"
     assert order(answer) == order(library.search(QUESTION, mode="hybrid"))
+
+
+def test_an_embedding_model_that_was_replaced_in_its_folder_embeds_all_passages(
+    opened: Callable[..., Librarian], tmp_path: Path
+) -> None:
+    library = opened()
+    before = library.search(QUESTION, mode="semantic").results[0].semantic_score
+    library.close()
+    tiny_bert.write_model(tmp_path / "embedder", seed=1)
+    answer = opened().search(QUESTION, mode="semantic")
+    assert answer.mode == "semantic"
+    assert answer.results[0].semantic_score != before
