@@ -360,22 +360,32 @@ def test_a_full_disk_is_said_and_costs_nothing_once_there_is_space(tmp_path: Pat
     assert code == 0, said
 
 
-@pytest.mark.parametrize("share", [0.3, 0.6, 0.95])
-def test_a_disk_that_chroma_finds_full_is_said_and_costs_nothing_once_there_is_space(
-    tmp_path: Path, share: float
-) -> None:
+def write_pages(root: Path) -> None:
     dice = random.Random(5)
     for number in range(150):
-        path = tmp_path / "library" / "p" / "c" / f"{number}.md"
+        path = root / "p" / "c" / f"{number}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(page(dice))
-    (tmp_path / "whole").mkdir()
-    shutil.copytree(tmp_path / "library", tmp_path / "whole" / "library")
-    assert index_in_a_child(tmp_path / "whole", store="chroma")[0] == 0
-    files = [path for path in (tmp_path / "whole" / "index").rglob("*") if path.is_file()]
-    largest = max(files, key=lambda path: path.stat().st_size)
-    assert "chroma" in largest.relative_to(tmp_path / "whole").parts
-    code, said = index_in_a_child(tmp_path, int(largest.stat().st_size * share), store="chroma")
+
+
+@pytest.fixture(scope="module")
+def largest(tmp_path_factory: pytest.TempPathFactory) -> int:
+    """Bytes of the largest file of those pages' index, which is one of Chroma's."""
+    folder = tmp_path_factory.mktemp("whole")
+    write_pages(folder / "library")
+    assert index_in_a_child(folder, store="chroma")[0] == 0
+    files = [path for path in (folder / "index").rglob("*") if path.is_file()]
+    found = max(files, key=lambda path: path.stat().st_size)
+    assert "chroma" in found.relative_to(folder).parts
+    return found.stat().st_size
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.95])
+def test_a_disk_that_chroma_finds_full_is_said_and_costs_nothing_once_there_is_space(
+    tmp_path: Path, largest: int, share: float
+) -> None:
+    write_pages(tmp_path / "library")
+    code, said = index_in_a_child(tmp_path, int(largest * share), store="chroma")
     assert code == 78, said
     assert "Traceback" not in said
     assert "space" in said or "full" in said
