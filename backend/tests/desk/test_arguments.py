@@ -47,6 +47,20 @@ def test_a_number_out_of_range_or_kind_names_the_argument(value: object) -> None
         check.whole_number("max_results", value, 1, 50)
 
 
+@pytest.mark.parametrize(
+    ("value", "truth"),
+    [(None, None), (True, True), (" Yes", True), ("1", True), ("true", True), ("No ", False), ("0", False)],
+)
+def test_a_truth_comes_as_such_or_as_a_word(value: object, truth: bool | None) -> None:
+    assert check.truth("has_attachments", value) is truth
+
+
+@pytest.mark.parametrize("value", ["maybe", "", 1, 0.0, ["true"]])
+def test_what_is_neither_true_nor_false_names_the_argument(value: object) -> None:
+    with pytest.raises(CallerError, match="has_attachments must be true or false"):
+        check.truth("has_attachments", value)
+
+
 @pytest.mark.parametrize("value", [-0.1, 1.1, "much", True, float("nan")])
 def test_a_weight_lies_between_zero_and_one(value: object) -> None:
     with pytest.raises(CallerError, match="semantic_weight"):

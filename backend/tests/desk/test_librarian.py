@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from librarian.assembly import Librarian
+from librarian.desk import hosting
 from librarian.keeper import client
 from librarian.keeper.starting import Library
 from librarian.keeper.where import find
@@ -361,11 +362,32 @@ def test_hosts_get_resources_completions_and_instructions(library: Librarian) ->
     subject = library.complete("thread", "refund")[0]
     assert "refund" in subject.lower()
     assert not subject.lower().startswith("re:")
+    (thread,) = {mail.thread_id for mail in library.search_emails("refund order 17", max_per_thread=0).results}
+    assert thread is not None
+    assert library.complete("thread", thread[:3]) == [thread]
     assert library.complete("path", "shop/api/tokens.md#rot") == ["shop/api/tokens.md#rotating-a-token"]
     assert library.complete("path", "shop/api/nothing.md#") == []
     assert len(library.instructions()) < 2048
     assert "shop" in library.instructions()
     assert f"{library.status().documents} documents and {library.status().emails} emails" in library.instructions()
+
+
+def test_pages_of_resources_tile_the_library(library: Librarian, monkeypatch: pytest.MonkeyPatch) -> None:
+    every, _ = library.resources()
+    for size in (len(every) - 1, len(every), 2):
+        monkeypatch.setattr(hosting, "RESOURCES_PER_PAGE", size)
+        found, cursor = library.resources()
+        while cursor is not None:
+            page, cursor = library.resources(cursor)
+            assert 0 < len(page) <= size
+            found = [*found, *page]
+        assert found == every
+
+
+def test_why_a_mail_is_where_it_is_is_asked_of_the_mails(library: Librarian) -> None:
+    said = library.analyze("refund on another card", path="mail/support/0001.eml").why_not
+    assert said is not None
+    assert (said.stage, said.rank) == ("found", 1)
 
 
 def test_a_library_whose_root_vanishes_keeps_its_index_and_says_so(tmp_path: Path, model: str) -> None:

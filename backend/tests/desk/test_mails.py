@@ -118,12 +118,31 @@ def test_every_filter_lets_through_what_it_should(library: Librarian, given: dic
         ("-before:2026-03-05", {"two", "three"}),
         ("-after:2026-03-05", {"one"}),
         ("-until:2026-03-05 pump", {"three"}),
+        ("until:2026 pump", {"one", "two", "three"}),
+        ("until:2025 pump", set()),
+        ("-until:2025 pump", {"one", "two", "three"}),
+        ("-until:2026 pump", set()),
     ],
 )
 def test_operators_mean_their_filters(library: Librarian, query: str, found: set[str]) -> None:
     answer = library.search_emails(query, mode="keyword", max_per_thread=0)
     assert names(answer) == found
     assert answer.query == query
+
+
+def test_pages_of_mails_by_filter_alone_tile_them_and_the_last_one_is_the_last(library: Librarian) -> None:
+    given: dict[str, Any] = {"date_after": "1990", "max_per_thread": 0}
+    every = library.search_emails(**given)
+    assert every.total == len(every.results) > 2
+    assert every.next_offset is None
+    found: list[str] = []
+    offset: int | None = 0
+    while offset is not None:
+        page = library.search_emails(**given, max_results=1, offset=offset)
+        assert (page.total, len(page.results)) == (every.total, 1)
+        found += [result.id for result in page.results]
+        offset = page.next_offset
+    assert found == [result.id for result in every.results]
 
 
 def test_operators_leave_other_colons_alone_and_tell_contradictions() -> None:

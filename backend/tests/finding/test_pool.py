@@ -14,6 +14,23 @@ from librarian.vocabulary.types import Filters, Ranking
 from .library import Library
 
 
+def test_who_holds_a_deciding_identifier_is_told_although_the_question_has_others(manual: Library) -> None:
+    query = manual.analyzer.query("max_replicas or TILL_LOG_LEVEL", ("en",))
+    columns = manual.catalog.columns()
+    every = np.array([number for number in range(1, 200) if columns.doc_of(np.array([number]))[0]])
+
+    def held(*names: str) -> set[int]:
+        found = told(query, manual.lexical, every, names)
+        return set(found.ids[found.holds].tolist())
+
+    one, other = query.identifiers
+    assert held(one)
+    assert held(other)
+    assert not held(one) & held(other)
+    assert held(one) | held(other) == held(*query.identifiers)
+    assert not held()
+
+
 @pytest.mark.parametrize("question", ["deploy a release", "log tokens", "rotate api_token"])
 def test_what_was_told_of_the_words_candidates_early_is_what_is_told_of_them_later(
     manual: Library, question: str

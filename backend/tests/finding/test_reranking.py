@@ -73,6 +73,10 @@ def test_a_cross_encoder_orders_and_shows_its_logits(manual: Library) -> None:
         (reason,) = (why for why in hit.candidate.why if why.source == "rerank")
         assert reason.raw == len(hit.chunk.chunk.text) / 100
         assert hit.candidate.rerank_score == pytest.approx(1 / (1 + math.exp(-reason.raw)))
+    reasons = [why for hit in outcome.hits for why in hit.candidate.why if why.source == "rerank"]
+    by_rank = sorted(reasons, key=lambda why: why.rank or 0)
+    assert [why.rank for why in by_rank] == list(range(1, len(reasons) + 1))
+    assert [why.raw for why in by_rank] == sorted((why.raw for why in reasons), key=lambda raw: -(raw or 0))
     sums = [math.fsum(why.points for why in hit.candidate.why) for hit in outcome.hits]
     assert sums == sorted(sums, reverse=True)
 

@@ -98,6 +98,18 @@ def test_a_header_that_is_the_match_keeps_the_rule_below_it() -> None:
         assert lines[:2] == [header, rule]
 
 
+def test_rows_that_dont_fit_under_their_wide_header_give_way_to_the_one_that_matches() -> None:
+    header = "| " + " | ".join(f"A long title of column {n}" for n in range(12)) + " |"
+    rows = [f"| {'| '.join(f'cell {n}.{c} ' for c in range(12))}|" for n in range(9)]
+    rows[4] = rows[4].replace("cell 4.0", "needle 4")
+    table = "\n".join([header, "|" + "---|" * 12, *rows]) + "\n"
+    (snippet,) = snippets(table, "needle", 600)
+    assert len(snippet.text) <= CEILING
+    assert snippet.text.splitlines()[0] == header
+    assert rows[4] in snippet.text.splitlines()
+    assert snippet.highlights
+
+
 def test_a_long_fence_is_cut_between_lines_closed_and_marked() -> None:
     body = "\n".join(f"step_{n} = compute(input_{n}, factor={n})" for n in range(60))
     found = [s for s in snippets(f"# Code\n\n```python\n{body}\n```\n", "step_41") if "step_41" in s.text]

@@ -324,6 +324,7 @@ def test_a_question_meets_its_page_whatever_the_endings(language: str, page: str
         ("nginx redis postgres", ""),
         ("", ""),
         ("```\nder die das und\n```", ""),
+        ("12:30 – 14:00, 15 %", ""),
     ],
 )
 def test_the_language_is_told_by_script_and_stop_words(text: str, language: str) -> None:

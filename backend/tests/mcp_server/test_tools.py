@@ -160,7 +160,23 @@ def test_the_text_half_names_skipped_files() -> None:
 
 
 def test_a_truncated_document_says_where_to_go_on() -> None:
-    assert "line_start=2" in render(FakeDesk().get_document("ray/core/config.md", max_chars=10))
+    cut = FakeDesk().get_document("ray/core/config.md", max_chars=10)
+    assert "[Truncated. Go on with line_start=2.]" in render(cut)
+    within = cut.model_copy(update={"line_end": 7, "next_column": 41})
+    assert "[Truncated. Go on with line_start=7, column_start=41.]" in render(within)
+
+
+def test_a_conversation_tells_who_got_a_mail_what_came_with_it_and_where_its_subject_is_another() -> None:
+    said = FakeDesk().get_thread("t1")
+    part = wire.AttachmentItem(filename="plan.pdf", content_type="application/pdf", size=512)
+    more = {"subject": "Re: Delay", "to": ["Bob <b@x.org>", "team@x.org"], "cc": ["Cleo <c@x.org>"]}
+    answer = said.emails[0].model_copy(update={**more, "attachments": [part]})
+    text = render(said.model_copy(update={"emails": [*said.emails, answer]}))
+    first, _, second = text.partition("## 2026-02-01T09:00:00Z, Ann")[2].partition("## 2026-02-01T09:00:00Z, Ann")
+    assert "[1 quoted passages left out]" in first
+    assert not any(word in first for word in ("To ", "cc ", "Subject:", "Attachments:"))
+    assert "To Bob <b@x.org>, team@x.org; cc Cleo <c@x.org>\nSubject: Re: Delay\n" in second
+    assert "Attachments: plan.pdf (512 bytes)" in second
 
 
 long_text = st.text(st.sampled_from("aä語 \n`|~"), max_size=1500)

@@ -324,6 +324,28 @@ def test_whoever_watches_is_counted_once_and_told_however_busy_the_library_is() 
     run(body())
 
 
+@pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
+def test_who_watches_nothing_hears_of_no_single_document() -> None:
+    async def body() -> None:
+        desk = FakeDesk()
+        told: dict[str, asyncio.Queue[object]] = {"first": asyncio.Queue(), "second": asyncio.Queue()}
+        door = McpDoor(desk)
+        async with (
+            door.run(),
+            connected("lines", door, era="legacy", message_handler=told["first"].put) as watching,
+            connected("lines", door, era="legacy", message_handler=told["second"].put) as other,
+        ):
+            await watching.subscribe_resource(CONFIG)
+            desk.refreshed("2026-03-03T00:00:00Z")
+            kinds = [type(await told["first"].get()) for _ in range(2)]
+            assert types.ResourceUpdatedNotification in kinds
+            assert isinstance(await told["second"].get(), types.ResourceListChangedNotification)
+            await other.list_tools()  # all that was sent before its answer has come
+            assert told["second"].empty()
+
+    run(body())
+
+
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     with served(build_app(FakeDesk(), door=McpDoor(FakeDesk(), most_streams=1))) as url:
