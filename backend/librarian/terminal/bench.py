@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,10 @@ def measure(
     Answers from a cache aren't counted. The first question of each mode warms up and isn't counted either.
     """
     asked = questions or USUAL_QUESTIONS
+    if not modes:
+        raise CallerError("--modes is empty.", hint="Name at least one, for example keyword,hybrid.")
     found: dict[str, Any] = {}
+    others: Counter[str] = Counter()
     for mode in modes:
         place.ask("search", query=asked[0], mode=mode)
         inside, outside = [], []
@@ -43,6 +47,8 @@ def measure(
             for question in asked:
                 before = time.perf_counter()
                 answer = place.ask("search", query=question, mode=mode)
+                if answer["mode"] != mode != "auto":
+                    others[f"{mode}: answered in mode {answer['mode']}"] += 1
                 if answer.get("cache") is None:
                     outside.append((time.perf_counter() - before) * 1000)
                     inside.append(float(answer["took_ms"]))
@@ -51,7 +57,8 @@ def measure(
             for place_name, times in (("inside", inside), ("outside", outside))
             for name, share in (("p50", 0.5), ("p95", 0.95))
         }
-    return {"modes": found, "notes": [f"{len(asked)} questions, {rounds} rounds each"]}
+    told = [f"{what} ({count} of {len(asked) * rounds} searches)" for what, count in others.items()]
+    return {"modes": found, "notes": [f"{len(asked)} questions, {rounds} rounds each", *told]}
 
 
 def read_questions(path: Path) -> list[str]:

@@ -220,7 +220,8 @@ def evaluation(page: Page, answer: Answer) -> None:
             [mode, *(_measure(found.get(name), interval=name == measures[0], p=False) for name in measures)]
             for mode, found in modes.items()
         ]
-    page.table(header, rows)
+    if rows:
+        page.table(header, rows)
     if "questions" in answer:
         more = "" if fits else "; a wider terminal, or --json, shows every interval and p"
         page.line((f"{answer['questions']} questions; mean with its 95% interval{more}", "dim"))

@@ -698,6 +698,8 @@ def test_bench_counts_every_search_that_no_cache_answered(
         assert run("bench", "--queries", name) == cli.CALLER
         assert problem in capsys.readouterr().err
     keeper.changes["search"] = {"cache": "exact"}
+    assert run("bench", "--modes", ",") == cli.CALLER
+    assert "--modes is empty" in capsys.readouterr().err
     assert run("bench", "--rounds", "1", "--modes", "keyword") == 0
     assert "keyword  0  " in capsys.readouterr().out
 
