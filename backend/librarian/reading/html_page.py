@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SILENT = frozenset(
     {
         "script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video",
-        "select", "button", "input", "textarea", "head", "map", "datalist",
+        "select", "button", "input", "textarea", "head", "map", "datalist", "noframes",
     }
 )  # fmt: skip
 _AROUND = frozenset({"nav", "footer"})
@@ -33,7 +33,7 @@ _AROUND_NAMES = frozenset(
         "linenodiv", "rst-footer-buttons", "wy-nav-side", "anchor-link", "hash-link", "sr-only", "visually-hidden",
         "topnav", "subnav", "bottomnav", "lineno", "ttc", "ingroups", "projectlogo", "projectalign", "navpath",
         "navrow1", "navrow2", "navrow3", "navrow4", "msearchselectwindow", "msearchresultswindow",
-        "sphinxsidebarwrapper",
+        "sphinxsidebarwrapper", "toc-macro", "msotocheading", *(f"msotoc{level}" for level in range(1, 10)),
     }
 )  # fmt: skip
 #: Names of links around a text in some generators, and in others of its boxes (DocBook's tips, Sphinx's asides).
@@ -171,7 +171,7 @@ class HtmlPage:
         elif name == "table" and not any(_name(inner) in _LAYOUT for inner in element.iterdescendants()):
             self._rows, self._table = [], element
             self._hanging = {}
-        elif name == "div" and _is_title(element):
+        elif name in ("div", "p") and _is_title(element):
             self._title, self._heading = element, 1
 
     def _start_in_table(self, element: _Element, name: str) -> None:
@@ -287,9 +287,9 @@ def _is_listing(element: _Element) -> bool:
 
 
 def _is_title(element: _Element) -> bool:
-    """The title of a page by Doxygen."""
-    around = element.getparent()
-    return element.get("class") == "title" and around is not None and around.get("class") == "headertitle"
+    """The title of a page by Word or by Doxygen."""
+    name, around = element.get("class"), element.getparent()
+    return name == "MsoTitle" or (name == "title" and around is not None and around.get("class") == "headertitle")
 
 
 def _names_its_rows(table: _Element) -> bool:
