@@ -34,6 +34,7 @@ QUESTIONS_AT_MOST = 400
 FEWEST_LINKS = 40
 #: How firmly the shipped weights hold: a few dozen questions move them little.
 RIDGE = 0.02
+CHANCE = 0.05  #: the p from which on a difference says nothing
 SEEN = 10  #: documents that the measures read
 FOUND = 50  #: passages that hold as many mails
 
@@ -263,12 +264,15 @@ class Study:
         weights = _as_high(trained([learn], prior=prior, ridge=RIDGE), prior, learn)
         before, after = quality(held, now), quality(held, weights)
         rows = {"now": _row(before, before), "tuned": _row(after, before)}
+        gain, p = float(np.mean(after) - np.mean(before)), randomisation(after, before)
         tuned = {name: round(float(weight), 2) for name, weight in zip(READ, weights, strict=True)}
         notes = [
             f"{_about(questions)}; learned on {len(learn)}, shown on {len(held)} held out",
             f"weights now: {_weights(self._engine.weights)}",
             f"weights tuned: {_weights(tuned)}",
         ]
+        if gain <= 0 or p >= CHANCE:
+            notes.append("The held-out questions show no gain beyond chance.")
         if adopt:
             text = json.dumps({"tuned_on": len(learn), "model": self._model(), "weights": tuned}, indent=2)
             beside = self._index / f"{WEIGHTS_FILE}.new"

@@ -75,7 +75,10 @@ class ModelStore:
             return found
         spec = spec_of(name)
         if spec.provider != "local":
-            raise SetupError(f"'{name}' runs at a service; there is nothing to fetch.", hint="Set OPENAI_API_KEY.")
+            raise SetupError(
+                f"'{name}' runs at a service; there is nothing to fetch.",
+                hint=f"Set embeddings.provider to {spec.provider} and embeddings.model to this name.",
+            )
         target = self._place(name)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)

@@ -113,6 +113,7 @@ def test_tuning_changes_nothing_until_it_is_adopted(library: Librarian, tmp_path
     shown = library.evaluate(tune=True)
     assert set(shown["modes"]) == {"now", "tuned"}  # type: ignore[call-overload]
     assert shown["adopted"] is False
+    assert "The held-out questions show no gain beyond chance." in shown["notes"]  # type: ignore[operator]
     assert not (tmp_path / "index" / WEIGHTS_FILE).exists()
 
     kept = library.evaluate(tune=True, adopt=True)
