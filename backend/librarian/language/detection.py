@@ -54,11 +54,12 @@ def _weights() -> dict[str, tuple[tuple[str, float], ...]]:
     return {word: tuple((language, 1 / len(found)) for language in found) for word, found in places.items()}
 
 
-def detect(text: str, among: Sequence[str] = (), *, needed: float = _TEXT) -> str:
+def detect(text: str, among: Sequence[str] = (), *, needed: float = _TEXT, alone: bool = False) -> str:
     """ISO 639-1 code, or an empty string where the text doesn't say.
 
     `among` restricts the answer to some languages. `needed` is the weight of stop words (a word that belongs to one
-    language weighs 1) below which a text in Latin or Cyrillic letters counts as undecided.
+    language weighs 1) below which a text in Latin or Cyrillic letters counts as undecided; `alone` says whether one
+    word may tell of another language than English.
 
     >>> detect("how do I restart the pod"), detect("der Pod, der nicht bereit ist"), detect("nginx redis")
     ('en', 'de', '')
@@ -68,13 +69,13 @@ def detect(text: str, among: Sequence[str] = (), *, needed: float = _TEXT) -> st
         found = _by_script(sample)
         if found:
             return found if not among or found in among else ""
-    best, different = _by_words(sample, among, needed)
+    best, different = _by_words(sample, among, needed, alone)
     if best and different < _FEW and _NAME.search(sample):
-        best, _ = _by_words(_NAME.sub(" ", sample), among, needed)
+        best, _ = _by_words(_NAME.sub(" ", sample), among, needed, alone)
     return best
 
 
-def _by_words(sample: str, among: Sequence[str], needed: float) -> tuple[str, int]:
+def _by_words(sample: str, among: Sequence[str], needed: float, alone: bool) -> tuple[str, int]:
     """The language that the stop words speak for, empty where undecided, and how many different ones do."""
     words = sample.translate(_LETTERS_ALONE).split() if sample.isascii() else _WORD.findall(sample)
     weights = _weights()
@@ -95,7 +96,7 @@ def _by_words(sample: str, among: Sequence[str], needed: float) -> tuple[str, in
     if score < needed or score < 0.05 * len(words) or score < 1.5 * second:
         return "", 0
     # One word may be a name or an English one, however often it stands there: "Comment on", "Chi-square", `k8s.io`.
-    if best != "en" and needed >= _TEXT and score - loudest[best] < max(_TEXT / 2, second):
+    if best != "en" and not alone and score - loudest[best] < max(needed / 2, second):
         return "", 0
     return best, different[best]
 

@@ -40,7 +40,9 @@ def analyze(words: Words, text: str, languages: Sequence[str]) -> AnalyzedQuery:
     asked = tuple(dict.fromkeys(language or "en" for language in languages)) or ("en",)
     question = unframed(text)
     body = question[:_LONGEST]
-    told = detection.detect(body, needed=1.0)
+    told = detection.detect(body, needed=1.0, alone=True)
+    if told != asked[0]:  # one word of another language is likelier one of the library's own: "pod state", "io limit"
+        told = detection.detect(body, needed=1.0)
     own = told or asked[0]
     operators = list(_OPERATOR.finditer(body))
     plain = _OPERATOR.sub(lambda found: f" {_quoted(found)} ", body)

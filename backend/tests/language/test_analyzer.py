@@ -362,6 +362,12 @@ def test_the_question_s_own_stop_words_are_dropped() -> None:
     assert ANALYZER.query("wie starte ich den Pod neu", ["en", "de"]).terms == ("start", "pod", "neu")
 
 
+@pytest.mark.parametrize("languages", [["en"], ["en", "it", "fr", "de"]])
+@pytest.mark.parametrize("word", ["state", "comment", "bin", "io"])
+def test_a_word_that_another_language_leaves_out_is_asked_for(word: str, languages: list[str]) -> None:
+    assert word in ANALYZER.query(f"terraform {word}", languages).terms
+
+
 # -- questions -----------------------------------------------------------------------------------------------------
 
 
