@@ -36,7 +36,7 @@ def test_a_query_of_three_thousand_characters_is_refused_with_both_lengths() -> 
         check.query_text("x" * 3000, 2000)
 
 
-@pytest.mark.parametrize(("value", "expected"), [(5, 5), ("5", 5), (5.0, 5)])
+@pytest.mark.parametrize(("value", "expected"), [(5, 5), ("5", 5), (5.0, 5), (1, 1), (50, 50)])
 def test_whole_numbers_come_in_three_spellings(value: object, expected: int) -> None:
     assert check.whole_number("max_results", value, 1, 50) == expected
 

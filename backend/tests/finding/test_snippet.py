@@ -98,16 +98,16 @@ def test_a_header_that_is_the_match_keeps_the_rule_below_it() -> None:
         assert lines[:2] == [header, rule]
 
 
-def test_rows_that_dont_fit_under_their_wide_header_give_way_to_the_one_that_matches() -> None:
-    header = "| " + " | ".join(f"A long title of column {n}" for n in range(12)) + " |"
-    rows = [f"| {'| '.join(f'cell {n}.{c} ' for c in range(12))}|" for n in range(9)]
-    rows[4] = rows[4].replace("cell 4.0", "needle 4")
-    table = "\n".join([header, "|" + "---|" * 12, *rows]) + "\n"
-    (snippet,) = snippets(table, "needle", 600)
+@pytest.mark.parametrize("more", [4, 6])
+def test_rows_that_dont_fit_under_their_wide_header_give_way_to_those_that_say_more(more: int) -> None:
+    header = f"| {'h' * 150} | {'k' * 150} |"
+    words = {4: "needle", 5: "needle", 6: "needle", more: "needle haystack"}
+    rows = [f"| r{number} {words.get(number, '')} {'x' * 80} | y |" for number in range(12)]
+    table = "\n".join([header, "|---|---|", *rows]) + "\n"
+    (snippet,) = snippets(table, "needle haystack")
     assert len(snippet.text) <= CEILING
     assert snippet.text.splitlines()[0] == header
-    assert rows[4] in snippet.text.splitlines()
-    assert snippet.highlights
+    assert [number for number, row in enumerate(rows) if row in snippet.text.splitlines()] == sorted([5, more])
 
 
 def test_a_long_fence_is_cut_between_lines_closed_and_marked() -> None:
