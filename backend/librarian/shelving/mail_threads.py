@@ -51,7 +51,6 @@ def threads_of(mails: Iterable[Linked]) -> dict[str, str]:
     ordered = sorted(mails, key=lambda mail: (mail.date or "", mail.message_id, mail.key))
     forest = _Forest()
     for mail in ordered:  # what a mail says of its own parent counts first …
-        forest.add(_name(mail))
         if mail.parents:
             forest.link(mail.parents[-1], _name(mail))
     for mail in ordered:  # … then what others say of their ancestors' parents
@@ -77,13 +76,8 @@ class _Forest:
     def __init__(self) -> None:
         self._parent: dict[str, str] = {}
 
-    def add(self, name: str) -> None:
-        """A message without a parent so far."""
-        self._parent.setdefault(name, "")
-
     def link(self, parent: str, child: str) -> None:
         """Make one message the other's parent, unless it has one or a circle would close."""
-        self.add(parent)
         if not self._parent.get(child) and self.root(parent) != child:
             self._parent[child] = parent
 
