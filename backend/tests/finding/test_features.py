@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -63,6 +64,18 @@ def test_best_and_further_passages_are_those_of_evidence(
         placed = sorted((rank, doc) for doc, rank in ranks.items() if rank)
         assert [place for place, _ in placed] == list(range(1, len(whole.ids) + 1))
         assert [totals[doc] for _, doc in placed] == pytest.approx(list(whole.scores))
+
+
+@settings(max_examples=50, deadline=None)
+@given(PASSAGES, st.dictionaries(st.integers(1, 60), st.floats(0.01, 1.0)))
+def test_a_document_is_as_near_to_a_hypothetical_answer_as_its_nearest_passage(
+    drawn: list[tuple[int, float | None, float | None, float]], near: dict[int, float]
+) -> None:
+    found = features.of(replace(pool_of(drawn), hyde=ranking_of("hyde", near)))
+    best: dict[int, float] = {}
+    for chunk, (doc, *_) in enumerate(drawn, start=1):
+        best[doc] = max(best.get(doc, 0.0), near.get(chunk, 0.0))
+    assert dict(zip(found.ids.tolist(), found.values["hyde"].tolist(), strict=True)) == pytest.approx(best)
 
 
 @settings(max_examples=50, deadline=None)
