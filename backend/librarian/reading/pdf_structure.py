@@ -282,7 +282,9 @@ class _Writer:
         return words.rstrip(_SOFT) + ("-" if words.endswith(_SOFT) else "")
 
     def _join(self, before: str, after: str) -> str:
-        """Two lines as one, a word that was parted made whole."""
+        """Two lines as one, a word that was parted made whole; TeX parts names behind their underscores."""
+        if before.endswith(("_-", "_" + _SOFT, "_\u2010")) and (after[:1].isalnum() or after[:1] == "_"):
+            return before[:-1] + after
         if before.endswith((_SOFT, "-", "\xad", "‐")) and len(before) > 1 and before[-2].isalpha():
             head, _, tail = before[:-1].rpartition(" ")[2], "", after.partition(" ")[0]
             if tail[:1].islower() and f"{head}-{tail}".strip(".,;:()").lower() not in self._compounds:

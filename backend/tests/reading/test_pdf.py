@@ -66,10 +66,14 @@ def test_a_word_parted_at_a_line_end_is_whole_and_compounds_keep_their_hyphen(pa
         "The configu-",
         "ration of the read-only store is a read-",
         "only matter, and so is a Post-",
-        "Office box.",
+        "Office box. MAX_VERTEX_-",
+        "ATTRIBS counts.",
     ]
     doc = parse(pdf([[(72, 700 - 12 * n, 10, 1, line) for n, line in enumerate(lines)]]), NAME)
-    assert doc.text == "The configuration of the read-only store is a read-only matter, and so is a Post-Office box."
+    assert doc.text == (
+        "The configuration of the read-only store is a read-only matter, and so is a Post-Office box. "
+        "MAX_VERTEX_ATTRIBS counts."
+    )
 
 
 def test_paragraphs_go_on_over_pages_and_pages_are_counted(parse: Parse) -> None:
