@@ -36,6 +36,7 @@ _DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
 _LEADERS = re.compile(r"(?:\s?\.){4,}\s?")
 _ENDS = (".", "!", "?", ":", "。", "！", "？", "”", '"', ";")
 _SOFT = "\ufffe"
+_PARTED_NAME = ("_-", f"_{_SOFT}", "_\u2010")
 
 
 @dataclass(slots=True)
@@ -265,9 +266,10 @@ class _Writer:
     def _breaks(self, lines: list[Line], place: int, first: Line, step: float) -> bool:
         """Whether a new paragraph begins with the line at `place`."""
         before, line = lines[place - 1], lines[place]
-        return (
-            line.top - before.top > _NEW_PARAGRAPH * step + 0.1
-            or abs(line.size - before.size) > 0.1 * before.size
+        if line.top - before.top > _NEW_PARAGRAPH * step + 0.1:
+            return True
+        return not before.text.endswith(_PARTED_NAME) and (
+            abs(line.size - before.size) > 0.1 * before.size
             or line.mono != before.mono
             or (line.bold and not before.bold)
             or _ITEM.match(line.text) is not None
@@ -283,7 +285,7 @@ class _Writer:
 
     def _join(self, before: str, after: str) -> str:
         """Two lines as one, a word that was parted made whole; TeX parts names behind their underscores."""
-        if before.endswith(("_-", "_" + _SOFT, "_\u2010")) and (after[:1].isalnum() or after[:1] == "_"):
+        if before.endswith(_PARTED_NAME) and (after[:1].isalnum() or after[:1] == "_"):
             return before[:-1] + after
         if before.endswith((_SOFT, "-", "\xad", "‐")) and len(before) > 1 and before[-2].isalpha():
             head, _, tail = before[:-1].rpartition(" ")[2], "", after.partition(" ")[0]
