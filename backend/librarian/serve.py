@@ -193,6 +193,7 @@ class _Process:
                     async with self._mcp() as door:
                         doors.set_result(door)
                         await self._stop.wait()
+                        await host.close()  # first: relays hear where to go on before anything stops answering
                 await opening
                 await watching
         finally:

@@ -56,8 +56,10 @@ class FolderLock:
             return False
         try:
             return os.path.samestat(os.fstat(self._file), os.stat(self.path))
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
+        except OSError:  # a disk that can't be asked now says nothing
+            return True
 
     def acquire(self, *, version: str = "", timeout_s: float = 0.2) -> bool:
         """Take the lock, waiting up to `timeout_s`, enough for a `holder` elsewhere; False where it is held."""

@@ -29,6 +29,7 @@ KEEPER_ERROR: Final = -32000  #: JSON-RPC's first code for errors of a server's 
 DRAIN_S: Final = 10.0  #: how long answers are awaited after stdin has ended
 HANDSHAKE_S: Final = 30.0  #: how long a new keeper may take to repeat its side of the handshake
 AGAIN_S: Final = 1.0  #: a failed start isn't tried again sooner
+HANDOVERS: Final = 5  #: keepers that may make way while they are told the handshake
 BRIEF_S: Final = 5.0  #: a keeper that ends sooner, with nothing to answer, isn't followed by another until it is needed
 LONGEST_LINE: Final = 4 * 1024 * 1024  #: bytes that a keeper takes; it hangs up on longer ones
 SETUP_EXIT: Final = 78
@@ -195,19 +196,11 @@ class Relay:
         if self._problem is not None and time.monotonic() - self._tried < AGAIN_S:
             return False
         try:
-            greeted = connect(self._library, "mcp", timeout_s=self._greeting_s)
-            lines = greeted.lines
-            if note := greeted.note(self._library):
-                print(f"librarian: {note}", file=sys.stderr, flush=True)  # noqa: T201
-            # who takes this keeper's place later knows better what the settings are then
-            self._library = self._library._replace(settings="")
-            try:
-                self._repeat(lines)
-                for line in again:
-                    lines.socket.sendall(line)
-            except BaseException:
-                lines.close()
-                raise
+            for _ in range(HANDOVERS):
+                if lines := self._connected(again):
+                    break
+            else:
+                raise Unavailable(f"{HANDOVERS} keepers have made way, one after another.", hint="Send it again.")
         except LibrarianError as error:
             self._give_up(error)
             return False
@@ -219,6 +212,25 @@ class Relay:
         threading.Thread(target=self._pump, args=(lines,), name="keeper", daemon=True).start()
         return True
 
+    def _connected(self, again: Sequence[bytes]) -> Lines | None:
+        """A keeper that was told everything; None where it made way for another meanwhile."""
+        greeted = connect(self._library, "mcp", timeout_s=self._greeting_s)
+        lines = greeted.lines
+        if note := greeted.note(self._library):
+            print(f"librarian: {note}", file=sys.stderr, flush=True)  # noqa: T201
+        # who takes this keeper's place later knows better what the settings are then
+        self._library = self._library._replace(settings="")
+        try:
+            if self._repeat(lines):
+                for line in again:
+                    lines.socket.sendall(line)
+                return lines
+        except BaseException:
+            lines.close()
+            raise
+        lines.close()
+        return None
+
     def _give_up(self, error: LibrarianError) -> None:
         self._problem, self.setup_failed = error, isinstance(error, SetupError)
         self._tried = time.monotonic()  # a keeper that hangs isn't waited for once more by a line that came meanwhile
@@ -226,8 +238,10 @@ class Relay:
         for ident in list(self._open):
             self._fail(ident, str(error))
 
-    def _repeat(self, lines: Lines) -> None:
-        """Bring a new keeper to where the last one was: the same handshake, level and subscriptions."""
+    def _repeat(self, lines: Lines) -> bool:
+        """Bring a new keeper to where the last one was: the same handshake, level and subscriptions. False where it
+        makes way for another.
+        """
         lines.socket.settimeout(HANDSHAKE_S)
         for kept in list(self._kept.values()):
             lines.socket.sendall(kept)
@@ -236,7 +250,9 @@ class Relay:
                 continue
             while True:
                 line = lines.read()
-                if not line:
+                if line == FAREWELL:
+                    return False
+                if not line or line == FAILED:
                     raise ConnectionResetError("it ended during the handshake")
                 message = _parsed(line) or {}
                 if message.get("id") == ident and "method" not in message:
@@ -245,6 +261,7 @@ class Relay:
             if ident in self._open:
                 self._deliver(line)
         lines.socket.settimeout(None)
+        return True
 
     def _is_handshake(self, ident: Id) -> bool:
         return (_parsed(self._kept.get("initialize", b"")) or {}).get("id") == ident

@@ -271,6 +271,28 @@ def test_a_server_takes_over_and_relays_follow_it(library: Library) -> None:
         assert library.starts == 2
 
 
+def asked_until(ended: threading.Event, host: RawHost) -> Iterator[list[str]]:
+    """What one search after the other finds; nothing where it fails."""
+    while not ended.is_set():
+        answer = host.call("search_documentation", query="storage")
+        failed = answer.get("error") or answer["result"].get("isError")
+        yield [] if failed else found(answer)
+
+
+def test_keepers_that_make_way_while_they_open_fail_no_request(library: Library) -> None:
+    with library.host() as host:
+        host.initialize()
+        ended, asked = threading.Event(), list[list[str]]()
+        asking = threading.Thread(target=lambda: asked.extend(asked_until(ended, host)))
+        asking.start()
+        for _ in range(2):  # the second is just opening its library
+            until(lambda: client.retire(library.index), "a keeper to retire")
+        ended.set()
+        asking.join()
+    assert asked
+    assert all(asked)
+
+
 def test_an_index_does_not_answer_for_another_root(library: Library) -> None:
     other = library.root.parent / "other"
     other.mkdir()

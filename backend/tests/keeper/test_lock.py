@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -41,11 +42,17 @@ def test_one_holder_at_a_time(tmp_path: Path) -> None:
     second.release()
 
 
-def test_a_lock_whose_folder_was_moved_away_guards_nothing(tmp_path: Path) -> None:
+def test_a_lock_whose_folder_was_moved_away_guards_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(path: object) -> os.stat_result:
+        raise OSError(errno.EIO, "Input/output error")
+
     lock, next_one = FolderLock(tmp_path / "index"), FolderLock(tmp_path / "index")
     assert not lock.stands
     assert lock.acquire()
     assert lock.stands
+    with monkeypatch.context() as failing:
+        failing.setattr(os, "stat", fails)
+        assert lock.stands, "a disk that fails for a moment moves nothing"
     (tmp_path / "index").rename(tmp_path / "moved")
     assert not lock.stands
     assert next_one.acquire()

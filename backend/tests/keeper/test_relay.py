@@ -209,6 +209,24 @@ def test_a_keeper_that_retires_hands_its_open_requests_to_the_next(relay: StartR
     assert one.ask(2, "tools/list")["result"]["pid"] != first
 
 
+def test_a_keeper_that_retires_during_the_handshake_is_followed_by_the_next(
+    relay: StartRelay, index: Path, tmp_path: Path
+) -> None:
+    shaken = tmp_path / "shaken"
+    one = relay(environ={"ECHO_MUTE": str(shaken)})
+    shake_hands(one)
+    first = keeper_pid(index)
+    os.kill(first, signal.SIGKILL)
+    one.send("open", "tools/list")
+    until(lambda: shaken.read_text() == "..", "the second handshake")
+    second = keeper_pid(index)
+    assert client.retire(index)
+    answer = one.receive()
+    assert answer["id"] == "open"
+    assert answer["result"]["pid"] not in (first, second)
+    assert answer["result"]["seen"] == ["initialize", "notifications/initialized", "tools/list"]
+
+
 # -- keepers that don't work ---------------------------------------------------------------------------------------
 
 
