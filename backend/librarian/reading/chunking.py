@@ -10,7 +10,7 @@ It builds no hierarchy and no windows: an embedder that reads fewer tokens than 
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -87,14 +87,8 @@ class StructureChunker:
                 yield piece.start, piece.end, piece.start
 
     def _by_structure(self, document: Document) -> Iterator[tuple[int, int, int]]:
-        """(start, end, offset whose section the chunk belongs to). What front matter tells joins nothing below it."""
+        """(start, end, offset whose section the chunk belongs to)."""
         blocks = list(_blocks(document))
-        behind = max((span.end for span in document.excluded if span.reason == "front_matter"), default=0)
-        told = bisect_left(blocks, behind, key=lambda block: block.start) if behind else 0
-        for part in (blocks[:told], blocks[told:]):
-            yield from self._joined(document, part)
-
-    def _joined(self, document: Document, blocks: Sequence[Block]) -> Iterator[tuple[int, int, int]]:
         if self._stays_whole(document, blocks):
             return iter([(blocks[0].start, blocks[-1].end, blocks[0].start)])
         pieces: list[Piece] = []
@@ -168,8 +162,7 @@ def _kept(document: Document) -> Iterator[tuple[int, int]]:
     """The text without long excluded spans."""
     reached = 0
     for span in document.excluded:
-        long = span.end - span.start > _GAP_CHARACTERS or span.reason == "front_matter"
-        if long or span.start <= reached:
+        if span.end - span.start > _GAP_CHARACTERS or span.start <= reached:
             if span.start > reached:
                 yield reached, span.start
             reached = max(reached, span.end)
@@ -179,11 +172,7 @@ def _kept(document: Document) -> Iterator[tuple[int, int]]:
 
 def _blocks(document: Document) -> Iterator[Block]:
     """The document's blocks, with paragraphs made of what lies between them, minus long excluded spans."""
-    excluded = [
-        span
-        for span in document.excluded
-        if span.reason == "front_matter" or _parts(document.text, span.start, span.end)
-    ]
+    excluded = [span for span in document.excluded if _parts(document.text, span.start, span.end)]
     place = 0
     for block in _all_blocks(document):
         start = block.start
@@ -207,7 +196,7 @@ def _parts(text: str, start: int, end: int) -> bool:
     if end - start > _GAP_CHARACTERS:
         return True
     before = text.rfind("\n", 0, start) + 1
-    after = text.find("\n", max(start, end - 1))  # a span may hold its last line's end
+    after = text.find("\n", max(start, end - 1))  # a span may hold its last line's end: front matter does
     return not text[before:start].strip() and not text[end : max(after, end) if after >= 0 else len(text)].strip()
 
 

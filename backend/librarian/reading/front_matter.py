@@ -21,9 +21,6 @@ _MAX_VALUES = 20_000  #: YAML's references can name the same list so often that 
 _MAX_NESTED = 1_000
 #: A value on one line that wants no quotes from a reader, though YAML may: `title: Mail: the basics`, `name: @acme/ui`.
 _LINE = re.compile(r"^([A-Za-z_][\w-]{0,60}):[ \t]+([^\s\"'\[\]{}|>&*!%#,?-][^\n]{0,1000}?)[ \t]*$", re.M)
-#: What says what the page is about, up to its value, and what ends the value: the next key.
-_TELLING = re.compile(r"^(description|summary|keywords)[ \t]*[:=][ \t]*(?:[>|][-+\d]*(?=\s))?\s*", re.M)
-_KEY = re.compile(r"^(?:[A-Za-z_][\w-]*[ \t]*[:=]|\[)", re.M)
 _BRACKET = re.compile(r"[\[\]{}]")
 _NESTED_ITEMS = re.compile(r"(?:[-?:][ \t]+){500}")
 
@@ -40,16 +37,6 @@ class FrontMatter:
     values: Mapping[str, object] = field(default_factory=dict)
     end: int = 0
     note: str = ""
-
-
-def telling(text: str, front: FrontMatter) -> Iterator[tuple[int, int]]:
-    """Where front matter in YAML or TOML says what the page is about: first and last offset of each such value."""
-    closing = text.rfind("\n", 0, max(0, front.end - 1)) + 1
-    for found in _TELLING.finditer(text, 0, closing):
-        following = _KEY.search(text, found.end(), closing)
-        value = text[found.end() : following.start() if following else closing].rstrip()
-        if front.values.get(found.group(1)) and any(map(str.isalpha, value)):
-            yield found.end(), found.end() + len(value)
 
 
 def read_front_matter(text: str) -> FrontMatter:

@@ -161,19 +161,6 @@ def test_a_page_of_front_matter_alone_is_found_by_it(parse: Parse) -> None:
     assert doc.blocks[0].end > 20
 
 
-def test_what_front_matter_says_of_the_page_is_text(parse: Parse) -> None:
-    front = "---\nkeywords:\n  - jury duty\nsummary: ''\ndescription: >-\n  Time off\n  to serve.\nauthor: Ann\n---\n"
-    doc = parse(front + "# Leave\n")
-    assert [doc.text[block.start : block.end] for block in doc.blocks] == [
-        "- jury duty",
-        "Time off\n  to serve.",
-        "# Leave",
-    ]
-    assert "".join(doc.text[span.start : span.end] for span in doc.excluded).count("Ann") == 1
-    toml = parse('+++\ndescription = "Time off."\n[extra]\nkeywords = "x"\n+++\nWords.\n')
-    assert [toml.text[block.start : block.end] for block in toml.blocks] == ['"Time off."', "Words."]
-
-
 def test_shortcodes_comments_and_imports_are_left_out_but_words_that_they_show_stay(parse: Parse) -> None:
     text = (
         'import Tabs from "@theme/Tabs";\n\nA {{< glossary_tooltip text="pod" term_id="pod" >}} runs. <!-- why? -->\n\n'
