@@ -216,7 +216,10 @@ def test_a_keeper_that_retires_during_the_handshake_is_followed_by_the_next(
     one = relay(environ={"ECHO_MUTE": str(shaken)})
     shake_hands(one)
     first = keeper_pid(index)
+    one.send("lost", "silence")
+    assert "silence" in one.ask("after", "tools/list")["result"]["seen"]
     os.kill(first, signal.SIGKILL)
+    assert one.receive()["id"] == "lost"  # what is sent from now on goes to the next keeper
     one.send("open", "tools/list")
     until(lambda: shaken.read_text() == "..", "the second handshake")
     second = keeper_pid(index)
