@@ -6,6 +6,7 @@ import difflib
 import functools
 import inspect
 import re
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -22,6 +23,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _CLOSENESS = 0.8  #: of an unknown option to a real one (difflib's ratio): `--emial` has 0.8
 _SHORTEST_SLIP = 5  #: characters with the dashes
+_FLAG = re.compile(r"--[^\W\d_]\S*|-[^\W\d_]")  #: a word that reads as an option; `-word` excludes
+#: How other programs call an option; with a number it can hardly be a word of the question.
+_ELSEWHERE = {
+    **dict.fromkeys(("--count", "--first", "--hits", "--limit", "--num", "--number"), "--max-results"),
+    **dict.fromkeys(("--results", "--size", "--top", "--top-k", "-k"), "--max-results"),
+    "--since": "--after",
+    "--until": "--before",
+}
 
 #: The parts of `librarian --help`.
 ASK, KEEP, MEASURE, SET_UP = "Ask", "Keep the library", "Measure and tune", "Set up"
@@ -46,7 +55,7 @@ class _Asking(_Command):
     """A command whose arguments are a question, in which words may begin with a dash."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Raises `CallerError` for an option that is all but one of the command's."""
+        """Raises `CallerError` for an option that is all but one of the command's; notes which others are words."""
         takes_value = {
             name: not option.is_flag
             for option in self.get_params(ctx)
@@ -55,35 +64,49 @@ class _Asking(_Command):
         }
         options: list[str] = []
         words: list[str] = []
-        left = iter(args)
-        for one in left:
-            name, equals, _ = one.partition("=")
+        flags: list[str] = []
+        left = list(reversed(args))
+        while left:
+            one = left.pop()
+            name, equals, behind = one.partition("=")
             if one == "--":
-                words += left
-            elif name in takes_value:
+                words += reversed(left)
+                break
+            if name in takes_value:
                 options.append(one)
                 if takes_value[name] and not equals:
-                    value = next(left, None)
-                    if value is None:
+                    if not left:
                         return super().parse_args(ctx, options)  # which says that it lacks one
-                    options.append(value)
+                    options.append(left.pop())
             elif one[:2] in takes_value and re.fullmatch(r"-\w\d+", one):
                 options.append(one)
             else:
                 if not ctx.resilient_parsing:
-                    _refuse_slip(name, takes_value)
+                    _refuse_slip(name, behind if equals else left[-1] if left else "", takes_value)
+                    if _FLAG.fullmatch(name):
+                        flags.append(name)
                 words.append(one)
+        if flags:
+            _note(flags, ctx.command_path)
         return super().parse_args(ctx, [*options, "--", *words] if words else options)
 
 
-def _refuse_slip(name: str, options: Iterable[str]) -> None:
-    """Two dashes and nearly the name of an option, or how it begins, are a slip and no word."""
-    if not name.startswith("--") or len(name) < _SHORTEST_SLIP:
-        return
-    begun = [option for option in options if option.startswith(name)]
-    near = begun or difflib.get_close_matches(name, list(options), 1, _CLOSENESS)
+def _refuse_slip(name: str, value: str, options: Iterable[str]) -> None:
+    """Nearly the name of an option, how it begins, or another program's name for it with a number is no word."""
+    near = [_ELSEWHERE[name]] if value[:1].isdigit() and _ELSEWHERE.get(name, "") in options else []
+    if not near and name.startswith("--") and len(name) >= _SHORTEST_SLIP:
+        begun = [option for option in options if option.startswith(name)]
+        near = begun or difflib.get_close_matches(name, list(options), 1, _CLOSENESS)
     if near:
         raise CallerError(f"No such option: {name}.", hint=f"Use {near[0]}, or put '--' before words with dashes.")
+
+
+def _note(flags: Iterable[str], command: str) -> None:
+    told = ", ".join(dict.fromkeys(flags))
+    sys.stderr.write(
+        f"Note: {told}: taken for a word of the question, since it is no option; {command} --help lists these. "
+        "Put '--' before words with dashes.\n"
+    )
 
 
 class _Group(_BareFlags, TyperGroup):

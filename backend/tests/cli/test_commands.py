@@ -511,6 +511,9 @@ def test_an_index_that_is_not_in_order_ends_with_78(keeper: Keeper, capsys: pyte
         ("search a --emial", "Use --emails"),
         ("search a --max-result 3", "Use --max-results"),
         ("analyze a --pth x", "Use --path"),
+        ("search a --limit 2", "Use --max-results, or put '--' before words with dashes."),
+        ("search a --top=5", "Use --max-results"),
+        ("search a --emails --since 2026-01-01", "Use --after"),
         ("search a -n", "-n"),
         ("status --nope", "--nope"),
         ("search a -n many", "max-results"),
@@ -610,6 +613,30 @@ def test_a_question_needs_no_quotes(keeper: Keeper) -> None:
     assert run("search", "how", "long", "-n", "2", "lent?") == 0
     assert run("analyze", "how", "long", "lent?") == 0
     assert [arguments["query"] for _, _, arguments in keeper.calls] == ["how long lent?"] * 2
+
+
+@pytest.mark.parametrize(
+    ("words", "query", "noted"),
+    [
+        (["what", "does", "--dry-run", "do"], "what does --dry-run do", "--dry-run: taken for a word"),
+        (["--format=json", "tar", "-x"], "--format=json tar -x", "--format, -x: taken"),
+        (["what", "is", "--limit"], "what is --limit", "--limit: taken"),
+        (["kubectl --dry-run --limit 2"], "kubectl --dry-run --limit 2", ""),
+        (["--dry-run of kubectl"], "--dry-run of kubectl", ""),
+        (["--", "--limit", "2"], "--limit 2", ""),
+        (["cards", "-lent"], "cards -lent", ""),
+    ],
+)
+def test_an_option_that_is_none_is_searched_for_and_said_so(
+    words: list[str], query: str, noted: str, keeper: Keeper, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("search", "--json", *words) == 0
+    assert keeper.calls[0][2] == {"query": query}
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["results"]
+    assert noted in captured.err
+    assert ("librarian search --help" in captured.err) is bool(noted)
+    assert ("Put '--' before" in captured.err) is bool(noted)
 
 
 def test_the_program_says_its_version_and_flags_stand_alone(capsys: pytest.CaptureFixture[str]) -> None:
