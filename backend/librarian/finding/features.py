@@ -31,6 +31,7 @@ NAMES = (
     "semantic_scaled",
     "body_scaled",
     "hyde_scaled",
+    "changelog",  # 1 for a changelog where the question asks for no changes
     "evidence",  # the question's best cosine, the same for every candidate
 )
 
@@ -80,6 +81,8 @@ def of(pool: Pool) -> Documents:
             values[f"{name}_further"] = further
             values[f"{name}_place"] = np.where(total > 0, 10 / (10 + rank), 0.0)
         ranks[name] = np.where(total > 0, rank, 0)
+    if len(pool.changelogs):
+        values["changelog"] = np.isin(docs, pool.changelogs).astype(np.float64)
     return Documents(docs, values, ranks)
 
 

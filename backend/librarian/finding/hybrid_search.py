@@ -53,7 +53,7 @@ from .names import Names
 from .options import SearchOptions
 from .pool import Pool, gather, told
 from .query_router import QueryRouter
-from .ranker import EVIDENCE, LinearRanker, shipped
+from .ranker import GIVEN, LinearRanker, shipped
 from .reranker import SecondLook
 from .rewriting import REWRITTEN, SPELLING, Rewriting, Variant, as_told
 from .run import OFF, Judged, Meant, Run
@@ -183,8 +183,8 @@ class HybridSearchEngine:
 
     @property
     def weights(self) -> Mapping[str, float]:
-        """Those of the learned fusion, with the evidence's."""
-        return {"evidence": EVIDENCE, **self._ranker.weights}
+        """Those of the learned fusion, with what isn't learned."""
+        return {**GIVEN, **self._ranker.weights}
 
     def use(self, *, ranker: LinearRanker | None = None, calibration: Calibration | None = None) -> None:
         """Weigh, or judge relevance, otherwise from the next question on."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from librarian.vocabulary.changelogs import asks_what_changed
 from librarian.vocabulary.protocols import Columns, LexicalIndex
 from librarian.vocabulary.types import AnalyzedQuery, Contribution, Ids, Ranking
 
@@ -17,6 +18,7 @@ from .meaning import Meaning
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
+NONE = np.empty(0, dtype=np.int64)
 EMPTY = Ranking("none", (), (), (), "off")
 
 #: Field scores of the keyword index that a ranker may read.
@@ -73,6 +75,7 @@ class Pool:
     passages: Passages
     asks_identifier: bool  #: the question names an identifier
     foreign: bool = False  #: the question is in a language that no model which was asked was trained on
+    changelogs: Ids = field(default_factory=NONE.copy)  #: candidate documents; none where the question asks for changes
     outrun: bool = False  #: the words led to passages that the catalog's state doesn't have, being older or newer
 
     def places(self, ranking: Ranking) -> Ids:
@@ -177,7 +180,8 @@ def gather(
     for scores in (passages.semantic, passages.cosine):
         np.clip(scores, 0.0, 1.0, out=scores)
     foreign = meaning is not None and not meaning.knows(query.language or "en")
-    return Pool(keyword, semantic, hyde, passages, bool(names), foreign, outrun)
+    changelogs = NONE if asks_what_changed(query.text) else columns.changelogs(np.unique(docs))
+    return Pool(keyword, semantic, hyde, passages, bool(names), foreign, changelogs, outrun)
 
 
 def _place(passages: Passages, ranking: Ranking, scores: Floats, raw: Floats | None = None) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from librarian.vocabulary.changelogs import is_changelog
 from librarian.vocabulary.types import Ids
 
 from .columns import CODED, LoadedColumns, Mail, Vocabulary, caseless
@@ -33,6 +34,7 @@ def columns_of(
         _text=np.zeros(1, dtype=np.int64),
         _group=np.zeros(1, dtype=np.int64),
         _modified=np.full(1, NO_DATE, dtype=np.int64),
+        _changelog=np.zeros(1, dtype=np.bool_),
         _codes={name: np.full(1, -1, dtype=np.int32) for name in CODED},
         _tagged=np.empty((0, 2), dtype=np.int32),
         _mails={},
@@ -68,6 +70,7 @@ def _filled(
     doc_of, text = _longer(base._doc_of, highest, 0), _longer(base._text, highest, 0)
     group = _longer(base._group, length, 0)
     modified = _longer(base._modified, length, NO_DATE)
+    changelog = _longer(base._changelog, length, 0)
     codes = {name: _longer(column, length, -1) for name, column in base._codes.items()}
     tagged, mails, paths = base._tagged, dict(base._mails), dict(base._paths)
 
@@ -77,7 +80,7 @@ def _filled(
         dropped[forgotten] = True
         gone = dropped[doc_of]
         doc_of[gone], text[gone] = 0, 0
-        group[known], modified[known] = 0, NO_DATE
+        group[known], modified[known], changelog[known] = 0, NO_DATE, False
         for column in codes.values():
             column[known] = -1
         tagged = tagged[~dropped[tagged[:, 0]]]
@@ -88,6 +91,7 @@ def _filled(
     doc_of[chunk_rows[:, 0]], text[chunk_rows[:, 0]] = chunk_rows[:, 1], chunk_rows[:, 2]
     group[doc_ids] = doc_ids
     modified[doc_ids] = np.array([row[1] for row in documents], dtype=np.int64)
+    changelog[doc_ids] = np.array([is_changelog(row[2]) for row in documents], dtype=np.bool_)
     for place, name in enumerate(CODED, start=4):
         code = base._vocabularies[name].code
         codes[name][doc_ids] = np.array([code(row[place]) for row in documents], dtype=np.int32)
@@ -111,6 +115,7 @@ def _filled(
         _text=text,
         _group=group,
         _modified=modified,
+        _changelog=changelog,
         _codes=codes,
         _tagged=tagged,
         _mails=mails,

@@ -87,6 +87,7 @@ class LoadedColumns:
     _text: Ids
     _group: Ids
     _modified: Ids
+    _changelog: Mask
     _codes: dict[str, Codes]
     _tagged: Codes
     _mails: dict[int, Mail]
@@ -114,6 +115,10 @@ class LoadedColumns:
     def group_of(self, chunk_ids: Ids) -> Ids:
         """Document id, or one negative number for all mails of a thread; 0 where unknown."""
         return self._group[self.doc_of(chunk_ids)]
+
+    def changelogs(self, doc_ids: Ids) -> Ids:
+        """Those of these documents that are changelogs by their names, in their order."""
+        return doc_ids[self._changelog[doc_ids]]
 
     def newest(self, filters: Filters, per_group: int) -> Ids:
         """Documents that pass and have passages, latest first; of one thread at most `per_group` (0: all)."""

@@ -108,6 +108,9 @@ class Columns(Protocol):
     def modified_of(self, chunk_ids: Ids) -> Ids:
         """When each chunk's document was last modified, in µs since 1970; lower than any date where unknown."""
 
+    def changelogs(self, doc_ids: Ids) -> Ids:
+        """Those of these documents that are changelogs by their names (`changelogs.is_changelog`), in their order."""
+
     def select(self, filters: Filters) -> Selection:
         """The chunks that pass the filters."""
 

@@ -827,6 +827,13 @@ class CatalogContract:
         assert none < middle < latest
         assert catalog.columns().modified_of(np.array([999])).tolist() == [none]
 
+    def test_changelogs_are_known_by_their_names_while_they_are_there(self, catalog: Catalog) -> None:
+        stored = catalog.put([result(document(f"alpha/{name}")) for name in ("CHANGELOG.md", "api/routes.md")])
+        log, routes = (one.doc_id for one in stored)
+        assert catalog.columns().changelogs(np.array([routes, log])).tolist() == [log]
+        catalog.remove(["alpha/CHANGELOG.md"])
+        assert catalog.columns().changelogs(np.array([routes, log])).tolist() == []
+
     def test_languages_are_told_most_frequent_first(self, catalog: Catalog) -> None:
         languages = ("de", "en", "en", "", "", "", "fr", "de", "en")
         catalog.put([result(document(f"alpha/api/{n}.md", language=lang)) for n, lang in enumerate(languages)])

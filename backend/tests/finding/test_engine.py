@@ -23,6 +23,7 @@ import pytest
 from librarian.finding.calibration import Calibration
 from librarian.finding.hybrid_search import OUTRUN, TRIES
 from librarian.finding.options import SearchOptions
+from librarian.finding.ranker import CHANGELOG
 from librarian.finding.rewriting import Rewriting
 from librarian.vocabulary.errors import CallerError
 from librarian.vocabulary.protocols import Budget, Rewrite
@@ -97,6 +98,23 @@ def test_a_page_too_short_to_tell_its_language_is_found_in_a_library_of_another(
     assert set(library.catalog.columns().languages()) == {"de", "en"}
     assert paths(library.engine().search(Query("giraffes", mode="keyword"))) == ["haus/netz/giraffe.md"]
     assert paths(library.engine().search(Query("Geräten", mode="keyword"))) == ["haus/netz/geraete.md"]
+
+
+def test_a_changelog_comes_first_only_where_the_question_asks_what_changed(shelve: Callable[..., Library]) -> None:
+    library = shelve(
+        {
+            "alpha/release-notes.md": "# Notes\n\nAutoscaling of replicas: autoscaling scales replicas.",
+            "alpha/guide/scaling.md": "# Load\n\nReplicas are set by autoscaling, which follows the load of a service.",
+        }
+    )
+    engine = library.engine()
+    asked = engine.search(Query("autoscaling of replicas", mode="hybrid"))
+    assert paths(asked) == ["alpha/guide/scaling.md", "alpha/release-notes.md"]
+    assert [reason.points for reason in asked.hits[1].candidate.why if reason.source == "changelog"] == [CHANGELOG]
+    for question in ("autoscaling of replicas since 2.1", "what changed in autoscaling of replicas"):
+        notes = engine.search(Query(question, mode="hybrid"))
+        assert paths(notes)[0] == "alpha/release-notes.md"
+        assert "changelog" not in [reason.source for reason in notes.hits[0].candidate.why]
 
 
 @pytest.mark.parametrize("mode", ["keyword", "semantic", "rerank", "hyde"])

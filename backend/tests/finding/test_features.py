@@ -21,7 +21,7 @@ from librarian.finding import evidence, features, modes
 from librarian.finding.features import SCALED, Documents
 from librarian.finding.fusion import ranking_of, score
 from librarian.finding.pool import Passages, Pool
-from librarian.finding.ranker import EVIDENCE, LinearRanker, shipped
+from librarian.finding.ranker import CHANGELOG, EVIDENCE, LinearRanker, shipped
 from librarian.vocabulary.types import Ranking
 
 SCORES = st.none() | st.floats(0.01, 1.0)
@@ -96,7 +96,8 @@ def test_scaled_features_run_from_the_worst_candidate_to_the_best(
             few = max(0.0, 1 - (len(pairs) - 1) / 20)
             low = worst - few * (worst - floor)
             assert lowest == pytest.approx((worst - low) / (best - low) if best > low else 1.0)
-    weights = {**shipped().weights, "evidence": EVIDENCE}
+    found = replace(found, values={**found.values, "changelog": np.ones(len(found))})
+    weights = {**shipped().weights, "evidence": EVIDENCE, "changelog": CHANGELOG}
     for row in range(len(found)):
         expected_sum = sum(weight * found.values[name][row] for name, weight in weights.items())
         assert score(shipped().why(found, row)) == pytest.approx(expected_sum)
