@@ -68,7 +68,9 @@ def test_an_identifier_comes_first(library: Librarian) -> None:
 
 
 def test_documents_and_mails_do_not_leak_into_each_other(library: Librarian) -> None:
-    assert not any(path.endswith(".eml") for path in paths(library.search("refund original card")))
+    documents = paths(library.search("refund original card"))
+    assert documents
+    assert not any(path.endswith(".eml") for path in documents)
     mails = library.search_emails("refund original card")
     assert paths(mails)
     assert all(path.endswith(".eml") for path in paths(mails))
@@ -89,11 +91,9 @@ def test_mails_by_filter_alone_come_newest_first(library: Librarian) -> None:
 
 
 def test_filters_hold(library: Librarian) -> None:
-    assert set(paths(library.search("invoices", product="billing"))) <= {
-        "billing/invoices/numbering.md",
-        "billing/invoices/dunning.txt",
-        "billing/overview.md",
-    }
+    found = paths(library.search("invoices", product="billing"))
+    assert found[0].startswith("billing/invoices/")
+    assert {path.split("/")[0] for path in found} == {"billing"}
     assert paths(library.search("reminders", file_types=["TXT"])) == ["billing/invoices/dunning.txt"]
     assert set(paths(library.search("token", tags=["security"]))) == {"shop/api/tokens.md"}
     assert set(paths(library.search("token", modified_before="2026-02-03", mode="keyword"))) == {"shop/api/tokens.md"}
@@ -155,7 +155,9 @@ def test_an_argument_that_does_not_exist_is_refused_in_python_too(
 
 
 def test_older_names_of_arguments_hold_in_python_too(library: Librarian) -> None:
-    assert library.search("token", search_mode="keyword").mode == "keyword"
+    found = library.search("token", search_mode="keyword")
+    assert found.mode == "keyword"
+    assert found.results
     with pytest.raises(CallerError, match="twice"):
         library.search("token", search_mode="keyword", mode="hybrid")
 
@@ -188,15 +190,17 @@ def test_a_result_leads_to_its_document(library: Librarian) -> None:
 def test_weights_order_as_their_mode(library: Librarian) -> None:
     query = "refund to the card after a return"
     words = [result.id for result in library.search(query, mode="keyword").results]
-    assert [result.id for result in library.search(query, semantic_weight=0).results][: len(words)] == words
+    assert [result.id for result in library.search(query, semantic_weight=0).results][: len(words)] == words != []
     meaning = [result.id for result in library.search(query, mode="semantic").results]
-    assert [result.id for result in library.search(query, semantic_weight=1).results][: len(meaning)] == meaning
+    assert [result.id for result in library.search(query, semantic_weight=1).results][: len(meaning)] == meaning != []
 
 
 def test_a_repeated_question_comes_from_the_cache_until_it_is_cleared(library: Librarian) -> None:
     library.clear_cache()
-    assert library.search("what is billing", mode="keyword").cache is None
-    assert library.search("what is  billing ", mode="keyword").cache == "exact"
+    first = library.search("what is billing", mode="keyword")
+    again = library.search("what is  billing ", mode="keyword")
+    assert (first.cache, again.cache) == (None, "exact")
+    assert paths(again) == paths(first) != []
     assert library.clear_cache().cleared == 1
     assert library.search("what is billing", mode="keyword").cache is None
 
@@ -319,6 +323,8 @@ def test_pages_do_not_overlap(library: Librarian) -> None:
     second = library.search(
         "the card token invoice", max_results=2, offset=first.next_offset, mode="keyword", max_per_document=0
     )
+    assert len(first.results) == 2
+    assert second.results
     assert not {result.id for result in first.results} & {result.id for result in second.results}
     assert [result.rank for result in second.results] == list(range(3, 3 + len(second.results)))
 

@@ -59,6 +59,7 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
 
 
 def order(answer: SearchAnswer) -> list[str]:
+    assert answer.results
     return [result.id for result in answer.results]
 
 

@@ -35,6 +35,7 @@ def test_the_size_is_that_of_the_text(ask: Ask, count: int) -> None:
 def test_what_is_said_below_the_results_is_counted(library: Librarian, mode: str, question: str) -> None:
     for limit in (None, 40, 120, 200):
         answer = library.search(question, mode=mode, max_tokens=limit)
+        assert answer.results
         assert len(render(answer)) / 4 <= 1.05 * answer.tokens_used
         assert answer.tokens_used <= (limit or 50_000) or len(answer.results) <= 1
 

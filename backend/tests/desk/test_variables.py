@@ -100,7 +100,9 @@ def test_the_older_flags_choose_the_mode_and_fall_back_aloud(config: Path) -> No
         assert library.search(CARD).mode == "semantic"
         assert library.search_knowledge_base(CARD).search_mode == "vector"
     with opened(config, USE_HYBRID_SEARCH="true") as library:
-        assert library.search(CARD).mode == "hybrid"
+        found = library.search(CARD)
+        assert found.mode == "hybrid"
+        assert found.results
     with opened(config, USE_HYBRID_SEARCH="true", USE_RERANKING="true", CROSSENCODER_MODEL="not/here") as library:
         answer = library.search(CARD)
         assert answer.requested_mode == "rerank"

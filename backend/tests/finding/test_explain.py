@@ -80,8 +80,11 @@ def test_what_holds_the_words_but_fits_worse_than_all_that_a_leg_reads_is_below_
 
 
 def test_what_the_mode_drops_is_below_the_cut(manual: Library) -> None:
-    seen = why_not(manual, Query("password", mode="rerank"), "till/guide/logging.md")
-    assert seen.stage in ("below_cut", "not_found")
+    options = SearchOptions(reranker="keyword-stage")
+    seen = why_not(manual, Query("deploy the shop", mode="rerank"), "shop/api/scaling.md", options=options)
+    assert (seen.stage, seen.rank) == ("below_cut", None)
+    assert {leg.leg: leg.rank for leg in seen.legs} == {"keyword": 4, "semantic": None}
+    assert "this mode drops it" in seen.explanation
 
 
 def test_what_is_not_indexed_says_why(manual: Library) -> None:

@@ -162,7 +162,9 @@ def test_the_page_that_answers_is_among_the_first(
 def test_what_is_shown_keeps_its_promises(engine: HybridSearchEngine, library: Library, mode: Mode) -> None:
     for question in QUESTIONS:
         analyzed = library.analyzer.query(question.query)
-        for hit in asked(engine, question.query, mode).hits:
+        hits = asked(engine, question.query, mode).hits
+        assert hits, question.query
+        for hit in hits:
             with library.catalog.read() as reader:
                 broken = list(faults(hit, reader, analyzed, library.analyzer))
             assert not broken, f"{question.query!r}: {path_of(hit)}: {broken}\n{hit.snippet.text}"
@@ -172,4 +174,5 @@ def test_what_is_shown_keeps_its_promises(engine: HybridSearchEngine, library: L
 def test_a_weight_at_its_end_orders_as_that_mode(engine: HybridSearchEngine, weight: float, mode: Mode) -> None:
     for question in QUESTIONS:
         by_weight, by_mode = asked(engine, question.query, "hybrid", weight), asked(engine, question.query, mode)
+        assert by_mode.hits, question.query
         assert [hit.candidate.chunk_id for hit in by_weight.hits] == [hit.candidate.chunk_id for hit in by_mode.hits]

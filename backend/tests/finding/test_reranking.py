@@ -61,7 +61,9 @@ def order(outcome: SearchOutcome) -> list[int]:
 
 
 def hybrid(manual: Library) -> list[int]:
-    return order(manual.engine().search(Query(QUESTION.text, mode="hybrid")))
+    found = order(manual.engine().search(Query(QUESTION.text, mode="hybrid")))
+    assert len(found) > 3
+    return found
 
 
 def test_a_cross_encoder_orders_and_shows_its_logits(manual: Library) -> None:
@@ -139,6 +141,7 @@ def test_without_the_model_hybrids_order_stays_and_it_is_said(
 def test_the_stage_without_a_model_weighs_meaning_and_words(manual: Library) -> None:
     outcome = manual.engine(options=SearchOptions(reranker="keyword-stage")).search(QUESTION)
     assert outcome.mode == "rerank"
+    assert outcome.hits
     for hit in outcome.hits:
         seen = hit.candidate
         expected = 0.7 * (seen.semantic_score or 0) + 0.3 * (seen.keyword_score or 0)

@@ -112,7 +112,9 @@ def test_the_best_of_each_space_come_first(spaced: Spaced) -> None:
 
 def test_a_hit_shows_the_cosine_of_its_own_model(spaced: Spaced) -> None:
     for mode in ("semantic", "hybrid"):
-        for hit in spaced.ask("deploy a release", mode).hits:
+        hits = spaced.ask("deploy a release", mode).hits
+        assert {hit.document.document.product for hit in hits} == {"own", "site"}
+        for hit in hits:
             is_site = hit.document.document.product == "site"
             embedder = spaced.other if is_site else spaced.library.embedder
             cosine = float(
@@ -150,7 +152,9 @@ def test_a_model_that_fails_costs_its_own_space_and_says_so(spaced: Spaced) -> N
 
 def test_a_space_without_vectors_yet_is_no_failure(spaced: Spaced) -> None:
     spaced.store.clear()
-    assert spaced.ask("deploy a release", "semantic").degraded == ()
+    found = spaced.ask("deploy a release", "semantic")
+    assert found.degraded == ()
+    assert {path.split("/")[0] for path in paths(found)} == {"own"}
     alone = spaced.ask("deploy", "semantic", product="site")
     assert alone.legs["semantic"].reason.startswith("No passage is embedded yet.")
     spaced.kept = 2
