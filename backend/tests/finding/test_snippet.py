@@ -83,7 +83,9 @@ def test_snippets_are_short_balanced_and_hold_the_match(text: str, question: str
 @given(text=table, question=words)
 def test_rows_of_tables_are_whole_and_under_their_header(text: str, question: str) -> None:
     rows = set(text.splitlines())
-    for snippet in snippets(text, question):
+    found = snippets(text, question)
+    assert found
+    for snippet in found:
         lines = snippet.text.splitlines()
         assert lines[:2] == ["| name | meaning |", "|---|---|"]
         assert all(line in rows or line == "| … |" for line in lines)

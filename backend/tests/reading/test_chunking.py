@@ -233,6 +233,7 @@ def test_long_prose_is_cut_between_sentences_of_any_script(sentence: str, end: s
 
 def test_overlap_can_be_switched_off() -> None:
     chunks = StructureChunker(overlap_tokens=0).chunk(document("A short sentence stands here. " * 200))
+    assert len(chunks) > 1
     assert all(before.end <= after.start for before, after in itertools.pairwise(chunks))
 
 
@@ -262,6 +263,7 @@ def test_front_matter_however_short_is_in_no_chunk(body: str, rule: str, options
 def test_ideograms_count_as_tokens() -> None:
     chunks = StructureChunker().chunk(document("文書を検索する。" * 400))
     assert all(len(chunk.text) <= 420 for chunk in chunks)
+    assert chunks[-1].end == 3200
 
 
 def test_the_hash_covers_the_prefix_and_the_text_but_not_the_path() -> None:
