@@ -80,8 +80,6 @@ class Knowledge:
 
 def _typed(document_type: str | None) -> dict[str, object]:
     name = (document_type or "").strip().lower()
-    if not name:
-        return {}
     if name.startswith(".") or name in _FORMATS or name in _FORMAT_NAMES:
         return {"file_types": [_FORMATS.get(name, name)]}
     return {"doc_type": name}

@@ -272,7 +272,8 @@ def _resembling(text: str, pieces: Sequence[Unit], wanted: Mapping[str, float]) 
     found: list[dict[str, float]] = []
     for unit in pieces:
         here: dict[str, float] = {}
-        for word in () if unit.heading else {word.casefold() for word in _WORD.findall(text, unit.start, unit.end)}:
+        words = [] if unit.heading else _WORD.findall(text, unit.start, unit.end)
+        for word in dict.fromkeys(word.casefold() for word in words):  # in order: their weights are added up
             runs = _runs(word)
             if runs.isdisjoint(telling):
                 continue

@@ -107,5 +107,5 @@ def _fitted(words: Floats, meaning: Floats, known: Mask, lacking: Mask) -> Float
     """
     told, middle, level = meaning[known], words[known].mean(axis=0), meaning[known].mean(axis=0)
     centred = words[known] - middle
-    slopes = np.linalg.solve(centred.T @ centred + _RIDGE * np.eye(words.shape[1]), centred.T @ (told - level))
+    slopes = np.linalg.solve(centred.T @ centred + _RIDGE * np.eye(words.shape[1]), centred.T @ told)
     return np.asarray(np.clip((words[lacking] - middle) @ slopes + level, 0.0, told.max(axis=0)))

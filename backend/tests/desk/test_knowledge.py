@@ -84,10 +84,24 @@ def test_filters_let_nothing_else_through(library: Librarian) -> None:
     assert {r.metadata["document_id"] for r in one} == {"shop/api/tokens.md"}
     again = library.search_knowledge_base(CARD, document_id=one[0].id).results
     assert {r.metadata["document_id"] for r in again} == {"shop/api/tokens.md"}
-    for kind in ("markdown", "md", ".md"):
-        assert {r.metadata["file_type"] for r in library.search_knowledge_base(CARD, document_type=kind).results} == {
-            ".md"
-        }
+
+
+@pytest.mark.parametrize("kind", ["markdown", "md", ".md", " Markdown ", "MD"])
+def test_a_document_type_may_be_a_format(library: Librarian, kind: str) -> None:
+    found = library.search_knowledge_base(CARD, document_type=kind).results
+    assert {result.metadata["file_type"] for result in found} == {".md"}
+
+
+@pytest.mark.parametrize("kind", ["guide", " GUIDE"])
+def test_a_document_type_may_be_what_a_page_is_for(library: Librarian, kind: str) -> None:
+    found = library.search_knowledge_base(CARD, document_type=kind).results
+    assert {result.metadata["document_type"] for result in found} == {"guide"}
+
+
+@pytest.mark.parametrize("kind", ["", " "])
+def test_an_empty_document_type_is_none(library: Librarian, kind: str) -> None:
+    found = library.search_knowledge_base(CARD, document_type=kind)
+    assert {result.metadata["file_type"] for result in found.results} >= {".md", ".eml"}
 
 
 def test_what_cannot_be_is_named(library: Librarian) -> None:

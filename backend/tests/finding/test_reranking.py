@@ -10,12 +10,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
 from librarian.finding.options import SearchOptions
-from librarian.vocabulary.errors import Unavailable
+from librarian.finding.reranker import SecondLook
+from librarian.vocabulary.errors import CallerError, Unavailable
 from librarian.vocabulary.protocols import Budget
 from librarian.vocabulary.types import Query, SearchOutcome
 
@@ -34,6 +35,15 @@ class Longest:
 
     def score(self, query: str, passages: Sequence[str], budget: Budget) -> list[float | None]:
         return [len(text) / 100 if place < self._reads else None for place, text in enumerate(passages)]
+
+
+class Cancelled(Longest):
+    """A reranker whose caller goes while it reads."""
+
+    def score(self, query: str, passages: Sequence[str], budget: Budget) -> list[float | None]:
+        budget.cancelled.set()
+        budget.check()
+        return super().score(query, passages, budget)
 
 
 class Given:
@@ -102,6 +112,28 @@ def test_what_there_was_no_time_for_stays_behind_what_was_read(manual: Library) 
     assert set(order(outcome)) == set(hybrid(manual)[:3])
     lengths = [len(hit.chunk.chunk.text) for hit in outcome.hits]
     assert lengths == sorted(lengths, reverse=True)
+
+
+def test_who_cancels_while_passages_are_judged_gets_no_answer(manual: Library) -> None:
+    engine = manual.engine(reranker=Given(Cancelled()))
+    with pytest.raises(CallerError, match="cancelled"):
+        engine.search(QUESTION)
+    with pytest.raises(CallerError, match="cancelled"), manual.catalog.read() as reader:
+        engine.judge(QUESTION, reader, Budget())
+
+
+def test_a_passage_that_went_meanwhile_costs_no_other_its_judgement(manual: Library) -> None:
+    def texts(ids: Sequence[int]) -> Mapping[int, str]:
+        return {number: "x" * number for number in ids if number != gone}
+
+    with manual.catalog.read() as reader:
+        judged = manual.engine().judge(Query(QUESTION.text, mode="hybrid"), reader, Budget())
+    gone = judged.candidates[0].chunk_id
+    look = SecondLook(Given(Longest()), SearchOptions())
+    second = look.rerank("x", judged.pool, judged.candidates, 5, 1, texts, lambda _: 0.5, Budget())
+    assert second.leg.reason == "4 candidates were scored"
+    assert {one.chunk_id for one in second.candidates} == {one.chunk_id for one in judged.candidates}
+    assert [one.rerank_score for one in second.candidates if one.chunk_id == gone] == [None]
 
 
 def test_an_identifier_stays_first(shelve: Callable[..., Library]) -> None:

@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from librarian.finding.features import Documents
 from librarian.finding.options import SearchOptions
-from librarian.finding.pool import Passages, Pool
+from librarian.finding.pool import Floats, Mask, Passages, Pool
 from librarian.finding.unembedded import expected
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Mode, Query, Ranking
 
@@ -114,6 +115,24 @@ def test_no_answer_is_called_unlikely_while_its_passage_may_lack_a_vector(shelve
     assert told("keyword") == "unlikely"
 
 
+def candidates(known: Mask, values: dict[str, Floats]) -> tuple[Documents, Pool]:
+    """Documents of one passage each; those that are `known` have vectors."""
+    ids = np.arange(1, len(known) + 1)
+    semantic = np.where(known, values["semantic"], np.nan)
+    passages = Passages(ids, ids, values["keyword"], semantic, semantic, np.zeros(len(ids), dtype=np.bool_))
+    legs = Ranking("keyword", (), (), ()), Ranking("semantic", (), (), ()), Ranking("hyde", (), (), ())
+    return Documents(ids, values, {}), Pool(*legs, passages, False)
+
+
+def test_what_is_expected_is_what_documents_with_such_words_mean() -> None:
+    words = np.linspace(0.2, 1.0, 41)
+    known = np.arange(41) % 10 != 5
+    values: dict[str, Floats] = dict.fromkeys(("keyword", "keyword_place", "body"), words)
+    values |= dict.fromkeys(("semantic", "semantic_further", "semantic_place"), np.where(known, 0.8 * words + 0.1, 0))
+    filled = expected(*candidates(known, values)).values["semantic"]
+    assert filled[~known] == pytest.approx(0.8 * words[~known] + 0.1, abs=0.005)
+
+
 rows = st.lists(st.tuples(st.booleans(), *[st.floats(0, 1) for _ in range(6)]), min_size=2, max_size=30)
 
 
@@ -126,12 +145,8 @@ def test_expectations_stay_within_what_is_known(drawn: list[tuple[bool, ...]]) -
         name: np.array([float(row[place]) for row in drawn]) * (known if name in names[3:] else 1)
         for place, name in enumerate(names, start=1)
     }
-    ids = np.arange(1, len(drawn) + 1)
-    found = Documents(ids, values, {})
-    semantic = np.where(known, values["semantic"], np.nan)
-    passages = Passages(ids, ids, values["keyword"], semantic, semantic, np.zeros(len(ids), dtype=np.bool_))
-    legs = Ranking("keyword", (), (), ()), Ranking("semantic", (), (), ()), Ranking("hyde", (), (), ())
-    filled = expected(found, Pool(*legs, passages, False))
+    found, pool = candidates(known, values)
+    filled = expected(found, pool)
     if known.all() or not known.any():
         assert filled is found
         return

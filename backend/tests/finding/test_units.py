@@ -44,6 +44,35 @@ def test_a_sentence_that_was_wrapped_is_one(text: str) -> None:
     assert (second.line, second.line_end) == (2, 2)
 
 
+def test_a_line_is_full_where_the_next_word_would_have_come_near_to_the_width() -> None:
+    def is_wrapped(*lengths: int, word: int = 5) -> bool:
+        """Whether lines of so many characters, each of whose first words has `word`, are one sentence."""
+        lines = ["a" * word + " " + "b" * (length - word - 1) for length in lengths]
+        return len(shown("\n".join(lines))) == 1
+
+    assert is_wrapped(50, 20)
+    assert not is_wrapped(49, 20)
+    assert is_wrapped(78, 65, 20)
+    assert not is_wrapped(78, 64, 20)
+    assert is_wrapped(120, 65, 20), "a line with an address is longer than the width"
+    assert not is_wrapped(120, 64, 20)
+
+
+@pytest.mark.parametrize(
+    ("text", "lengths"),
+    [
+        ("word " * 100, [240, 240, 20]),
+        ("x" * 500, [240, 240, 20]),
+        ("a " + "x" * 300, [240, 62]),
+        ("y" * 130 + " " + "x" * 200, [131, 200]),
+    ],
+)
+def test_what_is_very_long_is_cut_between_words_where_they_arent_too_far_back(text: str, lengths: list[int]) -> None:
+    found = units(passage(text))
+    assert [unit.end - unit.start for unit in found] == lengths
+    assert not any(text[unit.start].isspace() for unit in found)
+
+
 def test_a_sentence_that_ends_with_its_line_ends_there() -> None:
     lines = ["The gateway keeps each request for as long as its worker says it should.", "Then it is dropped."]
     assert shown("\n".join(lines)) == lines
