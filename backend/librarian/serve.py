@@ -52,6 +52,7 @@ logger = logging.getLogger(__name__)
 GRACE_S = 2  #: what requests under way get at shutdown before they are cut
 STOP_S = 4.0  #: what everything gets; then the process ends where it is, which loses no more than a kill
 HANDSHAKE_S = 0.05  #: a host that has caused the start shakes hands before the library takes the processor
+YOUNG = 10_000  #: new objects until garbage is looked for: an answer in the making holds more than Python's 700
 SWITCH_S = 0.0005  #: how long a searching thread may keep the interpreter while others, such as the doors', wait
 WATCH_S = 1.0  #: how often is looked whether a part of the catalog couldn't be read, or the index folder is gone
 TRUSTED_S = 300.0  #: a library that was opened anew for its damage isn't so again sooner: a disk may be failing
@@ -80,6 +81,7 @@ def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None) -
     """Own the index folder and serve until told to stop. Returns the exit code; raises `SetupError`."""
     configure(settings)
     sys.setswitchinterval(SWITCH_S)
+    gc.set_threshold(YOUNG)
     keep_small()
     index = settings.index.path
     listening = None

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from librarian.vocabulary.types import Candidate, Contribution, Ranking
+from librarian.vocabulary.types import Candidate, Contribution, Ids, Ranking
 
 from . import evidence, features
 from .fusion import Fused, rrf, score
@@ -84,8 +84,8 @@ def learned(pool: Pool, ranker: LinearRanker) -> Order:
     own = OWN[0] * np.nan_to_num(passages.bm25) + OWN[1] * np.nan_to_num(passages.semantic)
     return _passages(
         pool,
-        np.searchsorted(documents.ids, passages.doc_ids).tolist(),
-        ranker.points(documents).tolist(),
+        np.searchsorted(documents.ids, passages.doc_ids),
+        _sums(ranker.points(documents).tolist()),
         lambda document: ranker.why(documents, document),
         own,
         STEP["learned"],
@@ -109,8 +109,8 @@ def by_rrf(pool: Pool, k: int) -> Order:
     why = [(*found.get(doc, ()), Contribution("evidence", None, strength, strength)) for doc in ids.tolist()]
     return _passages(
         pool,
-        owner.tolist(),
-        [[reason.points for reason in reasons] for reasons in why],
+        owner,
+        np.array([score(reasons) for reasons in why]),
         lambda document: why[document],
         np.array([own.get(chunk, 0.0) for chunk in passages.chunk_ids.tolist()]),
         STEP["rrf"],
@@ -136,9 +136,7 @@ def by_scores(pool: Pool, options: SearchOptions) -> Order:
             if not np.isnan(own[row])
         ]
 
-    return _lifted(
-        pool, [[reason.points for reason in why(row)] for row in range(len(passages))], why, STEP["weighted"]
-    )
+    return _lifted(pool, np.array([score(why(row)) for row in range(len(passages))]), why, STEP["weighted"])
 
 
 def in_order(candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -157,47 +155,41 @@ def identifiers_first(candidates: Sequence[Candidate], step: float) -> list[Cand
     )
 
 
-def _passages(
-    pool: Pool,
-    owner: Sequence[int],
-    documents: Sequence[Sequence[float]],
-    document_why: Reasons,
-    own: Floats,
-    step: float,
-) -> Order:
+def _passages(pool: Pool, owner: Ids, documents: Floats, document_why: Reasons, own: Floats, step: float) -> Order:
     """A passage has its document's reasons, and loses what it lies behind the document's best passage.
 
-    `owner` is each passage's document, a row of `documents` with its points; `own` is what each passage counts.
+    `owner` is each passage's document, a row of `documents` with its sum; `own` is what each passage counts.
     """
     best = np.full(len(documents), -math.inf)
     np.maximum.at(best, owner, own)
-    behind = (own - best[owner]).tolist() if len(own) else []
+    behind = own - best[owner]
 
     def why(row: int) -> Iterable[Contribution]:
-        yield from document_why(owner[row])
+        yield from document_why(int(owner[row]))
         if behind[row]:
-            yield Contribution("passage", None, float(own[row]), behind[row])
+            yield Contribution("passage", None, float(own[row]), float(behind[row]))
 
-    points = [[*documents[document], lost] for document, lost in zip(owner, behind, strict=True)]
-    return _lifted(pool, points, why, step)
+    return _lifted(pool, documents[owner] + behind, why, step)
 
 
-def _lifted(pool: Pool, points: Sequence[Sequence[float]], why: Reasons, step: float) -> Order:
-    """All rows by their points, those with the question's identifier first."""
-    sums = np.array([math.fsum(own) for own in points])
+def _lifted(pool: Pool, sums: Floats, why: Reasons, step: float) -> Order:
+    """All rows by their sums, those with the question's identifier first."""
     rows = np.arange(len(sums))
     if not pool.asks_identifier:
         return Order(pool, rows, sums, why)
     holds = pool.passages.holds_identifier
-    brought = lift(sums, holds, step).tolist()
+    brought = lift(sums, holds, step)
 
     def with_identifier(row: int) -> Iterable[Contribution]:
         yield from why(row)
         if holds[row]:
-            yield _identifier(brought[row])
+            yield _identifier(float(brought[row]))
 
-    lifted = np.array([math.fsum((*own, brought[row])) for row, own in enumerate(points)])
-    return Order(pool, rows, lifted, with_identifier)
+    return Order(pool, rows, sums + brought, with_identifier)
+
+
+def _sums(points: Iterable[Sequence[float]]) -> Floats:
+    return np.array([math.fsum(own) for own in points])
 
 
 def _identifier(points: float) -> Contribution:

@@ -20,7 +20,8 @@ Reasons = Callable[[int], Iterable[Contribution]]
 class Order(Sequence[Candidate]):
     """Rows of a pool, best first by their sums, ties by chunk id. A candidate is made when it is looked at.
 
-    `rows` are those that take part and `sums` theirs; `why` must give reasons whose `math.fsum` is the row's sum.
+    `rows` are those that take part and `sums` theirs; `why` must give reasons that add up to the row's sum, but for
+    rounding.
     """
 
     def __init__(self, pool: Pool, rows: Ids, sums: Floats, why: Reasons) -> None:

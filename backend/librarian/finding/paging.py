@@ -35,21 +35,25 @@ def keep(candidates: Sequence[Candidate], columns: Columns, *, limit: int, per_g
     thread has all it may have is left out, and doesn't come back from another version. `per_group` 0 means no limit.
     """
     sums, ids = sums_of(candidates), np.array(ids_of(candidates), dtype=np.int64)
-    docs, groups, texts = (told.tolist() for told in (columns.doc_of(ids), columns.group_of(ids), columns.text_of(ids)))
-    places: dict[int, list[int]] = {}  # text → every place that holds it, best first
-    for place, (doc, text) in enumerate(zip(docs, texts, strict=True)):
-        if doc:
-            places.setdefault(text, []).append(place)
+    docs, groups, texts = columns.doc_of(ids), columns.group_of(ids), columns.text_of(ids)
+    texts[docs == 0] = 0
+    distinct, counts = np.unique(texts, return_counts=True)
+    several, seen = set(distinct[counts > 1].tolist()), {0}
+    group_at: list[int] = groups.tolist()
     in_group: Counter[int] = Counter()
     kept: list[Kept] = []
-    for holding in places.values():
-        place, elsewhere = holding[0], ()
-        if len(holding) > 1:
-            best = [at for at in holding if sums[at] == sums[place]]
+    for place, text in enumerate(texts.tolist()):
+        if text in seen:
+            continue
+        elsewhere: tuple[int, ...] = ()
+        if text in several:
+            seen.add(text)
+            holding = np.flatnonzero(texts == text)
+            best = [at for at in holding.tolist() if sums[at] == sums[place]]
             place = best[int(np.argmax(columns.modified_of(ids[best])))]
-            elsewhere = tuple(sorted({docs[at] for at in holding} - {docs[place]}))
-        if not 0 < per_group <= in_group[groups[place]]:
-            in_group[groups[place]] += 1
+            elsewhere = tuple(sorted({*docs[holding].tolist()} - {int(docs[place])}))
+        if not 0 < per_group <= in_group[group_at[place]]:
+            in_group[group_at[place]] += 1
             kept.append(Kept(place, elsewhere))
             if len(kept) == limit:
                 break

@@ -75,7 +75,9 @@ class Pool:
     passages: Passages
     asks_identifier: bool  #: the question names an identifier
     foreign: bool = False  #: the question is in a language that no model which was asked was trained on
-    changelogs: Ids = field(default_factory=NONE.copy)  #: candidate documents; none where the question asks for changes
+    changelogs: Ids = field(
+        default_factory=NONE.copy
+    )  #: candidates' documents; none where the question asks for changes
     outrun: bool = False  #: the words led to passages that the catalog's state doesn't have, being older or newer
 
     def places(self, ranking: Ranking) -> Ids:
@@ -180,7 +182,7 @@ def gather(
     for scores in (passages.semantic, passages.cosine):
         np.clip(scores, 0.0, 1.0, out=scores)
     foreign = meaning is not None and not meaning.knows(query.language or "en")
-    changelogs = NONE if asks_what_changed(query.text) else columns.changelogs(np.unique(docs))
+    changelogs = NONE if asks_what_changed(query.text) else columns.changelogs(docs)
     return Pool(keyword, semantic, hyde, passages, bool(names), foreign, changelogs, outrun)
 
 
