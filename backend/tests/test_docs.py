@@ -8,6 +8,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+import sys
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -20,6 +22,7 @@ from librarian import cli
 from librarian.config.layers import ALIASES, DERIVED_VARIABLES
 from librarian.config.settings import knobs
 from librarian.models.table import known, spec_of
+from librarian.shelving.extras import missing
 from librarian.terminal import reference
 from librarian.vocabulary import wire
 from librarian.vocabulary.toolsets import RAG, SITES
@@ -145,6 +148,22 @@ def test_every_command_line_in_the_manual_exists() -> None:
         found = re.match(r"(?:\$ )?(?:\.venv/bin/)?librarian ([a-z]+)\b", line.strip())
         if found:
             assert found[1] in known, line
+
+
+def test_a_section_of_this_manual_that_an_example_shows_is_there() -> None:
+    examples = re.findall(r"librarian show (librarian/\S+\.md) --section '([^']+)'", manual())
+    assert examples
+    for path, section in examples:
+        assert re.search(rf"^#+ {re.escape(section)}$", (DOCS / path).read_text("utf-8"), re.MULTILINE), section
+
+
+def test_a_missing_extra_is_named_with_the_command_of_the_environment_that_runs() -> None:
+    hint = missing("qdrant", ImportError("no module")).hint
+    command = shlex.split(hint.split("`")[1])
+    assert command == [sys.executable, "-m", "pip", "install", "librarian[qdrant]"]
+    pages = re.findall(r"(\S+) -m pip install 'librarian\[([\w-]+)\]'|(\bpip install 'librarian)", manual())
+    assert pages
+    assert {python for python, _, _ in pages} <= {"`.venv/bin/python"}, "another pip installs elsewhere"
 
 
 def test_every_settings_key_in_the_manual_exists() -> None:

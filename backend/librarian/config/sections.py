@@ -217,8 +217,8 @@ class EmbeddingsSettings(Section):
     )
     chunk_size: int = knob(
         200,
-        "Size that a passage aims at, estimated; none is longer than twice that or 400, or half as much again where it"
-        " is a whole document without sections.",
+        "Size that a passage aims at, estimated, at most 256; none is longer than twice that or 400, or half as much"
+        " again where it is a whole document without sections.",
         unit="tokens",
         ge=20,
     )
@@ -238,14 +238,18 @@ class EmbeddingsSettings(Section):
 
 
 class ChunkingSettings(Section):
-    enabled: bool = knob(True, "false: passages are cut by size alone.")
-    respect_boundaries: bool = knob(True, "Cut between sections, paragraphs and sentences.")
+    enabled: bool = knob(True, "false: a document is one passage, up to 12,000 characters.")
+    respect_boundaries: bool = knob(
+        True, "Cut between sections, paragraphs and sentences; false: by size alone, within a word too."
+    )
 
 
 class MetadataSettings(Section):
     extract_tags: bool = knob(True, "Take tags from front matter.")
     infer_doc_type: bool = knob(True, "Tell api, guide, architecture, reference and readme documents apart.")
-    track_modifications: bool = knob(True, "Take the date of change from front matter where it gives one.")
+    track_modifications: bool = knob(
+        True, "Keep when documents changed, by front matter or else the file; a mail keeps its date in any case."
+    )
 
 
 class HnswSettings(Section):

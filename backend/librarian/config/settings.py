@@ -297,8 +297,8 @@ def _adapt(settings: Settings) -> tuple[dict[str, object], list[str]]:
     if size < embeddings.chunk_size:
         changed["embeddings.chunk_size"] = size
         notices.append(
-            f"embeddings.chunk_size {embeddings.chunk_size} is lowered to {size} tokens: embedding models read so many "
-            "at once and lose the rest."
+            f"embeddings.chunk_size {embeddings.chunk_size} is lowered to {size} tokens: the default model reads so "
+            "many at once."
         )
     if embeddings.chunk_overlap > size // 4:
         changed["embeddings.chunk_overlap"] = size // 4

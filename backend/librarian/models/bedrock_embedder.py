@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from librarian.vocabulary.errors import LibrarianError, SetupError, Unavailable
+from librarian.vocabulary.extras import install
 from librarian.vocabulary.models import ModelSpec
 from librarian.vocabulary.types import Vector, Vectors
 
@@ -48,7 +49,7 @@ class BedrockEmbedder(ServiceEmbedder):
         except ImportError as error:
             raise SetupError(
                 f"Embeddings by Amazon Bedrock need the extra librarian[bedrock], which isn't installed ({error}).",
-                hint="Run `pip install 'librarian[bedrock]'`, or set embeddings.provider to local or openai.",
+                hint=f"Run {install('bedrock')}, or set embeddings.provider to local or openai.",
             ) from error
         self._cohere = "cohere." in name
         if not self._cohere and "titan-embed" not in name:

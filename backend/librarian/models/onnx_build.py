@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from librarian.vocabulary.errors import SetupError
+from librarian.vocabulary.extras import install
 
 Array = npt.NDArray[Any]
 Pooling = Literal["mean", "cls", "last"]
@@ -117,7 +118,7 @@ class _Encoder:
         except KeyError:
             raise SetupError(
                 f"The weights hold no '{name}': this isn't a BERT-like encoder.",
-                hint="Choose a model that publishes an ONNX file, or install librarian[torch].",
+                hint=f"Choose a model that publishes an ONNX file, or run {install('torch')}.",
             ) from None
 
     def normed(self, value: str, name: str) -> str:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from librarian.vocabulary.errors import LibrarianError, SetupError, Unavailable
+from librarian.vocabulary.extras import install
 
 from . import onnx_build
 from .onnx_session import has_cuda
@@ -158,7 +159,7 @@ class ModelStore:
             if not (made / needed).is_file():
                 raise Unavailable(  # here; by the torch extra it may be had
                     f"'{name}' in {source.label} has no {needed}.",
-                    hint="Choose a model that publishes one, or install librarian[torch].",
+                    hint=f"Choose a model that publishes one, or run {install('torch')}.",
                 )
         spec = read_spec(name, made)
         config = read_json(made / "config.json")
@@ -209,7 +210,7 @@ class ModelStore:
                 return source.get(candidate)
         raise Unavailable(
             f"'{name}' in {source.label} has no ONNX file and isn't a BERT-like encoder.",
-            hint="Install librarian[torch], or choose a model that publishes one.",
+            hint=f"Run {install('torch')}, or choose a model that publishes one.",
         )
 
     @contextmanager

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from librarian.vocabulary.errors import SetupError, Unavailable
+from librarian.vocabulary.extras import install
 from librarian.vocabulary.models import ModelSpec
 
 from .onnx_build import COUNT_FROM_PADDING
@@ -182,7 +183,7 @@ def _pooling(name: str, config: Mapping[str, Any]) -> Literal["mean", "cls", "la
 
 def _uncomputable(name: str, what: str) -> Unavailable:
     return Unavailable(  # here; by the torch extra it may be had
-        f"'{name}' has {what}, which isn't computed here.", hint="Install librarian[torch], or choose another model."
+        f"'{name}' has {what}, which isn't computed here.", hint=f"Run {install('torch')}, or choose another model."
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.extras import install
 from librarian.vocabulary.models import ModelSpec
 from librarian.vocabulary.types import Vector, Vectors, Window
 
@@ -43,7 +44,7 @@ class TorchEmbedder:
 
     def __init__(self, name: str, spec: ModelSpec, *, device: str | None = None, max_batch: int = 8) -> None:
         if not is_installed():
-            raise Unavailable(f"'{name}' needs sentence-transformers.", hint="Install librarian[torch].")
+            raise Unavailable(f"'{name}' needs sentence-transformers.", hint=f"Run {install('torch')}.")
         from sentence_transformers import SentenceTransformer
 
         try:

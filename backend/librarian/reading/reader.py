@@ -53,7 +53,8 @@ class FileReader:
     @property
     def fingerprint(self) -> str:
         """Changes whenever the same file would be read, cut or analysed otherwise."""
-        options = f"{self._extract_tags:d}{self._infer_doc_type:d}{self._track_modifications:d}{self._default_language}"
+        dates = "1" if self._track_modifications else "mails"
+        options = f"{self._extract_tags:d}{self._infer_doc_type:d}{dates}{self._default_language}"
         return f"reader-{_VERSION}:{options}|{self._chunker.fingerprint}|{self._analyzer.fingerprint}"
 
     def read(self, source: SourceFile) -> ReadResult:
@@ -126,7 +127,7 @@ class FileReader:
             doc_type=document.doc_type
             if self._infer_doc_type
             else given_doc_type(document.front_matter) or "documentation",
-            last_modified=document.last_modified if self._track_modifications else "",
+            last_modified=document.last_modified if self._track_modifications or document.email is not None else "",
         )
 
     def entries(self, document: Document, chunks: tuple[Chunk, ...]) -> tuple[LexicalEntry, ...]:

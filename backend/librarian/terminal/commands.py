@@ -121,7 +121,7 @@ def search(
 
 
 @app.command(
-    epilog="Example: librarian show librarian/guide/installation.md --section 'Offline machines'", rich_help_panel=ASK
+    epilog="Example: librarian show librarian/guide/installation.md --section 'Time and size'", rich_help_panel=ASK
 )
 def show(
     path: Annotated[str, typer.Argument(help="file_path, id or uri of a result; path:10-20 for lines.")],

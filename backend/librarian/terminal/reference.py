@@ -30,6 +30,9 @@ terminal matches are highlighted and long work shows its progress; in a pipe, an
 `librarian --version` says which version this is; `librarian --install-completion` has bash, zsh and fish complete
 commands, options, settings, hosts and models. `python -m librarian` is the same command.
 
+Messages are the same at every door and may name a tool: `list_products` and `list_components` are `librarian products`
+here, `get_index_status` is `librarian status`, and `search_emails` is `librarian search --emails`.
+
 The commands ask the process that keeps the index, and start it where there is none. It ends by itself when nobody has
 used it for a while (`serve.idle_timeout_s`). Where `config.json`, `.env` or a variable says something else than when it
 was started, or the program was updated since, another takes its place as soon as no host is connected to it; until

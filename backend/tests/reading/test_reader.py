@@ -101,6 +101,12 @@ def test_options_switch_tags_types_and_dates_off(tmp_path: Path) -> None:
     assert reader().fingerprint != reader(extract_tags=False).fingerprint
 
 
+def test_a_mail_keeps_its_date_where_changes_arent_tracked(tmp_path: Path) -> None:
+    mail = "From: Ann <ann@example.org>\nDate: Mon, 02 Mar 2026 09:00:00 +0000\nSubject: Plan\n\nWe ship in April.\n"
+    found = read(tmp_path, mail, "acme/mail/1.eml", track_modifications=False).document
+    assert found.last_modified == "2026-03-02T09:00:00Z"
+
+
 @pytest.mark.parametrize("infer", [True, False])
 @pytest.mark.parametrize(
     ("front", "doc_type", "language"),
