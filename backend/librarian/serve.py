@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import gc
 import logging
 import signal
 import socket
@@ -26,6 +25,7 @@ from .command_door import Verbs
 from .config.sections import revealed
 from .config.settings import Settings
 from .ending import cut_short, leave
+from .garbage import seldom, uncollected
 from .keeper import address as addresses
 from .keeper.greeting import greet
 from .keeper.host import Host
@@ -52,7 +52,6 @@ logger = logging.getLogger(__name__)
 GRACE_S = 2  #: what requests under way get at shutdown before they are cut
 STOP_S = 4.0  #: what everything gets; then the process ends where it is, which loses no more than a kill
 HANDSHAKE_S = 0.05  #: a host that has caused the start shakes hands before the library takes the processor
-YOUNG = 10_000  #: new objects until garbage is looked for: an answer in the making holds more than Python's 700
 SWITCH_S = 0.0005  #: how long a searching thread may keep the interpreter while others, such as the doors', wait
 WATCH_S = 1.0  #: how often is looked whether a part of the catalog couldn't be read, or the index folder is gone
 TRUSTED_S = 300.0  #: a library that was opened anew for its damage isn't so again sooner: a disk may be failing
@@ -81,7 +80,7 @@ def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None) -
     """Own the index folder and serve until told to stop. Returns the exit code; raises `SetupError`."""
     configure(settings)
     sys.setswitchinterval(SWITCH_S)
-    gc.set_threshold(YOUNG)
+    seldom()
     keep_small()
     index = settings.index.path
     listening = None
@@ -185,7 +184,7 @@ class _Process:
             async with self._host(doors) as host:
                 # the handshake needs the SDK first of all; who serves HTTP says that it does once it really can
                 if self._listening is None:
-                    with _uncollected():
+                    with uncollected():
                         await asyncio.to_thread(import_module, "librarian.mcp_server.app")
                 opening = asyncio.create_task(self._open(doors))
                 watching = asyncio.create_task(self._watch(host))
@@ -224,7 +223,7 @@ class _Process:
             self._stop.set()
 
     def _build(self) -> None:
-        with _uncollected():
+        with uncollected():
             from .assembly import Librarian, build
 
             if self._listening is not None:
@@ -316,7 +315,7 @@ class _Process:
         return Counts(self.settings.search.default_results, self.settings.search.max_results)
 
     def _mcp_door(self, calls: Calls | None = None) -> McpDoor:
-        with _uncollected():
+        with uncollected():
             from .mcp_server.app import McpDoor
 
         return McpDoor(
@@ -372,17 +371,6 @@ class _Process:
             door.end_streams()
             server.should_exit = True
             await serving
-
-
-@contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    """While modules are imported nothing is garbage, and looking for it costs a tenth of the start."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-        gc.freeze()
 
 
 def _server(config: Any) -> Any:
