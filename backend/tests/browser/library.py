@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 from pathlib import Path
 
+from tests.browser.restructured import HOSTILE_RST, MAST, ROPE
+
 HOSTILE = """---
 title: Hostile page
 ---
@@ -183,6 +185,7 @@ a === b and {{< skew currentVersion >}} stay.
     "<ul><li>[x] not a task</li></ul><pre>hoist --up</pre></body></html>",
     "shop/lab/scripts.md": "# Scripts\n\nמדריך להתקנה winch.\n\n更新证书的方法。\n\nCall `__winch__` and __now__.\n",
 }
+FILES |= {"shop/lab/mast.rst": MAST, "shop/lab/rope.txt": ROPE, "security/notes/hostile.rst": HOSTILE_RST}
 FILES |= {
     f"shop/notes/release-{n:02}.md": f"# Release {n}\n\nRelease {n} of the shop mends parcel labels and stock counts.\n"
     for n in range(1, 15)

@@ -58,8 +58,10 @@ const entity = (whole, name) => {
 };
 const decoded = (text) => text.replace(/&(#x?[0-9a-f]{1,6}|[a-z]{2,8});/gi, entity);
 
-function link(content, url, context) {
-  const target = linkTarget(url, context.from);
+export const link = (content, url, context) => linkTo(content, linkTarget(url, context.from), context);
+
+/** A link to what `linkTarget` gives. */
+export function linkTo(content, target, context) {
   if (!target) return el("span", { class: "dead", title: "This link is not followed." }, content);
   if (target.href) return el("a", { href: target.href, rel: "noopener noreferrer nofollow", target: "_blank" }, content);
   return el("a", { href: context.address(target), class: "inner", onclick: (event) => {
@@ -92,7 +94,7 @@ const RULES = [
 ];
 const NEXT = /[\\`!\[<*_~]|\{\{[<%]|https?:\/\/| {2,}\n/;
 
-function picture(words) {
+export function picture(words) {
   return el("span", { class: "picture", title: "Pictures are not shown." }, words || "picture");
 }
 

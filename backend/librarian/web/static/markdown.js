@@ -2,6 +2,7 @@
 import { el } from "./dom.js";
 import { inline, literal } from "./inline.js";
 import { note, opensNote } from "./notes.js";
+import { code, frontMatter, noted, scrolled, spanning, titled } from "./parts.js";
 
 const FENCE = /^( {0,3})(`{3,}|~{3,})\s*([^`]*)$/;
 const HEADING = /^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$/;
@@ -23,7 +24,7 @@ export function markdown(text, firstLine, context) {
     if (match) references.set(match[1].toLowerCase().trim(), match[2]);
   }
   const inside = { ...context, references };
-  const start = firstLine === 1 && /^---\s*$/.test(lines[0].text) ? frontMatter(lines) : null;
+  const start = firstLine === 1 && /^---\s*$/.test(lines[0].text) ? metadata(lines) : null;
   return start ? [start.element, ...blocks(lines.slice(start.used), inside, 0)] : blocks(lines, inside, 0);
 }
 
@@ -35,19 +36,9 @@ export function written(text, firstLine, headings) {
 
 const words = (text, context) => (context.titles ? literal(text) : inline(text, context));
 
-function frontMatter(lines) {
+function metadata(lines) {
   const end = lines.findIndex((line, place) => place > 0 && /^(---|\.\.\.)\s*$/.test(line.text));
-  if (end < 1) return null;
-  const inner = lines.slice(1, end).map((line) => line.text).join("\n");
-  return { used: end + 1, element: spanning(el("details", { class: "front" }, el("summary", {}, "Front matter"), el("pre", {}, inner)), lines.slice(0, end + 1)) };
-}
-
-function spanning(element, lines) {
-  if (lines.length) {
-    element.dataset.line = lines[0].number;
-    element.dataset.end = lines.at(-1).number;
-  }
-  return element;
+  return end < 1 ? null : { used: end + 1, element: spanning(frontMatter(lines.slice(1, end)), lines.slice(0, end + 1)) };
 }
 
 function blocks(lines, context, depth) {
@@ -70,20 +61,17 @@ function block(lines, at, context, depth) {
     return found ? [title(found.level, found.text, context), 1]
       : fence(lines, at) ?? quote(lines, at, context, depth) ?? list(lines, at, context, depth) ?? table(lines, at, context) ?? asWritten(lines, at);
   }
-  return noted(lines, at, context, depth) ?? fence(lines, at) ?? heading(text, context) ?? (RULE.test(text) ? [el("hr"), 1] : null)
+  return aside(lines, at, context, depth) ?? fence(lines, at) ?? heading(text, context) ?? (RULE.test(text) ? [el("hr"), 1] : null)
     ?? quote(lines, at, context, depth) ?? list(lines, at, context, depth) ?? table(lines, at, context)
     ?? rawTable(lines, at, context) ?? silent(lines, at) ?? indented(lines, at) ?? paragraph(lines, at, context);
 }
 
-function noted(lines, at, context, depth) {
+function aside(lines, at, context, depth) {
   const found = note(lines, at);
   if (!found) return null;
   const name = found.title ? spanning(el("p", { class: "note-title" }, inline(found.title, context)), [lines[at]]) : null;
-  return [el("div", { class: "note", role: "note" }, name, blocks(found.inner, context, depth + 1)), found.used];
+  return [noted(name, blocks(found.inner, context, depth + 1)), found.used];
 }
-
-const code = (text, language) => el("figure", { class: "code" }, language ? el("figcaption", {}, language) : null,
-  el("pre", { tabindex: "0", role: "group", "aria-label": `Code${language ? ` in ${language}` : ""}` }, el("code", {}, text)));
 
 function fence(lines, at) {
   const open = FENCE.exec(lines[at].text);
@@ -102,10 +90,9 @@ function heading(text, context) {
   return match ? [title(match[1].length, match[2] ?? "", context), 1] : null;
 }
 
-// The page's own headings come first: a document's begin at the third level.
 function title(level, text, context) {
   const [named, anchor] = /\s*\{:?\s*#([^}\s]+)[^}]*\}\s*$/.exec(context.titles ? "" : text) ?? [""];
-  return el(`h${Math.min(level + 2, 6)}`, { class: `title-${level}`, "data-anchor": anchor }, words(text.slice(0, text.length - named.length), context));
+  return titled(level, words(text.slice(0, text.length - named.length), context), anchor);
 }
 
 function quote(lines, at, context, depth) {
@@ -178,8 +165,6 @@ function table(lines, at, context) {
     el("tr", {}, cells(line.text, context).slice(0, head.length).map((cell) => el("td", {}, words(cell, context)))), [line]));
   return [scrolled(el("thead", {}, el("tr", {}, head.map((cell) => el("th", { scope: "col" }, words(cell, context))))), el("tbody", {}, rows)), end - at];
 }
-
-const scrolled = (...parts) => el("div", { class: "table", tabindex: "0", role: "group", "aria-label": "Table" }, el("table", {}, parts));
 
 /** A table written in HTML: its rows and cells, read like a paragraph each. Null for what isn't a simple one. */
 function rawTable(lines, at, context) {

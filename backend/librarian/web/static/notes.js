@@ -18,7 +18,8 @@ const CLOSING_SHORTCODE = /\{\{[<%] *\/ *([\w-]+) *[>%]\}\} *$/;
 /** Whether a line may begin a note, whatever stands above it. */
 export const opensNote = (text) => MARK.test(text) && [INDENTED, SHORTCODE, ...FENCED].some((opens) => opens.test(text.trimEnd()));
 
-const named = (kind) => (NAMELESS.test(kind) ? "" : kind[0].toUpperCase() + kind.slice(1).toLowerCase().replace("eealso", "ee also"));
+/** What a note of a kind is called; nothing where its kind says nothing. */
+export const named = (kind) => (NAMELESS.test(kind) ? "" : kind[0].toUpperCase() + kind.slice(1).toLowerCase().replace("eealso", "ee also"));
 
 /** The note that begins at a line as {title, inner, used}: lines that it holds, lines that it takes. Null where none does. */
 export function note(lines, at) {

@@ -13,6 +13,16 @@ const MOST = 200_000; // characters fetched at once
 const BEFORE = 200; // lines above a passage that lies beyond them
 const NARROW = window.matchMedia("(max-width: 59.99rem)"); // where the panel covers the page
 
+/** The lines of an answer as elements, by the document's form. */
+async function blocksOf({ file_path: path, content, line_start: first, headings }, context) {
+  const form = formOf(path, headings.length > 0, content);
+  if (form === "markdown") return markdown(content, first, context);
+  if (form === "written") return written(content, first, headings);
+  if (form !== "restructured") return plain(content, first, headings, form === "code");
+  const { restructured } = await import("./restructured.js"); // of use to few libraries: fetched with the first such document
+  return restructured(content, first, headings, context);
+}
+
 export class Reader {
   /**
    * `onClose()` when it closes itself; `onFollow(path, section)` when a link leads to another document, without a path
@@ -115,7 +125,7 @@ export class Reader {
       outline(answer.headings, (heading) => this.trying(() => this.goToLine(heading.line, answer)))),
       body,
     ];
-    this.begin(body, answer);
+    await this.begin(body, answer);
     return [parts, answer];
   }
 
@@ -142,14 +152,14 @@ export class Reader {
   }
 
   /** Shows the lines of an answer, and a way to those before. */
-  begin(body, answer) {
+  async begin(body, answer) {
     this.from = answer.line_start;
     body.replaceChildren(answer.line_start > 1 ? button(`Show lines 1–${answer.line_start - 1}`, () => this.trying(() => this.reload(answer.file_path, 1, body)), { class: "earlier" }) : "");
-    this.fill(body, answer);
+    await this.fill(body, answer);
   }
 
   /** Adds the lines of an answer, and a way to go on. */
-  fill(body, answer) {
+  async fill(body, answer) {
     const context = {
       from: answer.file_path,
       address: ({ paths, anchor }) => this.addressOf(paths[0] ?? answer.file_path, anchor),
@@ -159,10 +169,7 @@ export class Reader {
         return this.goToSection(anchor, answer);
       }),
     };
-    const form = formOf(answer.file_path, answer.headings.length > 0);
-    body.append(...(form === "markdown" ? markdown(answer.content, answer.line_start, context)
-      : form === "written" ? written(answer.content, answer.line_start, answer.headings)
-        : plain(answer.content, answer.line_start, answer.headings, form === "code")));
+    body.append(...await blocksOf(answer, context));
     if (!answer.truncated) return;
     const rest = answer.next_column === null
       ? { line_start: answer.next_line }
@@ -170,13 +177,13 @@ export class Reader {
     const more = button("Load more of this document", () => this.trying(async () => {
       const next = await call("/api/document", { path: answer.file_path, max_chars: MOST, ...rest });
       more.remove();
-      this.fill(body, next);
+      await this.fill(body, next);
     }));
     body.append(more);
   }
 
   async reload(path, line, body) {
-    this.begin(body, await call("/api/document", { path, max_chars: MOST, line_start: line }));
+    await this.begin(body, await call("/api/document", { path, max_chars: MOST, line_start: line }));
   }
 
   async goToLine(line, answer) {
@@ -217,12 +224,13 @@ export class Reader {
   goTo(first, last, words) {
     if (!first) { this.panel.scrollTop = 0; return; }
     const isIn = (one) => Number(one.dataset.end) >= first && Number(one.dataset.line) <= last;
-    const blocks = [...this.panel.querySelectorAll(".document > [data-line]")].filter(isIn).flatMap((block) => {
+    const within = (block) => { // what lies in the passage whole, or of a long list or table the items or rows
       if (Number(block.dataset.line) >= first && Number(block.dataset.end) <= last) return [block];
-      const inside = [...block.querySelectorAll("[data-line]")].filter(isIn); // of a long list or table the items or rows
-      const innermost = inside.filter((one) => !inside.some((other) => other !== one && one.contains(other)));
-      return innermost.length ? innermost : [block];
-    });
+      const inside = [...block.querySelectorAll("[data-line]")].filter(isIn);
+      const nearest = inside.filter((one) => !inside.some((other) => other !== one && other.contains(one)));
+      return nearest.length ? nearest.flatMap(within) : [block];
+    };
+    const blocks = [...this.panel.querySelectorAll(".document > [data-line]")].filter(isIn).flatMap(within);
     for (const block of blocks) {
       block.classList.add("chosen");
       markWords(block, words);

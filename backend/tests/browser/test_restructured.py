@@ -1,0 +1,124 @@
+"""reStructuredText beside the results: shown as docutils and Sphinx would show it, and harmless."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.page import Page
+
+pytestmark = pytest.mark.browser
+
+MAST = "/?doc=shop/lab/mast.rst"
+BLOCKS = [
+    ["front", 1, 1, "Front matter"],
+    ["title-1", 5, 7, "Mast"],
+    [
+        "P",
+        9,
+        11,
+        "A mast is stepped on the keel; see step, the spars, rope, the gauges, Mast, elsewhere, PEP 8, H2O, the boom"
+        " and stays [1] [2]. It is hoisted so:",
+    ],
+    ["code", 13, 14, "hoist(mast) then(boom)"],
+    ["UL", 22, 26, "light spruce fir strong"],
+    ["lower-alpha", 28, 29, "first second"],
+    ["DL", 31, 34, "peak : angle The upper end. throat The lower end."],
+    ["fields", 36, 37, "Height nine metres Weight none"],
+    ["fields", 39, 39, "-v, --verbose says more"],
+    ["code", 41, 42, ">>> step() True"],
+    ["P", 44, 45, "Two lines of verse"],
+    ["title-2", 47, 48, "The spars"],
+    ["note", 50, 52, "Warning Never alone. ask"],
+    ["note", 54, 54, "Changed in version 2.1 It bends."],
+    ["note", 56, 58, "Of ropes Wet ones shrink."],
+    ["code", 60, 63, "step.py · python step(1 < 2)"],
+    ["object", 65, 71, "step(mast) step(mast, keel) Steps it. param mast what is stepped"],
+    ["object", 73, 76, "rigging by hand :crew: two Unknown, but shown."],
+    ["table", 78, 85, "Spar Use gaff peak sail boom foot clew"],
+    ["table", 87, 93, "Rope Metres main 40 spare jib 30"],
+    ["table", 95, 101, "Blocks Name Sheaves tack 2"],
+    ["table", 103, 106, 'Knot Turns, all hitch two "half" ones'],
+    ["FIGURE", 108, 111, "A mast, stepped On the keel."],
+    ["note-title", 113, 117, "More"],
+    ["UL", 113, 117, "gauges/index Far"],
+    ["footnote", 119, 119, "[1] Of steel."],
+    ["footnote", 120, 120, "[2] Of rope."],
+    ["PRE", 122, 123, "+-----+ | torn"],
+]
+
+
+def shown(page: Page, title: str) -> Page:
+    return page.until("document.getElementById('panel-title')?.textContent === arguments[0]", title)
+
+
+def follow(page: Page, link: str) -> None:
+    page.run(
+        "[...document.querySelectorAll('#panel a.inner')].find((a) => a.textContent === arguments[0]).click()", link
+    )
+
+
+def test_it_is_shown_as_a_document_with_the_lines_of_each_block(page: Page) -> None:
+    shown(page.open(MAST), "Mast")
+    blocks = page.run(
+        """return [...document.querySelectorAll('#panel .document > [data-line]')].map((one) =>
+        [one.className.split(' ')[0] || one.tagName, Number(one.dataset.line), Number(one.dataset.end),
+         one.innerText.replace(/\\s+/g, ' ').trim()])"""
+    )
+    assert blocks == BLOCKS
+    assert page.texts("#panel .document > p em, #panel .document > p strong") == ["mast", "stepped", "boom"]
+    assert page.texts("#panel .document > p code, #panel sub") == ["keel", "step", "2"]
+    assert page.texts("#panel ul > li > ol > li") == ["spruce", "fir"]
+    assert page.texts("#panel th[colspan='2'], #panel td ul, #panel caption") == ["Use", "footclew", "Blocks"]
+    assert page.texts("#panel .object code") == ["step(mast)", "step(mast, keel)", "rigging by hand"]
+    assert page.run("return getComputedStyle(document.querySelector('.lower-alpha')).listStyleType") == "lower-alpha"
+    shown(page.open("/?doc=shop/lab/rope.txt"), "Rope")
+    assert page.texts("#panel .note") == ["NoteKeep it dry."], "its directive tells what this text is"
+
+
+def test_its_links_lead_to_places_and_pages(page: Page) -> None:
+    shown(page.open(MAST), "Mast")
+    links = page.run("return [...document.querySelectorAll('#panel .document a')].map((a) => [a.textContent, a.href])")
+    base = f"{page.url}/?doc=shop%2Flab%2F"
+    assert links == [
+        ["the spars", f"{base}mast.rst&section=the-spars"],
+        ["rope", "https://example.org/rope"],
+        ["the gauges", f"{base}gauges%2Findex.rst"],
+        ["Mast", f"{base}mast.rst&section=the-mast"],
+        ["PEP 8", "https://peps.python.org/pep-0008/"],
+        ["stays", "https://example.org/stays"],
+        ["[1]", f"{base}mast.rst&section=note-1"],
+        ["[2]", f"{base}mast.rst&section=note-2"],
+        ["gauges/index", f"{base}gauges%2Findex.rst"],
+        ["Far", "https://example.org/far"],
+    ]
+    follow(page, "[2]")
+    page.until("new URLSearchParams(location.search).get('section') === 'note-2'")
+    follow(page, "the gauges")
+    shown(page, "Gauges")
+    page.driver.get_log("browser")  # a spelling that is no document's is logged by the browser
+
+
+@pytest.mark.parametrize(
+    ("lines", "chosen"),
+    [("92-92", ["TR jib 30"]), ("33-34", ["DIV throat The lower end."]), ("25-26", ["LI fir", "LI strong"])],
+)
+def test_a_passage_inside_is_marked(page: Page, lines: str, chosen: list[str]) -> None:
+    page.open(f"{MAST}&lines={lines}").until("document.querySelector('#panel .chosen')")
+    marked = """return [...document.querySelectorAll('#panel .chosen')].map((one) =>
+        `${one.tagName} ${one.innerText.replace(/\\s+/g, ' ').trim()}`)"""
+    assert page.run(marked) == chosen
+
+
+def test_a_hostile_one_is_shown_as_text_and_does_nothing(page: Page) -> None:
+    shown(page.open("/?doc=security/notes/hostile.rst"), "Bitter cup")
+    for link in page.all("#panel .document :is(a, .dead, .picture)"):
+        if not (link.get_attribute("href") or "").startswith(page.url):
+            link.click()
+    assert page.run("return window.harmed") is None
+    assert not page.all("#panel :is(img, script, iframe, svg, style, object)")
+    links = page.run("return [...document.querySelectorAll('#panel .document a')].map((a) => a.href)")
+    assert [link for link in links if not link.startswith(f"{page.url}/?doc=")] == []
+    fetched = page.run("return performance.getEntriesByType('resource').map((one) => one.name)")
+    assert all(name.startswith(page.url) for name in fetched)
+    assert page.texts("#panel pre code")[0].startswith("<script>window.harmed = 'raw'</script>")
+    assert "include /etc/passwd" in page.texts("#panel .object code")
