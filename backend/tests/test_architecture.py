@@ -74,6 +74,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "opening",
         "ending",
         "event_loop",
+        "garbage",
         "listening",
         "shelving.heap",
         "welcome",
@@ -83,6 +84,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": {"vocabulary", "keeper", "terminal", "ending"},
     "ending": {"keeper"},
     "event_loop": set(),
+    "garbage": set(),
     "listening": {"vocabulary"},
     "welcome": {"vocabulary", "config"},
     "terminal": {"vocabulary", "config", "keeper", "gathering", "models", "serve", "assembly", "assembly_parts"}
