@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import os
@@ -346,6 +347,46 @@ def test_it_rests_when_nobody_has_been_connected_for_a_while(folder: Path) -> No
             assert not rested.is_set()
             occupied = False
             await rested.wait()
+
+    run(test())
+
+
+def test_it_ends_once_what_it_said_was_read(folder: Path) -> None:
+    async def generous(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"x" * 3_000_000)
+        await reader.readline()
+
+    async def test() -> None:
+        async with hosting(folder, serve_mcp=generous) as host, connected(host, "mcp", limit=1024) as (reader, _):
+            await reader.readline()
+            closing = asyncio.create_task(host.close())
+            for _ in range(100):
+                await asyncio.sleep(0)
+            assert not closing.done()
+            assert await reader.readexactly(3_000_000) == b"x" * 3_000_000
+            await closing
+
+    run(test())
+
+
+def test_nothing_is_kept_of_who_has_left(folder: Path) -> None:
+    async def generous(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            writer.write(b"x" * 100_000)
+            await writer.drain()
+
+    async def test() -> None:
+        unhandled: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: unhandled.append(context))
+        async with hosting(folder, serve_mcp=generous) as host:
+            async with connected(host, "ping") as (reader, _):
+                await reader.read()
+            async with connected(host, "mcp") as (reader, _):  # hangs up in the middle of an answer
+                await reader.readline()
+            while host._connections:
+                await asyncio.sleep(0.005)
+        gc.collect()
+        assert unhandled == []
 
     run(test())
 

@@ -14,13 +14,15 @@ import json
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from librarian.keeper import address, client
+from librarian.keeper import address, client, starting
+from librarian.keeper.lock import KEEPER, FolderLock
 from librarian.keeper.relay import LONGEST_LINE, Relay, main, run
 from librarian.keeper.starting import Library, connect
 from librarian.mcp_server.app import LONGEST_LINE as LONGEST_TAKEN
@@ -44,9 +46,9 @@ def shake_hands(relay: RelayProcess) -> dict[str, Any]:
 def dead(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z" if sys.platform == "linux" else False
+    except (ProcessLookupError, FileNotFoundError):  # it may go between the two
         return True
-    return Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z" if sys.platform == "linux" else False
 
 
 def test_a_host_is_answered_and_the_keeper_is_started(relay: StartRelay, index: Path) -> None:
@@ -193,6 +195,14 @@ def test_an_answer_to_a_dead_keepers_question_goes_nowhere(relay: StartRelay, in
     assert {one.receive().get("method"), one.receive().get("method")} == {"roots/list", None}
     one.send("q1", None, result={"roots": []})
     assert "answer to q1" in one.ask(4, "tools/list")["result"]["seen"]
+    one.send("again", "silence")
+    assert "silence" in one.ask(5, "tools/list")["result"]["seen"]
+    os.kill(keeper_pid(index), signal.SIGKILL)
+    assert one.receive()["id"] == "again"
+    one.send(6, "ask")
+    assert {one.receive().get("method"), one.receive().get("method")} == {"roots/list", None}
+    one.send("q1", None, result={"roots": []})  # as the keeper before was answered, this one is
+    assert "answer to q1" in one.ask(7, "tools/list")["result"]["seen"]
 
 
 def test_a_keeper_that_retires_hands_its_open_requests_to_the_next(relay: StartRelay, index: Path) -> None:
@@ -228,6 +238,67 @@ def test_a_keeper_that_retires_during_the_handshake_is_followed_by_the_next(
     assert answer["id"] == "open"
     assert answer["result"]["pid"] not in (first, second)
     assert answer["result"]["seen"] == ["initialize", "notifications/initialized", "tools/list"]
+
+
+def test_a_line_that_meets_a_keepers_death_is_answered(library: Library) -> None:
+    answers: list[dict[str, Any]] = []
+    go_on = threading.Event()
+
+    def write(line: bytes) -> None:
+        answers.append(json.loads(line))
+        assert go_on.wait(30)
+
+    relay = Relay(library, write)
+    relay.forward(b'{"jsonrpc":"2.0","id":0,"method":"initialize"}\n')
+    until(lambda: len(answers) == 1, "the handshake")
+    pid = keeper_pid(library.index)
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: dead(pid), "its death")
+    relay.forward(b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n')  # before the end of the connection was read
+    go_on.set()
+    until(lambda: len(answers) == 2, "an answer")
+    relay.close()
+    assert answers[1]["id"] == 1
+    assert "Send the request again" in answers[1]["error"]["message"]
+
+
+def test_a_relay_says_where_other_settings_are_in_force_and_takes_those_of_later_keepers(
+    library: Library, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers: list[dict[str, Any]] = []
+    monkeypatch.setattr("librarian.keeper.relay.BRIEF_S", 60.0)  # it isn't followed before it is needed
+    monkeypatch.setenv("ECHO_SETTINGS", "the server's")
+    monkeypatch.setenv("ECHO_ROLE", "serve")
+    connect(library, "ping").lines.close()
+    relay = Relay(library._replace(settings="the host's"), lambda line: answers.append(json.loads(line)))
+    relay.open()
+    assert "The settings in force are those that" in capsys.readouterr().err
+    first = keeper_pid(library.index)
+    os.kill(first, signal.SIGKILL)
+    until(lambda: dead(first) and relay_has_noticed(relay), "its death")
+    monkeypatch.setenv("ECHO_SETTINGS", "changed since")
+    monkeypatch.delenv("ECHO_ROLE")
+    later = connect(library._replace(settings="changed since"), "ping")
+    later.lines.close()
+    relay.forward(b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n')
+    until(lambda: len(answers) == 1, "an answer")
+    relay.close()
+    assert answers[0]["result"]["pid"] == later.welcome.pid
+
+
+def relay_has_noticed(relay: Relay) -> bool:
+    return relay._lines is None
+
+
+def test_where_one_keeper_after_the_other_makes_way_it_is_said(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: list[dict[str, Any]] = []
+    monkeypatch.setattr(Relay, "_repeat", lambda self, lines: False)
+    relay = Relay(library, lambda line: answers.append(json.loads(line)))
+    relay.forward(b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n')
+    assert "5 keepers have made way, one after another." in answers[0]["error"]["message"]
+    relay.close()
 
 
 # -- keepers that don't work ---------------------------------------------------------------------------------------
@@ -290,6 +361,54 @@ def test_what_a_dead_keeper_left_behind_is_no_obstacle(relay: StartRelay, index:
     until(lambda: dead(first), "its death")
     assert address.read(index) is not None
     assert shake_hands(relay())["result"]["pid"] != first
+
+
+def test_who_holds_the_folder_without_an_address_is_waited_for_and_followed(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = FolderLock(library.index, KEEPER)
+    looks: list[bool] = []
+
+    def looking(*given: Any) -> Any:
+        looks.append(True)
+        if len(looks) == 4:
+            other.release()
+        return look(*given)
+
+    look = starting._reach
+    monkeypatch.setattr(starting, "_reach", looking)
+    assert other.acquire(version="1.0")
+    greeted = connect(library, "ping")
+    greeted.lines.close()
+    assert greeted.started
+    assert (library.index / "keeper.log").read_bytes().count(b"keeper started") == 1
+
+
+def test_a_keeper_that_ends_because_another_has_the_folder_is_no_failure(
+    library: Library, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    other = FolderLock(library.index, KEEPER)
+    mark = tmp_path / "started once"
+    ends_at_once = ("sh", "-c", f'if [ -e "{mark}" ]; then exec "$@"; else touch "{mark}"; fi', "sh")
+    looks: list[bool] = []
+
+    def looking(*given: Any) -> Any:
+        if mark.exists() and not any(thread.name == "keeper's end" for thread in threading.enumerate()):
+            looks.append(True)
+        if len(looks) == 3:
+            other.release()
+        elif not looks:
+            spawned.append(True)
+            if len(spawned) == 2:
+                assert other.acquire(version="1.0")
+        return look(*given)
+
+    spawned: list[bool] = []
+    look = starting._reach
+    monkeypatch.setattr(starting, "_reach", looking)
+    greeted = connect(library._replace(program=(*ends_at_once, *library.program)), "ping")
+    greeted.lines.close()
+    assert greeted.started
 
 
 # -- versions ------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -58,12 +58,14 @@ class Refusing:
         self._reader = reader
         self.refused: dict[str, str] = {}
         self.asked: list[str] = []
+        self.on_read: Callable[[], None] = lambda: None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._reader, name)
 
     def read(self, source: SourceFile) -> ReadResult:
         self.asked.append(source.file_path)
+        self.on_read()
         if reason := self.refused.get(source.file_path):
             raise SourceError("not now", reason=reason)
         return self._reader.read(source)
@@ -84,9 +86,16 @@ def test_what_is_mended_without_a_trace_in_the_file_is_tried_again(library: Libr
     assert reader.asked == ["ray/core/actors.md"]
     library.options = replace(library.options, file_timeout_s=120)
     library.reopen()
+    library.indexer.refresh([str(library.root / "ray" / "serve")])  # a look at a part tries only what lies there
+    reader.on_read = library.indexer._stop.set  # nor is a look that was broken off one at everything
+    library.write("ray/aaa.md", "# First\n")
+    library.indexer.refresh()
+    reader.on_read = lambda: None
+    library.indexer._stop.clear()
+    reader.asked = ["ray/core/actors.md"]
     assert [failure.reason for failure in library.indexer.refresh().failed] == ["corrupt"]
     assert reader.asked == ["ray/core/actors.md", "ray/core/tasks.md"]
-    assert library.documents() == {"ray/core/actors.md", "ray/core/tasks.md"}
+    assert library.documents() == {"ray/aaa.md", "ray/core/actors.md", "ray/core/tasks.md"}
 
 
 def test_until_a_batch_is_written_searches_find_what_was_there(
