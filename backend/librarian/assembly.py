@@ -209,6 +209,7 @@ def build(settings: Settings) -> desk.Parts:
         model=lambda: " and ".join(sorted({key.split(";")[0] for key in indexer.answering() if key})),
         fusion=search_options(settings, bm25=held.shared is None).fusion,
         most=settings.search.max_results,
+        rewriter=rewriting is not None,
     )
     return desk.Parts(
         options=desk_options(settings, held.names, held.rescued),

@@ -154,7 +154,7 @@ class Calibrating:
     def _best(self, text: str, mode: Mode) -> float:
         if self._ended.is_set():
             raise Unavailable("The library is closing.", hint="It is calibrated at the next start.")
-        found = self._engine.search(Query(text, mode=mode, max_results=1), Budget())
+        found = self._engine.search(Query(text, mode=mode, max_results=1, ask_llm=False), Budget())
         if found.mode != mode:
             raise Unavailable(f"{mode} search doesn't work now: {'; '.join(found.degraded)}")
         return score(found.hits[0].candidate.why) if found.hits else 0.0

@@ -37,6 +37,7 @@ RIDGE = 0.02
 CHANCE = 0.05  #: the p from which on a difference says nothing
 SEEN = 10  #: documents that the measures read
 FOUND = 50  #: passages that hold as many mails
+UNASKED = "the language model was asked nothing: --llm has it rewrite the questions, as it does others"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,7 @@ class Study:
         fusion: how the legs are joined; weights are learned for `learned` alone.
         changed: called once other weights are in use.
         most: the most results that one search gives.
+        rewriter: whether a language model rewrites questions that aren't measured.
     """
 
     def __init__(
@@ -124,10 +126,12 @@ class Study:
         model: Callable[[], str],
         fusion: str = "learned",
         most: int = FOUND,
+        rewriter: bool = False,
     ) -> None:
         self._model = model
         self._fusion = fusion
         self._most = most
+        self._rewriter = rewriter
         self._adopted = adopted(index)
         engine.use(ranker=self._adopted.ranker)
         self._engine = engine
@@ -145,6 +149,7 @@ class Study:
         modes: Sequence[str] = MODES,
         product: str | None = None,
         own: bool = False,
+        llm: bool = False,
         tune: bool = False,
         adopt: bool = False,
         reset: bool = False,
@@ -186,7 +191,8 @@ class Study:
             return [path for path in found if path not in ignored.get(text, ())]
 
         answer = as_dict(evaluate(given.questions, search, asked))
-        return {**answer, "notes": [*given.notes, *strange, *shortfalls.notes(len(given.questions))]}
+        unasked = [UNASKED] if self._rewriter and not llm and {*asked} & {"hybrid", "rerank", "hyde", "auto"} else []
+        return {**answer, "notes": [*given.notes, *strange, *unasked, *shortfalls.notes(len(given.questions))]}
 
     def notes(self) -> tuple[str, ...]:
         """What the status says of the weights."""
@@ -293,7 +299,9 @@ class Study:
             paths = {stored.doc_id: stored.document.file_path for stored in reader.iter_documents()}
             for question in questions:
                 budget.check()
-                pool = self._engine.judge(Query(question.judged.text, mode="hybrid"), reader, budget).pool
+                pool = self._engine.judge(
+                    Query(question.judged.text, mode="hybrid", ask_llm=False), reader, budget
+                ).pool
                 seen = modes.weighed(pool)
                 names = [paths.get(doc, "") for doc in seen.ids.tolist()]
                 asked = np.array([name not in question.ignored for name in names], dtype=np.bool_)

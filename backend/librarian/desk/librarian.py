@@ -33,6 +33,7 @@ from .state import StateReport, layout_notes, skipped
 #: Reasons of a degraded state without which an index run hasn't done its work, by how they begin.
 _NEEDED = ("root: ", "index: ", "catalog: ", "embeddings")
 _MEASURING: ContextVar[bool] = ContextVar("measuring", default=False)  #: judged questions aren't anybody's
+_ASK_LLM: ContextVar[bool] = ContextVar("ask_llm", default=True)
 FIRST_TEXT_S = 10.0  #: how long the first question of all waits for the first files
 
 
@@ -88,7 +89,7 @@ class Librarian(Gathered, Knowledge, Hosting):
         budget = budget or Budget()
         self._await_text(budget)
         wanted = named("search", SEARCH.arguments, {"query": query, **given})
-        asked = questions.documents(self._parts.options, self._products, wanted)
+        asked = replace(questions.documents(self._parts.options, self._products, wanted), ask_llm=_ASK_LLM.get())
         answer, count = self._checked(lambda query: self._parts.engine.search(query, budget), asked)
         outcome = answer.outcome
         journal.note(outcome, self._parts.options.slow_query_ms)
@@ -102,7 +103,7 @@ class Librarian(Gathered, Knowledge, Hosting):
         budget = budget or Budget()
         self._await_text(budget)
         wanted = named("search_emails", SEARCH_EMAILS.arguments, {"query": query, **given})
-        asked = questions.emails(self._parts.options, self._products, wanted)
+        asked = replace(questions.emails(self._parts.options, self._products, wanted), ask_llm=_ASK_LLM.get())
         engine, catalog = self._parts.engine, self._parts.catalog
         answer, count = self._checked(lambda q: engine.search(q, budget) if q.text else newest_first(catalog, q), asked)
         outcome = answer.outcome
@@ -310,13 +311,16 @@ class Librarian(Gathered, Knowledge, Hosting):
         """Hold catalog, keyword index, vectors and folder against each other; with `repair`, mend what differs."""
         return self._parts.check(repair)
 
-    def evaluate(self, *, budget: Budget | None = None, **given: Any) -> Mapping[str, object]:
-        """Measure the answers on judged questions; see `librarian evaluate --help`."""
-        measuring = _MEASURING.set(True)
+    def evaluate(self, *, budget: Budget | None = None, llm: bool = False, **given: Any) -> Mapping[str, object]:
+        """Measure the answers on judged questions; see `librarian evaluate --help`. `llm`: a language model rewrites
+        them where one is configured.
+        """
+        measuring, asking = _MEASURING.set(True), _ASK_LLM.set(llm)
         try:
-            return self._parts.evaluate(self, budget=budget or Budget(), **given)
+            return self._parts.evaluate(self, budget=budget or Budget(), llm=llm, **given)
         finally:
             _MEASURING.reset(measuring)
+            _ASK_LLM.reset(asking)
 
     def wait_until_ready(self, timeout_s: float | None = None) -> bool:
         """Block until nothing is left to read or embed; False where the time ran out first."""

@@ -347,13 +347,13 @@ class HybridSearchEngine:
 
     def _rewrite(self, run: Run) -> None:
         """Ask the language model, where there is one and the question is one for it; without it all goes on."""
-        by_caller = run.query.hypothetical_answer or run.query.semantic_weight is not None
+        query = run.query
+        by_caller = query.hypothetical_answer or query.semantic_weight is not None or not query.ask_llm
         if self._rewriting is None or run.mode not in REWRITTEN or by_caller or hyde.applies(run.analyzed):
             return
         try:
             with self._turns.aside():
-                run.rewrite = self._rewriting.of(run.query.text, run.budget)
-            said = run.rewrite
+                run.rewrite = said = self._rewriting.of(query.text, run.budget)
             run.variants.append(Variant(said.search_terms, said.hypothetical_answer, said.model))
         except LibrarianError as error:
             run.degraded.append(f"llm: {error}")

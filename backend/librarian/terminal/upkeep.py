@@ -151,6 +151,7 @@ def evaluate(
         str, typer.Option(help="Separated by commas; the first is compared with.")
     ] = "keyword,semantic,hybrid",
     product: Annotated[str | None, typer.Option(help="Search only this product.")] = None,
+    llm: Annotated[bool, typer.Option("--llm", help="Have the language model rewrite the questions.")] = False,
     as_json: Json = False,
     root: Root = None,
     index: Index = None,
@@ -168,6 +169,7 @@ def evaluate(
             **asked,
             modes=[mode.strip() for mode in modes.split(",") if mode.strip()],
             product=product,
+            llm=llm or None,
             on_progress=progress.indexing,
         )
     write_answer(answer, as_json, rendering.evaluation)

@@ -441,6 +441,7 @@ class Query:
     include_parent_context: bool = False
     max_tokens: int | None = None
     hypothetical_answer: str | None = None
+    ask_llm: bool = True  #: whether a language model may be asked about it; not where the question measures
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,10 @@ import pytest
 from librarian.assembly_calibration import Calibrating
 from librarian.finding.calibrating import foreign_questions
 from librarian.finding.ranker import ABROAD, LinearRanker, shipped
+from librarian.finding.rewriting import Rewriting
 from librarian.language.analyzer import StandardAnalyzer
 from librarian.vocabulary.models import MANY, ModelSpec
+from librarian.vocabulary.protocols import Budget, Rewrite
 from librarian.vocabulary.types import Query, Vector
 
 from .library import Library, TopicEmbedder
@@ -104,6 +106,24 @@ def test_a_language_without_foreign_questions_is_asked_in_english() -> None:
     assert foreign_questions("xx") == foreign_questions("en") == foreign_questions()
 
 
+class Unasked:
+    """A language model that notes what it is asked."""
+
+    name = "unasked"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def rewrite(self, query: str, budget: Budget) -> Rewrite:
+        self.asked.append(query)
+        return Rewrite(query, query, "m1", 1.0)
+
+    def is_connected(self) -> bool:
+        return True
+
+    def close(self) -> None: ...
+
+
 def test_a_library_is_calibrated_with_foreign_questions_in_its_language(
     shelve: Callable[..., Library],
 ) -> None:
@@ -115,9 +135,16 @@ def test_a_library_is_calibrated_with_foreign_questions_in_its_language(
         for number in numbers
     )
     library = shelve({**PAGES, "haus/handbuch/maschinen.md": f"# Maschinen\n\n{sections}"}, embedder=Blurred())
+    model = Unasked()
     fitting = Calibrating(
-        library.engine(), library.catalog, complete=lambda: True, basis=lambda: "", scale="learned", by_meaning=True
+        library.engine(rewriting=Rewriting(model)),
+        library.catalog,
+        complete=lambda: True,
+        basis=lambda: "",
+        scale="learned",
+        by_meaning=True,
     )
     found = fitting.calibrate()
     assert found is not None
     assert found.foreign == len(foreign_questions("de"))
+    assert not model.asked

@@ -29,7 +29,8 @@ KEY = "sk-very-secret-key"
 QUESTION = "how can somebody give their goods back to us"
 SAID = {"search_terms": "declined payment E4021", "hypothetical_answer": "A declined payment shows error E4021."}
 FILES = {
-    "shop/guides/returns.md": "# Returns\n\nGoods may be sent back within thirty days.\n",
+    "shop/guides/returns.md": "# Returns\n\nGoods may be sent back within thirty days. "
+    "See [declined payments in the shop](checkout.md) and [parcels that leave the house](parcels.md).\n",
     "shop/guides/checkout.md": "# Checkout\n\nWhen a payment is declined, error E4021 is shown and the cart is kept.\n",
     "shop/guides/parcels.md": "# Parcels\n\nParcels leave the house at noon on working days.\n",
 }
@@ -126,6 +127,20 @@ def test_it_is_not_asked_where_words_are_meant_exactly(client: httpx.Client, mod
     ask(client, semantic_weight=0.5)
     ask(client, mode="hyde", hypothetical_answer="Goods are sent back by post.")
     assert model.requests == []
+
+
+def test_it_is_asked_nothing_by_what_measures(setting: Setting, model: ChatServer, tmp_path: Path) -> None:
+    queries, qrels = tmp_path / "queries.jsonl", tmp_path / "qrels.tsv"
+    queries.write_text(json.dumps({"_id": "1", "text": QUESTION}))
+    qrels.write_text("1\tshop/guides/returns.md\t1\n")
+    judged = {"queries": str(queries), "qrels": str(qrels)}
+    told = "the language model was asked nothing: --llm has it rewrite the questions, as it does others"
+    assert setting.library.evaluate(**judged, modes=["hybrid"])["notes"] == [told]
+    assert setting.library.evaluate(own=True, modes=["hybrid", "auto"])["questions"]
+    setting.library.evaluate(tune=True)
+    assert model.requests == []
+    assert setting.library.evaluate(**judged, modes=["hybrid"], llm=True)["notes"] == []
+    assert len(model.requests) == 1
 
 
 def _refuses(model: ChatServer) -> str:
