@@ -299,7 +299,7 @@ class _Dispatcher(Generic[T, R]):
                 self._receive(child)
         now = time.monotonic()
         for child in [child for child in self._children if (child.task or not child.ready) and child.deadline <= now]:
-            limit = self._timeout_s(child.task[0]) if child.ready and child.task else self._start_timeout_s
+            limit = self._timeout_s(child.task[0]) if child.task else self._start_timeout_s
             child.deadline = now + owed(child.process, child.worked, limit)
             if child.deadline <= now:
                 self._bury(child, TimeoutError(f"not done within {limit:g} s"))

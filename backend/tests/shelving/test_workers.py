@@ -25,7 +25,7 @@ import pytest
 from librarian.shelving.worker_errors import PoolClosed, WorkerDied
 from librarian.shelving.workers import WorkerPool
 from librarian.vocabulary.errors import SourceError, Unavailable
-from tests.shelving.worker_jobs import make_death, make_nothing, make_work
+from tests.shelving.worker_jobs import make_death, make_nothing, make_wait, make_work
 
 
 @pytest.fixture
@@ -79,6 +79,23 @@ def test_a_task_over_its_time_is_killed_and_its_place_is_taken_by_another_child(
         assert isinstance(late, TimeoutError)
         assert before != after
         assert pool.pids() == [after]
+
+
+def test_a_child_that_has_nothing_to_do_is_never_late() -> None:
+    with WorkerPool(make_work, 2, timeout_s=lambda item: 0.3 if item == 1 else 60) as pool:
+        list(pool.map([("sleep", 0.1), ("sleep", 0.1)]))
+        before = pool.pids()
+        assert [outcome for _, outcome in pool.map([("sleep", 0.4), 1])] == [2, "woke"]
+        list(pool.map([3, 4]))
+        assert pool.pids() == before
+
+
+def test_a_child_that_does_not_get_ready_is_told_so() -> None:
+    with (
+        WorkerPool(make_wait, 1, timeout_s=60, start_timeout_s=0.3) as pool,
+        pytest.raises(TimeoutError, match=r"not done within 0\.3 s"),
+    ):
+        list(pool.map([1]))
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="a process can't be kept on one processor here")

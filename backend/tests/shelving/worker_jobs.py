@@ -58,5 +58,10 @@ def make_nothing(reason: str) -> Callable[[object], object]:
     raise Unavailable(reason)
 
 
+def make_wait() -> Callable[[object], object]:
+    work(("sleep", 60))
+    return work
+
+
 def make_death() -> Callable[[object], object]:
     os._exit(7)
