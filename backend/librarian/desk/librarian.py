@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import unquote
 
 from ..vocabulary import wire
 from ..vocabulary.arguments import named
@@ -212,7 +213,13 @@ class Librarian(Gathered, Knowledge, Hosting):
         limit = check.whole_number("max_chars", 20_000 if max_chars is None else max_chars, 0, None, hint="0 = all.")
         wanted = check.text_or_none("section", section)
         with self._parts.catalog.read() as reader:
-            stored = document_at(reader, file_path)
+            try:
+                stored = document_at(reader, file_path)
+            except NotFound:  # unless it is a link into a page: a name may hold a # too
+                page, mark, after = file_path.partition("#")
+                if not mark or place.ordinal is not None:
+                    raise
+                stored, fragment = document_at(reader, page), unquote(after)
             chunk = None if place.ordinal is None else passage(reader.chunks_of(stored.doc_id), place)
         lines = partial(read, stored, line_start=first, line_end=last, max_chars=limit, column=column)
         if wanted or not fragment:

@@ -124,7 +124,7 @@ def below(outcome: SearchOutcome) -> int:
         if leg.status == "failed" or (leg.reason and name == asked != outcome.mode)
     ]
     if outcome.rewritten and outcome.rewritten["source"] != "spelling":  # which the suggestions tell
-        lines.append(str(outcome.rewritten["search_terms"]))
+        lines.append(f"{outcome.rewritten['search_terms']} ({outcome.rewritten['source']})")
     return -(-sum(len(line) + LABEL for line in lines) // 4)
 
 

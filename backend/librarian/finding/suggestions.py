@@ -17,6 +17,7 @@ MOST = 3  #: documents that are shown
 LONGEST = 80  #: characters of a question that are told
 NAMES_READ = 5000  #: documents whose names are compared, in order of their paths
 
+_DOOR = {"mails": "search_emails (--emails)", "documents": "search_documentation"}
 _NAME_WORD = re.compile(r"[^\W_]{3,}")
 
 Suggestion = Mapping[str, object]
@@ -39,10 +40,9 @@ def suggest(
     sides = [(count.documents, "documents"), (count.emails, "mails")]
     (held, kind), (beside, others) = sides[::-1] if query.filters.kind == "email" else sides
     if not held:
-        where = "search_emails (--emails)" if others == "mails" else "search_documentation"
-        text = f"The library holds no {kind}, but {beside:,} {others}: {where} looks there."
+        text = f"The library holds no {kind}, but {beside:,} {others}: {_DOOR[others]} looks there."
         return (_item("index", "0", text if beside else "Nothing is indexed yet: see get_index_status."),)
-    found: list[Suggestion] = [*nearest]
+    found: list[Suggestion] = [*nearest, *_other_kind(query.filters, columns)]
     if analyzed.common:
         asked = analyzed.text[:LONGEST]
         text = f"“{asked}” holds no word that is looked for: those that every text holds tell nothing."
@@ -99,6 +99,18 @@ def corrected(words: Iterable[tuple[str, str]]) -> tuple[Suggestion, ...]:
     )
 
 
+def _other_kind(filters: Filters, columns: Columns) -> list[Suggestion]:
+    """Where the filters let nothing through of the kind that was asked for, as a product of mails alone does."""
+    if filters.kind is None or columns.select(filters).count:
+        return []
+    asked, others = ("mails", "documents") if filters.kind == "email" else ("documents", "mails")
+    other = replace(filters, kind="document" if filters.kind == "email" else "email")
+    if not columns.select(other).count:
+        return []
+    text = f"These filters let no {asked} through, but {others}: {_DOOR[others]} looks there."
+    return [_item("index", "0", text)]
+
+
 def _filters(filters: Filters, columns: Columns) -> list[Suggestion]:
     """Filters whose absence lets more through. `kind` and `absent` are no filters that a caller sets."""
     given = [
@@ -117,7 +129,8 @@ def _filters(filters: Filters, columns: Columns) -> list[Suggestion]:
 def _documents(analyzed: AnalyzedQuery, filters: Filters, reader: CatalogReader) -> list[Suggestion]:
     asked = {word for word in (*analyzed.words, *analyzed.terms, *analyzed.identifiers) if len(word) > 2}
     names: dict[str, set[str]] = {}
-    for path, title in reader.names(filters.kind or "", NAMES_READ):
+    titles = dict(reader.names(filters.kind or "", NAMES_READ))
+    for path, title in titles.items():
         for word in _NAME_WORD.findall(f"{title} {path.rsplit('/', 1)[-1]}".lower()):
             names.setdefault(word, set()).add(path)
     by_letter: dict[str, list[str]] = {}
@@ -129,4 +142,6 @@ def _documents(analyzed: AnalyzedQuery, filters: Filters, reader: CatalogReader)
         alike = difflib.get_close_matches(word, by_letter.get(word[0], ()), MOST, CLOSENESS)
         matched.update({path for name in alike for path in names[name]})
     nearest = sorted(matched, key=lambda path: (-matched[path], path))[:MOST]
-    return [_item("document", path, f"A document with a near name: {path}.") for path in nearest]
+    return [
+        _item("document", path, f"A document with a near name: {titles[path][:LONGEST]} ({path}).") for path in nearest
+    ]

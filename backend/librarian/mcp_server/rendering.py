@@ -30,6 +30,7 @@ from .fencing import fenced
 
 BYTES_PER_RESULT = 790  #: five results, their head and their foot stay under 4,096 bytes
 BYTES_WITH_CONTEXT = 1430
+SECTIONS = 40  #: headings that a truncated document names of what follows, the last one aside
 _MARKS = len("<passages>\n\n</passages>")
 _FOR_CONTEXT = 0.45  #: of the room that heads leave; the rest is for the passages themselves
 _LEAST_SNIPPET = 160
@@ -47,13 +48,14 @@ def render(answer: Wire) -> str:
             return document(answer)
         case ProductsAnswer():
             lines = [
-                f"- {item.name}: {item.document_count} documents in {item.component_count} components"
+                f"- {item.name}: {_count(item.document_count, 'document')} in "
+                f"{_count(item.component_count, 'component')}"
                 for item in answer.products
             ]
-            return "\n".join([f"{answer.total} products", *lines])
+            return "\n".join([_count(answer.total, "product"), *lines])
         case ComponentsAnswer():
-            lines = [f"- {item.name}: {item.document_count} documents" for item in answer.components]
-            return "\n".join([f"{answer.product}: {answer.total} components", *lines])
+            lines = [f"- {item.name}: {_count(item.document_count, 'document')}" for item in answer.components]
+            return "\n".join([f"{answer.product}: {_count(answer.total, 'component')}", *lines])
         case StatusAnswer():
             return _status(answer)
         case AnalyzeAnswer():
@@ -105,11 +107,17 @@ def _fitted(results: Sequence[Result], room: int) -> list[str]:
 
 def _head(answer: SearchAnswer | EmailSearchAnswer) -> str:
     if not answer.results:
-        return f"Nothing found for {answer.query!r} (mode {answer.mode})."
+        return f"Nothing found for {answer.query!r} (mode {answer.mode})." if answer.query.strip() else "Nothing found."
     mode = answer.mode if answer.mode == answer.requested_mode else f"{answer.mode}, asked for {answer.requested_mode}"
     first, last = answer.results[0].rank, answer.results[-1].rank
-    text = f"Results {first}–{last} of {answer.total} (mode {mode}; answerable: {answer.answerable})"
+    how = f"mode {mode}; answerable: {answer.answerable}" if not _by_date(answer.results[0]) else "newest first"
+    text = f"Results {first}–{last} of {answer.total} ({how})"
     return f"{text}. More: offset={answer.next_offset}" if answer.next_offset is not None else text
+
+
+def _by_date(item: Result) -> bool:
+    """Whether it passed filters alone: then no score says anything."""
+    return [reason.source for reason in item.why] == ["date"]
 
 
 def _foot(answer: SearchAnswer | EmailSearchAnswer) -> str:
@@ -129,7 +137,7 @@ def _foot(answer: SearchAnswer | EmailSearchAnswer) -> str:
         and answer.rewritten.source != "spelling"
         and (terms := answer.rewritten.search_terms)
     ):
-        lines.append(f"Also searched for: {terms}")
+        lines.append(f"Also searched for: {terms} ({answer.rewritten.source})")
     lines += [f"Suggestion: {item.text}" for item in answer.suggestions]
     return "\n".join(lines)
 
@@ -170,8 +178,9 @@ def _email_head(item: EmailResult) -> str:
     lines = [
         f"{item.rank}. {_cut(item.subject or '(no subject)', 140)}",
         f"{item.id} lines {item.line_start}–{item.line_end}{' (stale)' if item.stale else ''}",
-        f"From {_cut(item.sender, 80)} to {_cut(', '.join(item.to) or '–', 80)} on {item.date or 'unknown date'}",
-        f"thread_id {item.thread_id} · " + _facts(item)[0],
+        f"From {_cut(item.sender, 80) or '–'} to {_cut(', '.join(item.to) or '–', 80)} "
+        f"on {item.date or 'unknown date'}",
+        f"thread_id {item.thread_id}" + ("" if _by_date(item) else f" · {_facts(item)[0]}"),
     ]
     if item.attachments:
         lines.append("Attachments: " + _cut(", ".join(part.filename for part in item.attachments), 100))
@@ -223,9 +232,10 @@ def document(answer: DocumentAnswer) -> str:
     foot = []
     if answer.truncated:
         foot = ["", f"[Truncated. Go on with {rest_of(answer)}.]"]
-        if answer.headings:
-            shown = [f"{item.text} (line {item.line})" for item in answer.headings if item.level <= 2][:40]
-            inside += ["", "Sections: " + "; ".join(shown)]
+        if ahead := [item for item in answer.headings if item.level <= 2 and item.line > answer.line_end]:
+            shown = "; ".join(f"{item.text} (line {item.line})" for item in ahead[:SECTIONS])
+            last = f"; … {ahead[-1].text} (line {ahead[-1].line})" if len(ahead) > SECTIONS else ""
+            inside += ["", f"{len(ahead)} sections further on: {shown}{last}"]
     return "\n".join([fenced("document", "\n".join(inside)), *foot])
 
 
@@ -301,6 +311,10 @@ def _analysis(answer: AnalyzeAnswer) -> str:
             place = f"rank {leg.rank}" if leg.rank is not None else "not found"
             lines.append(f"- {leg.leg}: {place}" + (f" ({leg.reason})" if leg.reason else ""))
     return "\n".join(lines)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _cut(text: str, limit: int) -> str:

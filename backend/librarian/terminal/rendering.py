@@ -25,6 +25,9 @@ def search(page: Page, answer: Answer, *, why: bool = False) -> None:
         page.line(("Nothing found.", "bold"))
     for suggestion in answer.get("suggestions") or ():
         page.line(suggestion["text"], indent=3)
+    rewritten = answer.get("rewritten") or {}
+    if rewritten.get("search_terms") and rewritten["source"] != "spelling":  # which the suggestions tell
+        page.line(f"Also searched for: {rewritten['search_terms']} ({rewritten['source']})", indent=3)
     page.line((_search_summary(answer), "dim"))
     degraded(page, answer)
 

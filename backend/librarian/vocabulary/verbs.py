@@ -109,7 +109,8 @@ THREAD = Verb(
     "get_email_thread",
     "get_thread",
     "Read an email thread",
-    "A whole conversation, oldest mail first, quotes folded.",
+    "A whole conversation, oldest mail first, quotes folded. A long one in parts: search_emails with thread_id and "
+    "max_per_thread=0.",
     (Argument("thread_id", description="thread_id of a result of search_emails", required=True),),
     ThreadAnswer,
 )
@@ -129,7 +130,12 @@ DOCUMENT = Verb(
     DocumentAnswer,
 )
 PRODUCTS = Verb(
-    "list_products", "list_products", "List products", "The products that the library documents.", (), ProductsAnswer
+    "list_products",
+    "list_products",
+    "List products",
+    "The products that the library holds; mails count as documents.",
+    (),
+    ProductsAnswer,
 )
 COMPONENTS = Verb(
     "list_components",

@@ -174,6 +174,11 @@ def test_an_unknown_document_or_section_names_the_nearest(library: Librarian) ->
     with pytest.raises(NotFound, match="Rotating a token"):
         library.get_document("shop/api/tokens.md", section="Rotating tokens")
     assert library.get_document("shop/api/tokens.html").file_path == "shop/api/tokens.md", "as links of a site name it"
+    assert library.get_document("shop/api/tokens#rotating-a-token").section == "Rotating a token", (
+        "as they name a section"
+    )
+    with pytest.raises(NotFound, match=r"No document 'shop/api/nowhere.md'"):
+        library.get_document("shop/api/nowhere.md#rotating-a-token")
 
 
 def test_a_result_leads_to_its_document(library: Librarian) -> None:

@@ -529,6 +529,17 @@ def test_where_all_is_mail_or_nothing_is_who_searches_the_rest_is_told_where_to_
     assert where in str(told["text"])
 
 
+def test_who_filters_by_a_product_of_mails_alone_is_told_where_to_look(shelve: Callable[..., Library]) -> None:
+    library = shelve({"post/mail/note.eml": "Subject: Ship\n\nWe ship on Monday.\n", "ship/api/note.md": "# Ship\n"})
+    engine = library.engine()
+    for kind, product, where in (("document", "post", "search_emails"), ("email", "ship", "search_documentation")):
+        query = Query("ship on monday", mode="keyword", filters=Filters(kind=kind, product=product))  # type: ignore[arg-type]
+        told = [str(item["text"]) for item in engine.search(query).suggestions if item["kind"] == "index"]
+        assert [where in text for text in told] == [True]
+        both = replace(query, filters=replace(query.filters, product=None, component="nowhere"))
+        assert "index" not in [item["kind"] for item in engine.search(both).suggestions]
+
+
 def test_questions_of_stop_words_only_dont_fail(manual: Library) -> None:
     engine = manual.engine()
     for mode in MODES:

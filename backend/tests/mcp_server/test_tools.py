@@ -140,9 +140,32 @@ def test_the_text_half_tells_what_to_cite_and_what_went_wrong() -> None:
         "Degraded: model failed",
         "The semantic leg failed: no model",
         "Embedded so far: 1 of 2",
-        "Also searched for: token key",
+        "Also searched for: token key (",
     ):
         assert part in text
+
+
+def test_a_truncated_document_names_the_sections_that_follow_and_how_many_there_are() -> None:
+    headings = [wire.HeadingItem(level=2, text=f"Page {number}", line=10 * number, page=None) for number in range(100)]
+    answer = FakeDesk().get_document("ray/core/config.md", max_chars=10)
+    cut = answer.model_copy(update={"headings": headings, "truncated": True, "line_end": 205, "next_line": 206})
+    (told,) = [line for line in render(cut).splitlines() if "further on" in line]
+    assert told.startswith("79 sections further on: Page 21 (line 210); Page 22")
+    assert told.endswith("Page 60 (line 600); … Page 99 (line 990)")
+    assert "further on" not in render(cut.model_copy(update={"line_end": 1000}))
+
+
+def test_mails_that_only_pass_filters_are_told_without_a_score() -> None:
+    answer = FakeDesk().search_emails()
+    by_date = [wire.WhyItem(source="date", rank=1, raw=None, points=1.0)]
+    hits = [item.model_copy(update={"why": by_date, "relevance_score": 0.0, "sender": ""}) for item in answer.results]
+    text = render(answer.model_copy(update={"results": hits, "query": ""}))
+    assert text.startswith(f"Results 1–{len(hits)} of {answer.total} (newest first)")
+    assert "score" not in text
+    assert "From – to" in text
+    assert render(answer.model_copy(update={"results": [], "query": "", "suggestions": []})).startswith(
+        "Nothing found."
+    )
 
 
 def test_the_text_half_says_why_another_mode_ran() -> None:
