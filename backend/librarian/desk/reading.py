@@ -7,13 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..vocabulary import wire
+from ..vocabulary.arguments import some_of
 from ..vocabulary.errors import CallerError, NotFound
 from ..vocabulary.protocols import CatalogReader
 from ..vocabulary.types import Document, Heading, StoredChunk, StoredDocument
 from . import addresses
 from .arguments import nearest
-
-MOST_HEADINGS = 8  #: that an error names where none resembles what was asked for
 
 
 def document_at(reader: CatalogReader, file_path: str) -> StoredDocument:
@@ -170,22 +169,13 @@ def _part(document: Document, count: int, section: str | None, anchor: str | Non
         index = None if section or not anchor else section_at(document.headings, anchor)
         if index is None and (index := find_section(document.headings, named, document.title)) is None:
             titles = [heading.text for heading in document.headings]
-            hint = _headings_beside(named, titles) if titles else "It has no headings."
+            hint = some_of(titles, named, "headings") if titles else "It has no headings."
             raise NotFound(f"No section {named!r} in {document.file_path!r}.", hint=hint)
         return _Part(*section_lines(document.headings, index, count), document.headings[index].text)
     if chunk is not None:
         path = chunk.chunk.heading_path
         return _Part(chunk.chunk.line_start, chunk.chunk.line_end, path[-1] if path else None)
     return _Part(1, count, None)
-
-
-def _headings_beside(named: str, titles: Sequence[str]) -> str:
-    """Those that `named` may have meant, else the first; it says which, so that few aren't taken for all."""
-    near = nearest(named, titles)
-    shown = ", ".join(repr(title) for title in near or titles[:MOST_HEADINGS])
-    if near:
-        return f"Nearest of its {len(titles)} headings: {shown}."
-    return f"It has: {shown}." if len(titles) <= MOST_HEADINGS else f"The first of its {len(titles)} headings: {shown}."
 
 
 def _narrowed(file_path: str, count: int, part: _Part, line_start: int | None, line_end: int | None) -> tuple[int, int]:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from librarian.vocabulary.arguments import some_of
 from librarian.vocabulary.errors import CallerError, NotFound
 from librarian.vocabulary.protocols import Budget, Catalog, CatalogReader
 from librarian.vocabulary.sites import (
@@ -163,8 +164,7 @@ def _within(entries: Iterable[_Entry], project: str | None, category: str | None
     found = [entry for entry in every if f"{entry.category.lower()}/".startswith(f"{wanted}/")]
     if not found:
         names = sorted({entry.category for entry in every})
-        near = difflib.get_close_matches(category, names, 3, 0.4) or names[:5]
-        raise NotFound(f"No category {category!r}.", hint=f"There are: {', '.join(map(repr, near))}. Use listDoc.")
+        raise NotFound(f"No category {category!r}.", hint=f"{some_of(names, category, 'categories')} Use listDoc.")
     yield from found
 
 

@@ -37,6 +37,7 @@ _JSON: Mapping[Kind, dict[str, object]] = {
 }
 
 
+SHOWN = 8  #: names that an error lists where none resembles what was asked for
 USUAL = 10  #: results where neither the caller nor the settings say
 
 
@@ -140,6 +141,20 @@ def nearest(word: str, names: Sequence[str]) -> str | None:
     """The name most like `word`, or None where none is near (difflib ratio ≥ 0.5)."""
     found = difflib.get_close_matches(word.lower(), names, 1, 0.5)
     return found[0] if found else None
+
+
+def some_of(names: Sequence[str], wanted: str, what: str) -> str:
+    """A sentence with the names that `wanted` may have meant, else the first; few are never told as if they were all.
+
+    >>> some_of(["Install", "Use"], "Instal", "headings"), some_of(["a", "b"], "zzz", "categories")
+    ("Nearest of 2 headings: 'Install'.", "All categories: 'a', 'b'.")
+    """
+    by_lower = {name.lower(): name for name in names}
+    near = [by_lower[found] for found in difflib.get_close_matches(wanted.lower(), list(by_lower), 3, 0.5)]
+    shown = ", ".join(map(repr, near or names[:SHOWN]))
+    if near:
+        return f"Nearest of {len(names)} {what}: {shown}."
+    return f"All {what}: {shown}." if len(names) <= SHOWN else f"The first of {len(names)} {what}: {shown}."
 
 
 def _unknown(verb: str, name: str, value: object, names: list[str]) -> CallerError:

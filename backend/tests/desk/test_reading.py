@@ -54,11 +54,11 @@ def test_an_unknown_section_names_the_nearest() -> None:
 
 
 def test_headings_named_beside_an_unknown_section_say_how_many_there_are() -> None:
-    with pytest.raises(NotFound, match=r"Nearest of its 4 headings: 'Install it'"):
+    with pytest.raises(NotFound, match=r"Nearest of 4 headings: 'Install it'"):
         ask(section="Instal")
-    with pytest.raises(NotFound, match=r"It has: 'Guide', 'Install it', 'On Linux', 'Use it'\.$"):
+    with pytest.raises(NotFound, match=r"All headings: 'Guide', 'Install it', 'On Linux', 'Use it'\.$"):
         ask(section="Zzz")
-    with pytest.raises(NotFound, match=r"The first of its 20 headings: 'Page 1', .*'Page 8'\.$"):
+    with pytest.raises(NotFound, match=r"The first of 20 headings: 'Page 1', .*'Page 8'\.$"):
         ask("\n".join(f"# Page {number}" for number in range(1, 21)), section="Zzz")
 
 

@@ -347,6 +347,8 @@ def test_a_category_narrows_a_search_and_holds_what_is_below_it(library: Librari
     assert {item.category for item in found.results} <= {"Guides", "Guides/Deep"}
     with pytest.raises(NotFound, match=r"No category 'Gides'.*'Guides'"):
         library.search_doc("x", category="Gides")
+    with pytest.raises(NotFound, match=r"No category 'qqq'\. All categories: '.*'Guides'.*"):
+        library.search_doc("x", category="qqq")
 
 
 def test_an_unknown_slug_gives_the_nearest_ones(library: Librarian) -> None:
