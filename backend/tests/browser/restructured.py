@@ -27,7 +27,10 @@ A *mast* is **stepped** on the ``keel``; see :func:`~rig.spars.step`, `the spars
   #. fir
 - strong
 
-(a) first
+(a)
+   first
+
+   again
 (b) second
 
 peak : angle

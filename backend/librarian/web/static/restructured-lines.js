@@ -5,11 +5,10 @@ export const isBlank = (line) => !line.text.trim();
 export const margin = (line) => line.text.length - line.text.trimStart().length;
 
 /** Lines of a text with tabs as spaces. */
-export const linesOf = (text, firstLine) => text.split("\n").map((one, place) => {
-  let line = one.trimEnd();
-  for (let tab = line.indexOf("\t"); tab >= 0; tab = line.indexOf("\t")) line = line.slice(0, tab) + " ".repeat(8 - (tab % 8)) + line.slice(tab + 1);
-  return { text: line, number: firstLine + place };
-});
+export const linesOf = (text, firstLine) => text.split("\n").map((one, place) => ({
+  text: one.trimEnd().split("\t").reduce((line, part) => line + " ".repeat(8 - (line.length % 8)) + part),
+  number: firstLine + place,
+}));
 
 /** Where lines end from `at` on that `belong`, blank ones between them included. */
 export function endOf(lines, at, belong = (line) => margin(line) > 0) {
@@ -32,12 +31,18 @@ export function trimmed(lines) {
 }
 
 /**
- * The lines of an item whose sign takes `width` characters of its first line, without sign and indentation, and the
+ * The lines of an item whose sign takes `sign` characters of its first line, without sign and indentation, and the
  * line behind them. A line directly below another belongs to it also where it is indented less than it should be.
  */
-export function itemAt(lines, at, width) {
+export function itemAt(lines, at, sign) {
+  let width = sign;
+  if (lines[at].text.length <= sign) { // below a lone sign any indentation will do
+    let below = at + 1;
+    while (below < lines.length && isBlank(lines[below])) below += 1;
+    width = (below < lines.length && margin(lines[below])) || sign;
+  }
   const end = endOf(lines, at + 1, (line, next) => margin(line) >= width || (margin(line) > 0 && !isBlank(lines[next - 1])));
-  const inner = lines.slice(at, end).map((line, place) => ({ ...line, text: line.text.slice(place ? Math.min(margin(line), width) : width) }));
+  const inner = lines.slice(at, end).map((line, place) => ({ ...line, text: line.text.slice(place ? Math.min(margin(line), width) : sign) }));
   return [inner, end];
 }
 
@@ -52,7 +57,7 @@ export function bulletsAt(lines, at) {
   for (let next = at; next < lines.length;) {
     const match = BULLET.exec(lines[next].text);
     if (match?.[1] !== sign) break;
-    const [inner, after] = itemAt(lines, next, match[0].length === 1 ? 2 : match[0].length);
+    const [inner, after] = itemAt(lines, next, match[0].length);
     items.push(inner);
     end = after;
     for (next = after; next < lines.length && isBlank(lines[next]);) next += 1;

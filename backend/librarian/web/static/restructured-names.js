@@ -27,24 +27,28 @@ export function definitions(lines, headings) {
     sections: new Map(headings.map((one, place) => [nameOf(one.text), anchors[place]])),
     met: { nameless: 0, "#": 0, "*": 0, ".#": 0, ".*": 0 },
   };
+  const byLine = new Map(headings.map((one) => [one.line, one.text]));
   const labels = [];
+  let above = []; // places that stand above what comes next
   lines.forEach((line, at) => {
+    const target = TARGET.exec(line.text);
+    if (!target && !isBlank(line)) {
+      for (const name of byLine.has(line.number) ? above : []) found.captions.set(name, byLine.get(line.number));
+      above = [];
+    }
     if (!/^ *(\.\. |__ )/.test(line.text)) return;
     const more = () => {
       let end = at + 1;
       while (end < lines.length && !isBlank(lines[end]) && margin(lines[end]) > margin(line)) end += 1;
       return lines.slice(at + 1, end).map((one) => one.text.trim());
     };
-    const target = TARGET.exec(line.text);
     if (target) {
       const address = [target[4] ?? "", ...more()].join("");
       if (target[3]) found.nameless.push(address);
       else {
         const name = nameOf(target[1] ?? target[2]);
         found.targets.set(name, address);
-        const next = lines.slice(at + 1).find((one) => !isBlank(one) && !TARGET.test(one.text));
-        const heading = address || !next ? null : headings.find((one) => one.line === next.number);
-        if (heading) found.captions.set(name, heading.text);
+        if (!address) above.push(name);
       }
       return;
     }

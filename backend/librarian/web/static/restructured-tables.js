@@ -68,11 +68,12 @@ function corners(drawing) {
   const [last, edge] = [drawing.length - 1, drawing[0].length - 1];
   const done = Array(edge).fill(0); // of each column: the border that it is covered down to
   const open = [[0, 0]];
-  const cells = [];
+  const [cells, met] = [[], new Set()];
   while (open.length) {
     open.sort((one, other) => one[0] - other[0] || one[1] - other[1]);
     const [top, left] = open.shift();
-    if (top === last || left === edge || top < done[left] || cells.some((cell) => cell.top === top && cell.left === left)) continue;
+    if (top === last || left === edge || top < done[left] || met.has(`${top} ${left}`)) continue;
+    met.add(`${top} ${left}`);
     const cell = closed(drawing, top, left);
     if (!cell) continue;
     done.fill(cell.bottom, left, cell.right);

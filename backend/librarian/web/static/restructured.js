@@ -125,7 +125,7 @@ function enumerated(lines, at, read) {
   for (let next = at, match = first; match; match = numbered(lines[next], start + items.length)) {
     const below = lines[next + 1];
     if (below && !isBlank(below) && !margin(below) && !numbered(below, start + items.length + 1)) break; // words that only begin like one
-    const [inner, after] = itemAt(lines, next, match[0].trimEnd().length === match[0].length ? match[0].length + 1 : match[0].length);
+    const [inner, after] = itemAt(lines, next, match[0].length);
     items.push(inner);
     end = after;
     for (next = after; next < lines.length && isBlank(lines[next]);) next += 1;
