@@ -16,11 +16,19 @@ from librarian.vocabulary.errors import CallerError
 MOST_CHARACTERS = 1_000
 MOST_SEGMENTS = 16
 MOST_REPEATS = 3  #: a path that says the same segment this often goes in circles
+#: Parameters that say who comes from where, not what is asked for: of advertisements, newsletters and counters, of
+#: sessions, and of what keeps caches out.
 _TRACKING = re.compile(
-    r"^(utm_.*|fbclid|gclid|msclkid|yclid|_gl|mc_[ce]id|ref|session_?id|sess_?id|phpsessid|aspsessionid.*|sid|jsessionid)$",
+    r"utm_.*|(pk|mtm|piwik|matomo|hsa|vero|cf_chl|__cf_chl|gad|ga|_hs|__hs)_.*|_hs(enc|mi)|hsctatracking|_g(a|ac|l)|"
+    r"(fb|g|ms|y|tt|tw)clid|dclid|[gw]braid|gclsrc|igshid|igsh|li_fat_id|mc_[ce]id|mkt_tok|ml_subscriber(_hash)?|"
+    r"oly_(enc|anon)_id|ref|rb_clickid|s_kwcid|spm|srsltid|wickedid|"
+    r"(php|asp\.net)?_?sess(ion)?_?id|phpsessionid|jsessionid|aspsessionid.*|sid|oscsid|zenid|cfid|cftoken|"
+    r"_|rnd|rand|random|no_?cache|cache_?bust(er)?|timestamp",
     re.I,
 )
-_SESSION = re.compile(r";(jsessionid|phpsessid|sid)=[^/;]*", re.I)  #: of a path, as servers of Java write it
+_BARE_SESSION = re.compile(r"[0-9a-f]{32}", re.I)  #: the value of forums' `s`, which is a search elsewhere
+#: In a path, as servers of Java write it.
+_SESSION = re.compile(r";(jsessionid|phpsessid|sessionid|sid|cfid|cftoken)=[^/;]*", re.I)
 _NAMES = re.compile(
     r"article|doc|document|entry|file|help|id|n|name|node|p|page|page_?name|path|title|topic|wiki", re.I
 )
@@ -42,8 +50,8 @@ _SAFE = "/%:@!$&'()*+,;=~-._"
 def normalised(url: str, base: str = "") -> str:
     """The one spelling of an http(s) address without its fragment; empty where it is none.
 
-    Host in lower case, default port left out, `.` and `..` resolved, percent-encoding as needed, tracking parameters
-    gone, the others sorted.
+    Host in lower case, default port left out, `.` and `..` resolved, percent-encoding as needed, parameters of tracking
+    and those of sessions gone, the others sorted.
 
     >>> normalised("../B/./c?b=2&utm_source=x&a=1#top", "HTTP://Example.org:80/a/x/")
     'http://example.org/a/B/c?a=1&b=2'
@@ -76,8 +84,12 @@ def _spelt(url: str) -> str:
     slash = path.endswith(("/", "/.", "/.."))
     path = posixpath.normpath("/" + path.lstrip("/")) if path else "/"
     path = "/" + path.lstrip("/") + ("/" if slash and path != "/" else "")
-    query = [(key, value) for key, value in parse_qsl(parts.query, True) if not _TRACKING.match(key)]
+    query = [pair for pair in parse_qsl(parts.query, True) if not _tells_who(*pair)]
     return urlunsplit((parts.scheme, shown, path, urlencode(sorted(query)), ""))
+
+
+def _tells_who(key: str, value: str) -> bool:
+    return bool(_TRACKING.fullmatch(key)) or (key == "s" and bool(_BARE_SESSION.fullmatch(value)))
 
 
 def page_key(url: str) -> str:

@@ -65,8 +65,24 @@ def test_a_dot_in_a_name_is_no_ending_unless_files_have_it(path: str, page: bool
     assert urls.may_be_page(f"https://e.org{path}") is page
 
 
-def test_a_session_s_number_is_no_part_of_an_address() -> None:
-    assert urls.normalised("/a.html;jsessionid=0A1B?x=1&PHPSESSID=7", "http://e.org") == "http://e.org/a.html?x=1"
+@pytest.mark.parametrize(
+    "given",
+    [
+        "/a.html;jsessionid=0A1B?x=1&PHPSESSID=7",
+        "/a.html?osCsid=7ab&x=1&_hsenc=p2A",
+        "/a.html?CFID=1&CFTOKEN=2&ASP.NET_SessionId=3&x=1",
+        "/a.html?x=1&fbclid=a&dclid=b&_ga=1.2&mtm_campaign=c&srsltid=d",
+        "/a.html?x=1&_=1700000000&rnd=0.5",
+        f"/a.html?s={'0a1b' * 8}&x=1",
+    ],
+)
+def test_a_session_s_number_is_no_part_of_an_address(given: str) -> None:
+    assert urls.normalised(given, "http://e.org") == "http://e.org/a.html?x=1"
+
+
+def test_what_is_asked_for_stays_in_an_address() -> None:
+    address = "http://e.org/a?lang=en&page=2&random_forest=1&s=pump&session=3&title=utm_source&v=1.2"
+    assert urls.normalised(address) == address
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -119,6 +120,23 @@ def test_texts_that_change_places_stay_with_their_pages(manual: Manual, tmp_path
         assert files(tmp_path) == FILES
         for page, text in shown.items():
             assert f"said about {text}," in (tmp_path / "docs" / "m" / f"{page}.md").read_text()
+
+
+def test_a_session_s_number_adds_no_page_at_each_crawl(manual: Manual, tmp_path: Path) -> None:
+    visits = itertools.count(1)
+
+    def links() -> str:
+        return " ".join(f'<a href="{name}?CFTOKEN={next(visits)}x">{name}</a>' for name in ("zero", "one", "two"))
+
+    def page(path: str, query: str) -> tuple[int, dict[str, str], bytes]:
+        if path == "/robots.txt" or path.endswith((".xml", ".txt")):
+            return 404, {}, b""
+        return 200, {"Content-Type": "text/html"}, manual.words(path, links())
+
+    manual.page = page  # type: ignore[method-assign]
+    for _ in range(3):
+        crawl(manual, tmp_path)
+        assert files(tmp_path) == FILES
 
 
 @pytest.mark.parametrize("pages", [2, 20])
