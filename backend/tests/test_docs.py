@@ -21,6 +21,7 @@ from packaging.requirements import Requirement
 from librarian import cli
 from librarian.config.layers import ALIASES, DERIVED_VARIABLES
 from librarian.config.settings import knobs
+from librarian.finding import ranker
 from librarian.models.table import known, spec_of
 from librarian.shelving.extras import missing
 from librarian.terminal import reference
@@ -112,6 +113,15 @@ def anchors(page: Path) -> set[str]:
 def test_every_field_of_an_answer_is_on_the_page_of_fields(answer: type[wire.Wire]) -> None:
     page = words((DOCS / "librarian" / "reference" / "result-fields.md").read_text("utf-8"))
     assert set(answer.model_fields) <= page
+
+
+def test_every_source_of_points_is_on_the_page_of_fields() -> None:
+    page = words((DOCS / "librarian" / "reference" / "result-fields.md").read_text("utf-8"))
+    rooms = [REPOSITORY / "backend" / "librarian" / room for room in ("finding", "desk")]
+    source = "\n".join(path.read_text("utf-8") for room in rooms for path in sorted(room.glob("*.py")))
+    told = set(re.findall(r'\bContribution\(\s*"([^"]+)"', source))
+    assert len(told) > 6
+    assert told | {*ranker.READ, *ranker.GIVEN, "hyde", "hyde_scaled"} <= page
 
 
 def test_every_route_is_on_the_page_of_rest() -> None:

@@ -94,9 +94,11 @@ class Hosting:
         names = sorted(products, key=lambda name: -sum(products[name].values()))
         listed = ", ".join(f"{name} ({sum(products[name].values())})" for name in names[:20])
         more = f" and {len(names) - 20} more" if len(names) > 20 else ""
-        mails = f" and {count.emails} emails (search_emails, get_email_thread)" if count.emails else ""
+        pages = f"{count.documents} {'document' if count.documents == 1 else 'documents'}"
+        held = "1 email" if count.emails == 1 else f"{count.emails} emails"
+        mails = f" and {held} (search_emails, get_email_thread)" if count.emails else ""
         text = (
-            f"Librarian searches {count.documents} documents{mails} on this machine. "
+            f"Librarian searches {pages}{mails} on this machine. "
             f"Products: {listed or 'none indexed yet, list_products says what has come meanwhile'}{more}.\n"
             "Use search_documentation for any question about these products before answering from memory: pass the "
             "user's question as it is, narrow with product, and quote file_path and lines in the answer. "

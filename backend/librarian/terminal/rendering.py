@@ -134,7 +134,9 @@ def status(page: Page, answer: Answer) -> None:
     if progress.get("phase", "idle") != "idle":
         page.line(progress_line(progress))
     embeddings = answer["embeddings"]
-    by = f"{embeddings['model']}, {embeddings['dimension']} dimensions, {embeddings['backend']} {embeddings['device']}"
+    by = embeddings["model"]
+    if embeddings["dimension"]:  # the model has been loaded
+        by += f", {embeddings['dimension']} dimensions, {embeddings['backend']} {embeddings['device']}"
     page.line("embeddings: ", by if embeddings["enabled"] else "off")
     page.line(f"folder: {answer.get('root_path') or '?'}", "" if answer.get("watching") else "  (not watched)")
     page.line(f"index: {answer['index_path']}  ({answer['storage']['disk_bytes'] / 1e6:.1f} MB)")
