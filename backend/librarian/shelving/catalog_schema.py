@@ -16,6 +16,7 @@ from pathlib import Path
 from librarian.vocabulary.errors import Damaged, SetupError, Unavailable
 
 from .catalog_rows import text_key
+from .path_length import too_long
 
 log = logging.getLogger(__name__)
 
@@ -211,10 +212,10 @@ def gone(path: Path) -> Damaged:
 
 def _opening(path: Path, error: sqlite3.DatabaseError) -> Exception:
     if isinstance(error, sqlite3.OperationalError):
-        return SetupError(
-            f"The catalog {path} can't be opened: {error}.",
-            hint="Check that its folder is writable, has free space and is used by one Librarian only.",
-        )
+        hint = "Check that its folder is writable, has free space and is used by one Librarian only."
+        if length := too_long(path):
+            hint = "Choose a shorter path for the index, with --index or INDEX_PATH."
+        return SetupError(f"The catalog {path} can't be opened: {length or error}.", hint=hint)
     return explained(path, error)
 
 

@@ -16,6 +16,8 @@ import pytest
 
 from librarian.shelving.catalog import SqliteCatalog
 from librarian.shelving.catalog_schema import MIGRATIONS
+from librarian.shelving.path_length import LONGEST
+from librarian.shelving.vectors.chroma import ChromaStore
 from librarian.vocabulary.errors import Damaged, SetupError, Unavailable
 from librarian.vocabulary.types import Filters
 from tests.contracts.catalog_contract import CatalogContract, document, result
@@ -97,6 +99,26 @@ def test_a_folder_that_cannot_be_opened_is_a_setup_error(path: Path) -> None:
     path.mkdir()
     with pytest.raises(SetupError, match="can't be opened"):
         SqliteCatalog(path)
+
+
+def long_folder(folder: Path, length: int) -> Path:
+    """A folder whose path has so many bytes."""
+    while len(str(folder)) < length - 120:
+        folder /= "long" * 25
+    folder /= "x" * (length - len(str(folder)) - 1)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def test_a_path_that_is_too_long_for_its_file_is_told_with_its_length(tmp_path: Path) -> None:
+    name = "/catalog.sqlite"
+    folder = long_folder(tmp_path, LONGEST - len(name))
+    SqliteCatalog(folder / "catalog.sqlite").close()
+    folder = folder.rename(folder.with_name(folder.name + "y"))
+    with pytest.raises(SetupError, match=r"its path has 505 bytes, and SQLite takes 504\. Choose a shorter path"):
+        SqliteCatalog(folder / "catalog.sqlite")
+    with pytest.raises(Unavailable, match=r"its path has 5\d\d bytes, and SQLite takes 504"):
+        ChromaStore(folder / "chroma", "windows", 16).count()
 
 
 def test_a_migration_that_fails_leaves_no_half_made_tables(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

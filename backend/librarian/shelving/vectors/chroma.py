@@ -369,7 +369,8 @@ class ChromaStore:
             raise
         except Exception as error:
             raise Unavailable(
-                f"The Chroma folder {self.path} is unusable and can't be replaced: {error}.",
+                f"The Chroma folder {self.path} is unusable and can't be replaced: "
+                f"{chroma_files.too_long(self.path) or error}.",
                 hint="Remove it, or choose another with vector_db.path.",
             ) from error
 

@@ -16,6 +16,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
+from .. import path_length
+
 logger = logging.getLogger(__name__)
 
 _DATABASE: Final = "chroma.sqlite3"
@@ -27,6 +29,11 @@ _HEADER: Final = struct.Struct("<i6QiI3QdQ")
 def exists(folder: Path) -> bool:
     """Whether Chroma's database is (still) there."""
     return (folder / _DATABASE).exists()
+
+
+def too_long(folder: Path) -> str:
+    """Whether no database can be opened there for the length of its path; empty where it can."""
+    return path_length.too_long(folder / _DATABASE)
 
 
 def damage(folder: Path) -> str:

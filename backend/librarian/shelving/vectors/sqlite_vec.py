@@ -18,6 +18,7 @@ from librarian.vocabulary.errors import SetupError, Unavailable
 from librarian.vocabulary.types import Ids, Selection, Vector, Vectors
 
 from ..extras import missing
+from ..path_length import too_long
 from .batch import best_first, checked_batch, checked_question, passes
 
 logger = logging.getLogger(__name__)
@@ -173,7 +174,8 @@ class SqliteVecStore:
             db = apsw.Connection(str(self.path))
         except apsw.CantOpenError as error:
             raise SetupError(
-                f"The vector store {self.path} can't be opened: {error}.", hint="Check that its folder is writable."
+                f"The vector store {self.path} can't be opened: {too_long(self.path) or error}.",
+                hint="Check that its folder is writable.",
             ) from error
         try:
             db.set_busy_timeout(30_000)
