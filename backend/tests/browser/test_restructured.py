@@ -98,6 +98,12 @@ def test_its_links_lead_to_places_and_pages(page: Page) -> None:
     page.driver.get_log("browser")  # a spelling that is no document's is logged by the browser
 
 
+def test_a_snippet_has_no_roles_and_targets(page: Page) -> None:
+    page.open("/?q=elsewhere&mode=keyword").answered()
+    assert "the gauges, the-mast, elsewhere, :pep:`8`, H" in page.texts(".snippet")[0]
+    assert page.texts(".snippet mark") == ["elsewhere"]
+
+
 @pytest.mark.parametrize(
     ("lines", "chosen"),
     [("95-95", ["TR jib 30"]), ("36-37", ["DIV throat The lower end."]), ("25-26", ["LI fir", "LI strong"])],

@@ -50,6 +50,27 @@ export function withoutMarkup(text, highlights, spans = true) {
   for (const pattern of spans ? [...BLOCKS, ...SPANS] : BLOCKS) {
     for (const match of text.matchAll(pattern)) if (!code[match.index]) gone.fill(1, match.index, match.index + match[0].length);
   }
+  return without(text, gone, highlights);
+}
+
+/** In reStructuredText: what opens, the words, what leads elsewhere, what closes. Literals first, which hold no others. */
+const ROLES = [/(``)([^`\n]{1,300})()(``)/g, /(:[a-z][\w+.:-]{0,40}:`[!~]?)(?!\d+`)([^`<>]{1,300}?)(\s*<[^<>`]{1,300}>)?(`)/gi,
+  /(?<![`:])(`)([^`<>]{1,300}?)(\s*<[^<>`]{1,300}>)?(`__?)(?!\w)/g, /(\*\*)(?=\S)([^*\n]{1,200})()(?<=\S)(\*\*)/g];
+
+/** A snippet of reStructuredText as one reads it: without the signs of roles, links, literals and strong words. */
+export function withoutRoles(text, highlights) {
+  const gone = new Uint8Array(text.length);
+  for (const pattern of ROLES) {
+    for (const { index, 0: whole, 1: opening, 2: words } of text.matchAll(pattern)) {
+      if (gone.subarray(index, index + whole.length).some(Boolean)) continue;
+      gone.fill(1, index, index + opening.length).fill(1, index + opening.length + words.length, index + whole.length);
+    }
+  }
+  return without(text, gone, highlights);
+}
+
+/** The text and its highlights without the characters that are `gone`. */
+function without(text, gone, highlights) {
   const places = []; // of each character of the text: its number among those that stay
   let kept = "";
   let count = 0;

@@ -3,7 +3,6 @@ import { call, Refused } from "./api.js";
 import { copy } from "./citation.js";
 import { at, button, day, el } from "./dom.js";
 import { formOf } from "./formats.js";
-import { readMail } from "./mail.js";
 import { markdown, written } from "./markdown.js";
 import { markWords } from "./marks.js";
 import { anchorsOf, outline } from "./outline.js";
@@ -54,7 +53,7 @@ export class Reader {
     const [first, last] = lines.split("-").map((one) => parseInt(one, 10) || 0);
     this.open(el("p", { class: "quiet" }, "Loading …"));
     try {
-      const [parts, answer] = thread ? [await readMail(thread, doc, this.closeButton()), null] : await this.document(doc, first);
+      const [parts, answer] = await (thread ? this.conversation(thread, doc) : this.document(doc, first));
       if (number !== this.number) return;
       this.panel.replaceChildren(...parts);
       this.panel.scrollTop = 0;
@@ -107,6 +106,11 @@ export class Reader {
 
   closeButton() {
     return button("Close", () => this.onClose(), { class: "plain close" });
+  }
+
+  async conversation(thread, mail) {
+    const { readMail } = await import("./mail.js"); // fetched with the first mail
+    return [await readMail(thread, mail, this.closeButton()), null];
   }
 
   async document(path, line) {

@@ -4,7 +4,7 @@ import { citation, copy } from "./citation.js";
 import { button, day, el, plural } from "./dom.js";
 import { formOf } from "./formats.js";
 import { isFavourite, toggleFavourite } from "./memory.js";
-import { marked, withoutHeading, withoutMarkup } from "./marks.js";
+import { marked, withoutHeading, withoutMarkup, withoutRoles } from "./marks.js";
 import { badge, why } from "./why.js";
 
 export class Results {
@@ -74,7 +74,7 @@ export class Results {
     const cite = button("Cite", () => copy(citation(result), cite), { class: "plain cite", "aria-label": `Cite ${title}`, title: "Copy as citation" });
     const bare = withoutHeading(result.snippet, result.highlights, result.heading_path.at(-1));
     const form = mail ? "text" : formOf(result.file_path, result.heading_path.length > 0);
-    const shown = form === "markdown" || form === "written" ? withoutMarkup(...bare, form === "markdown") : bare;
+    const shown = form === "markdown" || form === "written" ? withoutMarkup(...bare, form === "markdown") : form === "restructured" ? withoutRoles(...bare) : bare;
     return el("li", { class: "passage", id: `result-${result.rank}` },
       el("div", { class: "passage-head" },
         el("h3", {}, el("a", { class: "open", href: address, onclick: (event) => {
