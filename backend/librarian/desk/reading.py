@@ -16,7 +16,10 @@ from .arguments import nearest
 
 
 def document_at(reader: CatalogReader, file_path: str) -> StoredDocument:
-    """The document of a path, or of a link's spelling of it. Raises `NotFound` with the nearest where there is none."""
+    """The document of a path, or of a link's spelling of it.
+
+    Raises `NotFound` with the nearest where there is none, and with the reason where the file was left out.
+    """
     spelled = file_path.replace("\\", "/")  # on Windows; elsewhere a name may hold one
     for spelling in dict.fromkeys((file_path, spelled)):
         if (stored := reader.document_by_path(spelling)) is not None:
@@ -24,6 +27,11 @@ def document_at(reader: CatalogReader, file_path: str) -> StoredDocument:
     known = [path for path, _ in reader.names("", sys.maxsize)]
     if (path := addresses.meant(spelled, known)) and (stored := reader.document_by_path(path)) is not None:
         return stored
+    for failure in reader.failures():
+        if failure.file_path == file_path:
+            why = f": {failure.detail.rstrip('.')}" if failure.detail else ""
+            message = f"{file_path!r} is there and isn't indexed, {failure.kind} as {failure.reason}{why}."
+            raise NotFound(message, hint="get_index_status lists what else is left out.")
     by_name = [path for path in known if path.rsplit("/", 1)[-1].lower() == file_path.rsplit("/", 1)[-1].lower()]
     near = by_name[:3] or nearest(file_path, known)
     hint = f"Nearest: {', '.join(repr(path) for path in near)}. " if near else ""
@@ -114,6 +122,14 @@ def read(
     part = _part(document, len(lines), section, anchor, None if some_lines else chunk)
     first, last = _narrowed(document.file_path, len(lines), part, line_start, line_end) if some_lines else part[:2]
     last = max(first, last)
+    if (
+        chunk is not None
+        and not (some_lines or section or anchor)
+        and column == 1
+        and 0 < max_chars < len(lines[first - 1])
+    ):
+        # the answer would end before a passage far back in a long line begins
+        column = chunk.chunk.start - document.text.rfind("\n", 0, chunk.chunk.start)
     if column > max(1, len(lines[first - 1])):
         raise CallerError(
             f"column_start is {column}; line {first} of {document.file_path!r} has {len(lines[first - 1])} characters.",

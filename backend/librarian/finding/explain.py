@@ -91,7 +91,7 @@ class Analyst:
         for failure in reader.failures():
             if failure.file_path == file_path:
                 detail = f": {failure.detail}" if failure.detail else ""
-                explanation = f"It is not indexed: {failure.kind}, {failure.reason}{detail}."
+                explanation = f"It is not indexed: {failure.kind}, {failure.reason}{detail.rstrip('.')}."
                 return WhyNot(file_path=file_path, stage="not_indexed", explanation=explanation)
         return WhyNot(
             file_path=file_path,

@@ -181,6 +181,11 @@ def test_an_unknown_document_or_section_names_the_nearest(library: Librarian) ->
         library.get_document("shop/api/nowhere.md#rotating-a-token")
 
 
+def test_a_file_that_is_left_out_is_told_from_one_that_is_not_there(library: Librarian) -> None:
+    with pytest.raises(NotFound, match=r"'loose\.md' is there and isn't indexed, skipped as in_root: files count from"):
+        library.get_document("loose.md")
+
+
 def test_a_result_leads_to_its_document(library: Librarian) -> None:
     result = library.search("rotate token").results[0]
     by_id = library.get_document(result.id)

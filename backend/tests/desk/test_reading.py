@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -109,6 +111,17 @@ def test_reading_on_gives_the_whole_document_whatever_its_lines(lines: list[str]
 def test_a_column_beyond_its_line_is_refused() -> None:
     with pytest.raises(CallerError, match=r"line 3 .* has 13 characters"):
         ask(line_start=3, column=14)
+
+
+def test_a_passage_far_back_in_a_long_line_begins_the_answer_to_its_id() -> None:
+    text = "Title\n" + "word " * 400 + "the end"
+    start = text.index("the end")
+    found = StoredChunk(1, 1, Chunk(1, start, start + 7, "the end", line_start=2, line_end=2))
+    assert ask(text, chunk=found, max_chars=100).content == "the end"
+    cut = ask(text, chunk=replace(found, chunk=replace(found.chunk, start=start - 500)), max_chars=100)
+    assert (cut.content, cut.next_column) == ("word " * 20, 400 * 5 - 500 + 101)
+    assert ask(text, chunk=found).content == text.partition("\n")[2], "a line that fits is shown whole"
+    assert ask(text, chunk=found, line_start=2, max_chars=10).content == "word word "
 
 
 REPEATED = "# Guide\n## Meals\n### Feeding\nfish\n## Care\n### Feeding\nfruit\n## Feeding 1\nnone"

@@ -93,6 +93,8 @@ def test_what_is_not_indexed_says_why(manual: Library) -> None:
     seen = why_not(manual, Query("x"), "shop/big.md")
     assert seen.stage == "not_indexed"
     assert "too_large: 12 MB" in seen.explanation
+    manual.catalog.set_failures([Failure("shop/big.md", "failed", "binary", "It isn't text.")], replace=True)
+    assert why_not(manual, Query("x"), "shop/big.md").explanation.endswith("binary: It isn't text.")
 
 
 def test_an_analysis_has_the_fields_of_the_tool(manual: Library) -> None:
