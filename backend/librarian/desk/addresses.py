@@ -139,3 +139,25 @@ def meant(asked: str, known: Iterable[str]) -> str | None:
     page = _INDEX_PAGE.sub("", page)
     found = [path for path in known if _INDEX_PAGE.sub("", _EXTENSION.sub("", path.lower())) == page]
     return found[0] if len(found) == 1 else None
+
+
+_FROM_A_SITES_ROOT = re.compile(r"(?:https?://[^/#?]+)?/([^#?]+)(?:\?[^#]*)?(?:#(.+))?", re.IGNORECASE)
+_FURTHER_PARTS = 2  #: that a site's addresses may have in front of a product's folders: `/docs`, `/en/latest`
+
+
+def linked(asked: object, known: Sequence[str]) -> Place | None:
+    """The one known path that a link from a site's root leads to, `/docs/guide/setup/#use`, with its host or without.
+
+    None where it isn't such a link, or leads to none or several.
+    """
+    found = _FROM_A_SITES_ROOT.fullmatch(asked.strip()) if isinstance(asked, str) else None
+    if found is None:
+        return None
+    by_rest: dict[str, list[str]] = {}
+    for path in known:
+        by_rest.setdefault(path.partition("/")[2], []).append(path)
+    parts = unquote(found[1]).strip("/").split("/")
+    for cut in range(min(_FURTHER_PARTS, len(parts) - 2) + 1):
+        if rest := meant("/".join(parts[cut:]), by_rest):
+            return Place(by_rest[rest][0], unquote(found[2]) if found[2] else None) if len(by_rest[rest]) == 1 else None
+    return None

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import unquote
 
 from ..vocabulary import wire
 from ..vocabulary.arguments import named
@@ -28,7 +27,7 @@ from .hosting import Hosting
 from .knowledge import Knowledge
 from .parts import Parts
 from .presence import Checked, checked
-from .reading import document_at, passage, read
+from .reading import document_meant, passage, read
 from .state import StateReport, layout_notes, skipped
 
 #: Reasons of a degraded state without which an index run hasn't done its work, by how they begin.
@@ -205,27 +204,19 @@ class Librarian(Gathered, Knowledge, Hosting):
         budget: Budget | None = None,
     ) -> wire.DocumentAnswer:
         """A document, or one section with its sub-sections, or some of its lines."""
-        place = addresses.parse(path)
-        file_path, fragment = place.file_path, place.anchor
         first = None if line_start is None else check.whole_number("line_start", line_start, 1, None)
         last = None if line_end is None else check.whole_number("line_end", line_end, 1, None)
         column = 1 if column_start is None else check.whole_number("column_start", column_start, 1, None)
         limit = check.whole_number("max_chars", 20_000 if max_chars is None else max_chars, 0, None, hint="0 = all.")
         wanted = check.text_or_none("section", section)
         with self._parts.catalog.read() as reader:
-            try:
-                stored = document_at(reader, file_path)
-            except NotFound:  # unless it is a link into a page: a name may hold a # too
-                page, mark, after = file_path.partition("#")
-                if not mark or place.ordinal is not None:
-                    raise
-                stored, fragment = document_at(reader, page), unquote(after)
+            place, stored = document_meant(reader, path)
             chunk = None if place.ordinal is None else passage(reader.chunks_of(stored.doc_id), place)
         lines = partial(read, stored, line_start=first, line_end=last, max_chars=limit, column=column)
-        if wanted or not fragment:
+        if wanted or not place.anchor:
             return lines(section=wanted, anchor=None, chunk=chunk)
         try:
-            return lines(section=None, anchor=fragment, chunk=chunk)
+            return lines(section=None, anchor=place.anchor, chunk=chunk)
         except NotFound:  # of a uri whose anchor the document has lost: the document itself still answers
             return lines(section=None, anchor=None, chunk=None)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from ..vocabulary import wire
 from ..vocabulary.arguments import some_of
@@ -36,6 +37,24 @@ def document_at(reader: CatalogReader, file_path: str) -> StoredDocument:
     near = by_name[:3] or nearest(file_path, known)
     hint = f"Nearest: {', '.join(repr(path) for path in near)}. " if near else ""
     raise NotFound(f"No document {file_path!r}.", hint=f"{hint}Use list_components to see what is indexed.")
+
+
+def document_meant(reader: CatalogReader, path: object) -> tuple[addresses.Place, StoredDocument]:
+    """The place that a path, an id or a uri names, or a link: into a page (`page.md#anchor`) or from a site's root.
+
+    Raises `CallerError` for what may name no document, and `NotFound` where there is none.
+    """
+    place = None
+    try:
+        place = addresses.parse(path)
+        return place, document_at(reader, place.file_path)
+    except CallerError:
+        if link := addresses.linked(path, [known for known, _ in reader.names("", sys.maxsize)]):
+            return link, document_at(reader, link.file_path)
+        page, mark, anchor = place.file_path.partition("#") if place is not None else ("", "", "")
+        if place is None or not mark or place.ordinal is not None:  # a name may hold a # too
+            raise
+        return place._replace(file_path=page, anchor=unquote(anchor)), document_at(reader, page)
 
 
 def passage(chunks: Sequence[StoredChunk], place: addresses.Place) -> StoredChunk:

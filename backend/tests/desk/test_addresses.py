@@ -91,6 +91,26 @@ def test_a_links_spelling_leads_to_its_page(asked: str, path: str) -> None:
     assert addresses.meant(asked, KNOWN) == path
 
 
+@pytest.mark.parametrize(
+    ("asked", "path", "anchor"),
+    [
+        ("/guide/setup/", "p/guide/setup.md", None),
+        ("/docs/guide/setup/#use", "p/guide/setup.md", "use"),
+        ("https://example.org/en/latest/guide/setup.html?x=1#use%20it", "p/guide/setup.md", "use it"),
+        ("/docs/notes/1.20", "p/notes/1.20.md", None),
+    ],
+)
+def test_a_link_from_a_sites_root_leads_to_the_one_page_that_ends_so(asked: str, path: str, anchor: str | None) -> None:
+    assert addresses.linked(asked, KNOWN) == (path, anchor, None, "")
+
+
+@pytest.mark.parametrize(
+    "asked", ["/setup", "/a/b/c/guide/setup", "guide/setup", "/docs/both/", "/etc/passwd", "//", 7]
+)
+def test_a_link_from_a_sites_root_that_no_page_or_several_have_is_not_guessed_at(asked: object) -> None:
+    assert addresses.linked(asked, [*KNOWN, "q/docs/both.md", "p/docs/both.md"]) is None
+
+
 @pytest.mark.parametrize("asked", ["p/notes/1.21", "p/guide/setup.pdf", "setup", "guide/setup.md", "p/both", "p", ""])
 def test_a_path_that_no_page_or_several_have_is_not_guessed_at(asked: str) -> None:
     assert addresses.meant(asked, KNOWN) is None

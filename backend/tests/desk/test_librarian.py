@@ -177,6 +177,9 @@ def test_an_unknown_document_or_section_names_the_nearest(library: Librarian) ->
     assert library.get_document("shop/api/tokens#rotating-a-token").section == "Rotating a token", (
         "as they name a section"
     )
+    assert library.get_document("/docs/api/tokens/#rotating-a-token").section == "Rotating a token", (
+        "from a site's root"
+    )
     with pytest.raises(NotFound, match=r"No document 'shop/api/nowhere.md'"):
         library.get_document("shop/api/nowhere.md#rotating-a-token")
 
