@@ -17,7 +17,7 @@ from .arguments import nearest
 
 
 def document_at(reader: CatalogReader, file_path: str) -> StoredDocument:
-    """The document of a path, or of a link's spelling of it.
+    """The document of a path, of a link's spelling of it, or of a file's name that it alone has.
 
     Raises `NotFound` with the nearest where there is none, and with the reason where the file was left out.
     """
@@ -33,7 +33,10 @@ def document_at(reader: CatalogReader, file_path: str) -> StoredDocument:
             why = f": {failure.detail.rstrip('.')}" if failure.detail else ""
             message = f"{file_path!r} is there and isn't indexed, {failure.kind} as {failure.reason}{why}."
             raise NotFound(message, hint="get_index_status lists what else is left out.")
-    by_name = [path for path in known if path.rsplit("/", 1)[-1].lower() == file_path.rsplit("/", 1)[-1].lower()]
+    name = spelled.rsplit("/", 1)[-1].lower()
+    by_name = [path for path in known if path.rsplit("/", 1)[-1].lower() == name]
+    if name == spelled.lower() and len(by_name) == 1 and (stored := reader.document_by_path(by_name[0])) is not None:
+        return stored
     near = by_name[:3] or nearest(file_path, known)
     hint = f"Nearest: {', '.join(repr(path) for path in near)}. " if near else ""
     raise NotFound(f"No document {file_path!r}.", hint=f"{hint}Use list_components to see what is indexed.")

@@ -13,6 +13,7 @@ _QUOTED = re.compile(r"\b(?:text|title|caption|alt)\s*=\s*\"([^\"]*)\"|(?<![=\w]
 _ANCHOR = re.compile(r"\s*\{:?\s*[#.][^{}]*\}\s*$")
 _IMAGE = re.compile(r"!\[([^\[\]]*)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\[\]]*\])?")
 _LINK = re.compile(r"\[([^\[\]]+)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\[\]]*\])")
+_WIKI_LINK = re.compile(r"!?\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\s](?:[^\[\]|\n]*[^\[\]|\s])?)\]\](?![(\[])")
 _ROLE = re.compile(r":[a-z][\w+.:-]*:(?=`)")
 _NAMED_TARGET = re.compile(r"(?::[a-z][\w+.:-]*:`([^`<>]+?)\s*<[^<>`]*>`|`([^`<>]+?)\s*<[^<>`\s]*>`__?(?!\w))")
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,500}>|<!--.*?-->")
@@ -59,6 +60,8 @@ def _without_markup(text: str) -> str:
         text = _CODE.sub(set_aside, _ROLE.sub("", text))
     if "\\" in text:
         text = _ESCAPE.sub(set_aside, text)
+    if "[[" in text:
+        text = _WIKI_LINK.sub(r"\1", text)
     if "[" in text:
         text = _LINK.sub(r"\1", _IMAGE.sub(r"\1", text))
     if "<" in text:

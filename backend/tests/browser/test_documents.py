@@ -41,7 +41,13 @@ def in_view(text: str) -> str:
 
 @pytest.mark.parametrize(
     ("link", "section"),
-    [("calibration", "Calibration"), ("site", "Limits"), ("as a site serves it", "Limits"), ("raw", "Own")],
+    [
+        ("calibration", "Calibration"),
+        ("site", "Limits"),
+        ("as a site serves it", "Limits"),
+        ("raw", "Own"),
+        ("by a wiki", "Limits"),
+    ],
 )
 def test_a_link_leads_to_its_place_in_another_document(page: Page, link: str, section: str) -> None:
     shown(page.open(LINKS), "Ways")
@@ -54,7 +60,13 @@ def test_a_link_leads_to_its_place_in_another_document(page: Page, link: str, se
 
 
 def test_links_to_folders_pages_of_sites_and_odd_names_find_their_documents(page: Page) -> None:
-    for link, title in (("folder", "Gauges"), ("page", "Gauges"), ("spaced", "Odd name"), ("nowhere", "Not shown")):
+    for link, title in (
+        ("folder", "Gauges"),
+        ("page", "Gauges"),
+        ("spaced", "Odd name"),
+        ("odd name", "Odd name"),
+        ("nowhere", "Not shown"),
+    ):
         shown(page.open(LINKS), "Ways")
         follow(page, link)
         shown(page, title)

@@ -174,6 +174,7 @@ def test_an_unknown_document_or_section_names_the_nearest(library: Librarian) ->
     with pytest.raises(NotFound, match="Rotating a token"):
         library.get_document("shop/api/tokens.md", section="Rotating tokens")
     assert library.get_document("shop/api/tokens.html").file_path == "shop/api/tokens.md", "as links of a site name it"
+    assert library.get_document("Tokens.md").file_path == "shop/api/tokens.md", "the only one of that name"
     assert library.get_document("shop/api/tokens#rotating-a-token").section == "Rotating a token", (
         "as they name a section"
     )

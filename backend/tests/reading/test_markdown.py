@@ -191,6 +191,24 @@ def test_targets_of_links_that_stand_apart_are_left_out_as_markdown_it_finds_the
     assert [link.target for link in doc.links] == ["https://example.org/docs"]
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("See [[Settings]] and [[Importer|the importer]].", "See Settings and the importer."),
+        ("[[Sync#Set it up]]: [[#Local]], [[Sync#^a1b2]], [[#^a1b2]].", "Sync#Set it up: Local, Sync, ."),
+        ("![[Sync#Set it up]] ![[cog.svg#icon]] ![[a.jpg|100x145]] ![[a.jpg|A cat]]", "Sync#Set it up A cat"),
+        ("| [[Syntax\\|Markdown]] | ![[a.jpg\\|200]] |", "| Markdown | |"),
+        ("if [[ -f x ]]; then `[[code]]`, [[1, 2], [3]], [[1]](#one)", ""),
+    ],
+)
+def test_of_a_wikis_links_what_they_show_stays(parse: Parse, text: str, shown: str) -> None:
+    doc = parse(f"# The [[Sync|pages]] of [[Ann]]\n\n{text}\n")
+    excluded = [place for span in doc.excluded for place in range(span.start, span.end)]
+    kept = "".join(char for place, char in enumerate(doc.text) if place not in excluded)
+    assert doc.headings[0].text == doc.title == "The pages of Ann"
+    assert " ".join(kept.split()) == f"# The pages of Ann {shown or text}"
+
+
 def test_no_passage_holds_targets_of_links_alone(parse: Parse) -> None:
     words = "A pod runs on a node until it is done. " * 40
     targets = "".join(f"[issue {number}]: https://example.org/issues/{number}\n" for number in range(60))
@@ -267,6 +285,8 @@ def test_a_title_is_taken_from_the_best_place_there_is(parse: Parse) -> None:
         "*_" * 30_000,
         "[a](" * 20_000,
         "[[a]" * 20_000,
+        "[[a#" * 20_000,
+        "[[" + "a#" * 30_000,
         "<!--\n" * 20_000,
         "|" * 50_000,
         "{{< comment >}}" * 9_000,

@@ -1,5 +1,5 @@
 """What no reader of Markdown sees: targets of links that stand apart, and what site generators add to it, such as
-admonitions' markers, tabs, includes and template tags.
+admonitions' markers, tabs, includes, template tags and the brackets of a wiki's links.
 
 The words that they show, such as an admonition's title, stay.
 """
@@ -50,6 +50,14 @@ _TAG = (
 )
 _TAGS = re.compile(rf"{_TAG}(?:[ \t]*\n? {{0,3}}{_TAG})*", re.I)
 _ENTITY = re.compile(r"&(?:nbsp|ensp|emsp|thinsp|quot|apos|amp|lt|gt|[lr][ds]quo|[mn]dash|hellip|#\d{2,6});")
+#: Obsidian's and other wikis' `[[Page#Heading|shown]]` and `![[embedded]]`; not a link's text in brackets of its own.
+#: In a table the bar stands behind a backslash. Blanks inside are those of shells and lists.
+_WIKI_LINK = re.compile(
+    r"(!?)\[\[(?=[^\s|])([^\[\]|#\n]{0,200})(#[^\[\]|\n]{0,200})?(?:\|([^\[\]\n]{0,200}))?(?<!\s)\]\](?![(\[])"
+)
+#: A file that is shown as a picture or player, perhaps with a size for its text.
+_FILE = re.compile(r"[^#]*\.(?!md$)[a-z]\w{1,4}\\?", re.I)
+_SIZE = re.compile(r"\d+(?:x\d+)?")
 _TEMPLATE = re.compile(r"\{%-?[ \t]*(?:end)?[a-z_]\w*(?:[^%\n]|%(?!\}))*%\}")
 
 
@@ -79,6 +87,9 @@ def markup_spans(text: str, start: int) -> Iterator[Span]:
         yield from ((match.start(), match.end(), "attributes") for match in _ATTRIBUTES.finditer(text, start))
     if "-" in text and ":" in text:
         yield from ((match.start(), match.end(), "icon") for match in _ICON.finditer(text, start))
+    if "[[" in text:
+        for match in _WIKI_LINK.finditer(text, start):
+            yield from _around_link(match)
     if "{%" in text:
         yield from ((match.start(), match.end(), "shortcode") for match in _TEMPLATE.finditer(text, start))
 
@@ -97,6 +108,23 @@ def _definitions(text: str, start: int) -> Iterator[Span]:
             begun, reached = first, match.end()
     if begun >= 0:
         yield begun, reached, "link definition"
+
+
+def _around_link(match: re.Match[str]) -> Iterator[Span]:
+    """What a wiki's link says of where it leads; shown is its text, or the names of the page and the heading."""
+    embeds, page, heading, words = match.groups()
+    is_file = embeds and _FILE.fullmatch(page)
+    is_block = heading is not None and heading.startswith("#^")
+    if words and not (is_file and _SIZE.fullmatch(words)):
+        first, last = match.span(4)
+    elif is_file or (is_block and not page):
+        first = last = match.end()
+    else:
+        first = match.start(2) if page else match.start(3) + 1
+        last = match.end(3) if heading and not is_block else match.end(2)
+    yield match.start(), first, "wiki link"
+    if last < match.end():
+        yield last, match.end(), "wiki link"
 
 
 def _around_title(pattern: re.Pattern[str], text: str, start: int) -> Iterator[Span]:

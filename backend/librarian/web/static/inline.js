@@ -74,6 +74,7 @@ export function linkTo(content, target, context) {
 const RULES = [
   [/^\\([\\`*_{}[\]()#+\-.!~|<>&"'])/, (m) => m[1]],
   [/^(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)/, (m) => el("code", {}, m[2].replace(/\n/g, " ").replace(/^ (.+) $/, "$1"))],
+  [/^(!?)\[\[(?=[^\s|])([^[\]|#\n]*)(#[^[\]|\n]*)?(?:\|([^[\]\n]*))?\]\](?![([])/, (m, c) => wikiLink(m[1], m[2].replace(/\\$/, ""), m[3], m[4], c)],
   [/^!\[([^\]]*)\](?:\((?:[^()\s]|\([^()\s]*\))*(?:\s+"[^"]*")?\)|\[[^\]]*\])/, (m) => picture(m[1])],
   [/^\[((?:[^[\]\\`]|\\.|`[^`]*`|!\[[^\]]*\]\([^)]*\)|\[[^\]]*\])*)\]\(\s*(?:<([^<>\n]*)>|\{\{[<%]\s*(?:rel)?ref\s+"([^"\n]*)"\s*[>%]\}\}|((?:[^()\s<>]|\([^()\s]*\))*))(?:\s+["'(][^"')]*["')])?\s*\)/,
     (m, c, d) => link(inline(m[1], c, d + 1), decoded(m[2] ?? m[3] ?? m[4]), c)],
@@ -96,6 +97,17 @@ const NEXT = /[\\`!\[<*_~]|\{\{[<%]|https?:\/\/| {2,}\n/;
 
 export function picture(words) {
   return el("span", { class: "picture", title: "Pictures are not shown." }, words || "picture");
+}
+
+/** Obsidian's `[[Page#Heading|shown]]`: the one page of that name, else the one beside the linking page or in a folder above it. */
+function wikiLink(embeds, page, heading, words, context) {
+  if (embeds && /\.(?!md$)[a-z]\w{1,4}$/i.test(page)) return picture(/^\d+(x\d+)?$/.test(words ?? "") ? "" : words);
+  const place = heading && !heading.startsWith("#^") ? heading.split("#").pop().trim() : "";
+  const folders = context.from.split("/").slice(0, -1);
+  const file = /\.md$/i.test(page) ? page : `${page}.md`;
+  const paths = page ? [file, ...folders.map((_, above) => [...folders.slice(0, folders.length - above), file].join("/"))] : [];
+  const anchor = place.toLowerCase().replace(/[^\p{L}\p{N}_\- ]+/gu, "").replace(/ /g, "-");
+  return linkTo([words || [page, place].filter(Boolean).join(" › ")], { paths, anchor }, context);
 }
 
 /** What a site generator's shortcode shows, where it says so; else the shortcode as it is written. */
