@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from pathlib import Path
 
+from tests.browser.asciidoc import SPARS
 from tests.browser.restructured import HOSTILE_RST, MAST, ROPE
 
 HOSTILE = """---
@@ -186,7 +187,8 @@ a === b and {{< skew currentVersion >}} stay.
     "<ul><li>[x] not a task</li></ul><pre>hoist --up</pre></body></html>",
     "shop/lab/scripts.md": "# Scripts\n\nמדריך להתקנה winch.\n\n更新证书的方法。\n\nCall `__winch__` and __now__.\n",
 }
-FILES |= {"shop/lab/mast.rst": MAST, "shop/lab/rope.txt": ROPE, "security/notes/hostile.rst": HOSTILE_RST}
+FILES |= {"shop/lab/mast.rst": MAST, "shop/lab/rope.txt": ROPE, "shop/lab/spars.adoc": SPARS}
+FILES |= {"security/notes/hostile.rst": HOSTILE_RST}
 FILES |= {
     f"shop/notes/release-{n:02}.md": f"# Release {n}\n\nRelease {n} of the shop mends parcel labels and stock counts.\n"
     for n in range(1, 15)

@@ -17,9 +17,9 @@ async function blocksOf({ file_path: path, content, line_start: first, headings 
   const form = formOf(path, headings.length > 0, content);
   if (form === "markdown") return markdown(content, first, context);
   if (form === "written") return written(content, first, headings);
-  if (form !== "restructured") return plain(content, first, headings, form === "code");
-  const { restructured } = await import("./restructured.js"); // of use to few libraries: fetched with the first such document
-  return restructured(content, first, headings, context);
+  if (form === "restructured") return (await import("./restructured.js")).restructured(content, first, headings, context); // fetched with the first of them
+  if (form === "asciidoc") return (await import("./asciidoc.js")).asciidoc(content, first, headings, context);
+  return plain(content, first, headings, form === "code");
 }
 
 export class Reader {
