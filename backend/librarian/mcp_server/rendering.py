@@ -78,7 +78,8 @@ def _search(answer: SearchAnswer | EmailSearchAnswer) -> str:
     heads = [_result_head(item) for item in results]
     spent = sum(len(text.encode()) for text in (head, foot, *heads)) + 3 * len(heads) + 2 + _MARKS
     room = max(_budget(results) - spent, 0)
-    contexts = _contexts(results, int(room * _FOR_CONTEXT))
+    wanted = sum(len(item.snippet.encode()) for item in results)
+    contexts = _contexts(results, max(int(room * _FOR_CONTEXT), room - wanted))
     snippets = _fitted(results, room - sum(len(text.encode()) + 1 for text in contexts if text))
     blocks = ["\n".join(filter(None, parts)) for parts in zip(heads, contexts, snippets, strict=True)]
     passages = fenced("passages", "\n\n".join(blocks)) if blocks else ""
@@ -188,19 +189,30 @@ def _email_head(item: EmailResult) -> str:
 
 
 def _contexts(results: Sequence[Result], room: int) -> list[str]:
-    """What stands around each passage, in at most `room` bytes together; empty for results without."""
+    """What stands around each passage, in at most `room` bytes together; empty for results without.
+
+    What is said of a document stands with the first of its passages.
+    """
     having = sum(item.parent_context is not None for item in results)
-    each = room // max(having, 1)
-    return ["" if (about := item.parent_context) is None else _context(about, each) for item in results]
+    each, told = room // max(having, 1), set[str]()
+    contexts = []
+    for item in results:
+        about = item.parent_context
+        contexts.append("" if about is None else _context(about, each, with_document=item.file_path not in told))
+        told.add(item.file_path)
+    return contexts
 
 
-def _context(context: ParentContext, limit: int) -> str:
+def _context(context: ParentContext, limit: int, *, with_document: bool) -> str:
     """Lines of at most `limit` bytes together, as many as say something; short ones leave room to those that follow."""
     around = (("Before", context.previous), ("After", context.next))
-    parts = [
+    document = (
         ("In", context.breadcrumb or context.title),
         ("Summary", context.summary),
         ("Headings", "; ".join(context.headings)),
+    )
+    parts = [
+        *(document if with_document else ()),
         *((name, part.text) for name, part in around if part is not None),
     ]
     parts = [(name, text) for name, text in parts if text.strip()][: limit // (_LEAST_PART + 12)]

@@ -145,6 +145,18 @@ def test_the_text_half_tells_what_to_cite_and_what_went_wrong() -> None:
         assert part in text
 
 
+def test_what_is_said_of_a_document_stands_with_the_first_of_its_passages_and_fills_the_room() -> None:
+    neighbour = wire.ContextNeighbour(id="a", text="neighbouring words " * 20)
+    context = wire.ParentContext(
+        title="T", summary="summary " * 20, headings=["H"], breadcrumb="a > b", previous=neighbour, next=neighbour
+    )
+    hits = [result(place, parent_context=context, snippet="short") for place in (1, 2, 3)]
+    text = render(search_answer([*hits[:2], hits[2].model_copy(update={"file_path": "other.md"})]))
+    assert (text.count("Summary: "), text.count("Before: "), text.count("After: ")) == (2, 3, 3)
+    lines = [line for line in text.splitlines() if line.startswith(("Before: ", "After: "))]
+    assert min(map(len, lines)) > 200, "short snippets leave their room"
+
+
 def test_a_truncated_document_names_the_sections_that_follow_and_how_many_there_are() -> None:
     headings = [wire.HeadingItem(level=2, text=f"Page {number}", line=10 * number, page=None) for number in range(100)]
     answer = FakeDesk().get_document("ray/core/config.md", max_chars=10)
@@ -233,7 +245,10 @@ def test_five_results_with_all_around_them_are_under_four_kilobytes() -> None:
         assert len(text.encode()) < 4096
         few = render(search_answer(hits[:1]))
         assert len(few.encode()) > 1000, "one result may say more"
-    usual = [result(rank, snippet=long).model_copy(update={"parent_context": around(long)}) for rank in range(1, 6)]
+    usual = [
+        result(rank, snippet=long).model_copy(update={"parent_context": around(long), "file_path": f"ray/{rank}.md"})
+        for rank in range(1, 6)
+    ]
     text = render(search_answer(usual))
     assert len(text.encode()) < 4096
     for part in ("In: ", "Summary: ", "Headings: ", "Before: ", "After: "):
