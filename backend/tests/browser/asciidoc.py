@@ -5,7 +5,7 @@ Ada Mast <ada@example.org>
 :wood: oak
 :url: https://example.org
 
-A *spar* of _{wood}_ with `bolts`, "`quoted`", H~2~O, {unknown}, {url}/rope[rope], xref:masts.adoc#limits[limits],
+A *spar* of [.a]_{wood}_ with `bolts`, "`quoted`", H~2~O, {unknown}, {url}/rope[rope], xref:masts.adoc#limits[limits],
 <<boom>> and <<Rigging>>. +
 Next line. https://example.org/bare.
 

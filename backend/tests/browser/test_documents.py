@@ -157,6 +157,15 @@ def test_notes_and_tabs_of_site_generators_are_notes(page: Page) -> None:
     assert page.texts("#panel .chosen") == ["Wait first."]
 
 
+def test_a_files_name_tells_how_it_is_read(page: Page) -> None:
+    names = ["a.md", "a.Rmd", "a.qmd", "a.rst", "a.rst.txt", "a.adoc", "a.asc", "a.docx", "a.py", "a.txt"]
+    page.open("/")
+    forms = page.run(
+        "return import('/static/formats.js').then((one) => arguments[0].map((name) => one.formOf(name)))", names
+    )
+    assert forms == [*["markdown"] * 3, *["restructured"] * 2, *["asciidoc"] * 2, "written", "code", "text"]
+
+
 def test_code_in_a_snippet_keeps_its_signs(page: Page) -> None:
     page.open("/?q=winch&mode=keyword").answered()
     assert page.texts(".snippet")[0].endswith("Call __winch__ and now.")

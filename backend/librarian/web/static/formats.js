@@ -1,6 +1,6 @@
 // How a file's text, as the server gives it, is to be read.
 
-const MARKDOWN = /\.(md|markdown|mdown|mkd|mdx|ipynb)$/i;
+const MARKDOWN = /\.(md|markdown|mdown|mkd|mdx|rmd|qmd|ipynb)$/i;
 const ASCIIDOC = /\.(adoc|asciidoc|asc)$/i;
 const RESTRUCTURED = /\.rst(\.txt)?$/i;
 const DIRECTIVE = /^\.\. (?:[\w:-]+ ?::|_[\w .-]+:[ \t]*$)/m; // what text in a file of another name is told by, as by the server

@@ -33,9 +33,9 @@ export function directive(found, read, context) {
   const name = found.name.toLowerCase();
   const { argument, content, options, whole } = found;
   const given = argument.text;
-  const words = given ? inline(given, context) : null;
+  const words = () => (given ? inline(given, context) : null);
   if (NOTE.has(name)) return noted(titleOf(name === "impl-detail" ? "Implementation detail" : named(name)), read(whole));
-  if (TITLED.has(name)) return noted(words && spanning(titleOf(/^(only|ifconfig)$/.test(name) ? `Only ${given}` : words), [argument]), read(content));
+  if (TITLED.has(name)) return noted(given ? spanning(titleOf(/^(only|ifconfig)$/.test(name) ? `Only ${given}` : words()), [argument]) : null, read(content));
   if (VERSION.test(name)) return version(name, whole, read);
   if (CODE.has(name)) return content.length ? code(textOf(content), [options.get("caption"), given].filter(Boolean).join(" · ")) : null;
   if (LITERAL.has(name)) return verbatim(name, found, context);
@@ -44,11 +44,11 @@ export function directive(found, read, context) {
   if (IMAGE.has(name)) return image(argument, options, content, read, context);
   if (SILENT.has(name) || (name === "class" && !content.length && /^[a-z -]+$/.test(given))) return null; // docutils' class is a style
   if (name === "toctree" || name === "autosummary") return entries(name, options, content, context);
-  if (name === "rubric") return titleOf(words);
+  if (name === "rubric") return titleOf(words());
   if (name === "glossary") return glossary(content, read, context);
-  if (name === "table") return [words && titleOf(words), ...read(content)].filter(Boolean);
-  if (name === "list-table" || name === "flat-table") return listTable(content, options, words, read) ?? described(name, found, read);
-  if (name === "csv-table") return csvTable(content, options, words, read) ?? described(name, found, read);
+  if (name === "table") return [given && titleOf(words()), ...read(content)].filter(Boolean);
+  if (name === "list-table" || name === "flat-table") return listTable(content, options, words(), read) ?? described(name, found, read);
+  if (name === "csv-table") return csvTable(content, options, words(), read) ?? described(name, found, read);
   if (name === "button-link") return el("p", {}, link(content.length ? inline(textOf(content), context) : [given], given, context));
   return described(name, found, read);
 }
