@@ -92,7 +92,7 @@ class SystemSettings(Section):
 
 
 class DocsSettings(Section):
-    root_path: Path = knob(Path("docs"), "The folder that is indexed; nothing is written there.", env="DOCS_ROOT_PATH")
+    root_path: Path = knob(Path("docs"), "The folder that is indexed; crawl alone writes there.", env="DOCS_ROOT_PATH")
     layout: Annotated[Literal["product/component", "flat"], LOWER] = knob(
         "product/component",
         "How folders are read: first folder product, second component; or flat: one product, named as the root.",

@@ -143,7 +143,7 @@ def show(
     write_answer(answer, as_json, rendering.document)
 
 
-@app.command(epilog="Example: librarian thread 4f2a9c", rich_help_panel=ASK)
+@app.command(epilog="Example: librarian thread 1de8e54fa984fa7e", rich_help_panel=ASK)
 def thread(
     thread_id: Annotated[str, typer.Argument(help="thread_id of a result of search --emails.")],
     as_json: Json = False,
