@@ -39,7 +39,7 @@ NAMES = (
 SCALED = {"keyword_scaled": "keyword", "semantic_scaled": "semantic", "body_scaled": "body", "hyde_scaled": "hyde"}
 
 #: Every passage of a document on the topic has some cosine: further ones count from here.
-_FLOOR = {"keyword": 0.0, "semantic": 0.25, "hyde": 0.25}
+FLOOR = {"keyword": 0.0, "semantic": 0.25, "hyde": 0.25}
 
 #: Of so many other candidate documents the worst tells what it is like to be off the question.
 _MANY = 20
@@ -72,7 +72,7 @@ def of(pool: Pool) -> Documents:
     values: dict[str, Floats] = {"body": body}
     ranks: dict[str, Ids] = {}
     for name, own in (("keyword", passages.bm25), ("semantic", passages.semantic), ("hyde", hyde)):
-        best, further = _by_document(np.nan_to_num(own), owner, len(docs), _FLOOR[name])
+        best, further = _by_document(np.nan_to_num(own), owner, len(docs), FLOOR[name])
         total = best if name == "hyde" else best + further
         rank = np.empty(len(docs), dtype=np.int64)
         rank[np.lexsort((docs, -total))] = np.arange(1, len(docs) + 1)
@@ -101,7 +101,7 @@ def scaled(found: Documents) -> Documents:
     values = dict(found.values)
     for name, absolute in SCALED.items():
         own = values[absolute]
-        floor, high = _FLOOR.get(absolute, 0.0), own.max(initial=0.0)
+        floor, high = FLOOR.get(absolute, 0.0), own.max(initial=0.0)
         low = _lowest(own, floor)
         values[name] = (own - low) / (high - low) if high > low else np.full(len(own), float(high > 0))
         if 0 < high < floor:

@@ -101,8 +101,7 @@ def by_rrf(pool: Pool, k: int) -> Order:
     passages = pool.passages
     doc_of = dict(zip(passages.chunk_ids.tolist(), passages.doc_ids.tolist(), strict=True))
     legs = [ranking for ranking in (pool.keyword, pool.semantic, pool.hyde) if ranking.ids]
-    floors = {"keyword": 0.0, "semantic": 0.25, "hyde": 0.25}
-    found: Fused = rrf([evidence.of_documents(leg, doc_of, floor=floors[leg.source]) for leg in legs], k)
+    found: Fused = rrf([evidence.of_documents(leg, doc_of, floor=features.FLOOR[leg.source]) for leg in legs], k)
     own = {chunk: score(why) for chunk, why in rrf(legs, k).items()}
     strength = _strength(legs)
     ids, owner = np.unique(passages.doc_ids, return_inverse=True)
