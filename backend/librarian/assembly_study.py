@@ -27,6 +27,7 @@ from .vocabulary.errors import CallerError
 from .vocabulary.paths import name_of
 from .vocabulary.protocols import Budget, Catalog
 from .vocabulary.types import Document, Query
+from .vocabulary.whole_file import write_whole
 
 WEIGHTS_FILE = "ranker.json"  #: in the index folder: weights adopted for this library
 MODES = ("keyword", "semantic", "hybrid")
@@ -281,9 +282,7 @@ class Study:
             notes.append("The held-out questions show no gain beyond chance.")
         if adopt:
             text = json.dumps({"tuned_on": len(learn), "model": self._model(), "weights": tuned}, indent=2)
-            beside = self._index / f"{WEIGHTS_FILE}.new"
-            beside.write_text(text + "\n", "utf-8")
-            beside.replace(self._index / WEIGHTS_FILE)
+            write_whole(self._index / WEIGHTS_FILE, text + "\n")
             self._use()
         notes.append(
             f"Adopted: kept in {WEIGHTS_FILE} of the index folder; `librarian tune --reset` takes them back."

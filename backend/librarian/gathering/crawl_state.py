@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from librarian.vocabulary.errors import Damaged, NotFound
+from librarian.vocabulary.whole_file import write_whole
 
 from . import page_files
 
@@ -61,15 +61,13 @@ class CrawlState:
     def save(self, path: Path) -> None:
         """Write it whole or not at all."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f"{path.name}.{os.getpid()}")
         fields_ = {field.name: getattr(self, field.name) for field in fields(self)}
         records = {
             url: {name: value for name in _RECORD if (value := getattr(record, name)) not in ("", [], False)}
             for url, record in self.records.items()
         }
         data: dict[str, Any] = {"format": _FORMAT, **fields_, "records": records}
-        beside.write_text(json.dumps(data, ensure_ascii=False), "utf-8")
-        beside.replace(path)
+        write_whole(path, json.dumps(data, ensure_ascii=False))
 
     @classmethod
     def load(cls, path: Path) -> CrawlState | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import os
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from librarian.vocabulary.errors import CallerError
+from librarian.vocabulary.whole_file import write_whole
 
 MOST_NAME = 80  #: characters of a folder's or a file's name
 MOST_BYTES = 210  #: of such a name; file systems take 255, of which a file that is being written needs some
@@ -89,12 +89,7 @@ def write(root: Path, file_path: str, text: str) -> None:
     """Put a file in place whole, so that no reader sees half of it."""
     path = root / file_path
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        beside.write_text(text, "utf-8")
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_whole(path, text)
 
 
 def remove(root: Path, file_path: str) -> None:

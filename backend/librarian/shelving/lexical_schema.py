@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import re
 import shutil
 import textwrap
@@ -19,6 +18,7 @@ import tantivy
 
 from librarian.vocabulary.errors import Damaged, SetupError
 from librarian.vocabulary.types import Document, LexicalEntry
+from librarian.vocabulary.whole_file import write_whole
 
 from .dates import micros_or_no_date
 
@@ -106,9 +106,7 @@ def save_state(path: Path | None, state: State) -> None:
     """Write the state file in one step, so that a kill leaves the old or the new one."""
     if path is None:
         return
-    draft = path / f"{STATE_FILE}.new"
-    draft.write_text(json.dumps(asdict(state)), encoding="utf-8")
-    os.replace(draft, path / STATE_FILE)
+    write_whole(path / STATE_FILE, json.dumps(asdict(state)))
 
 
 def discard(path: Path) -> None:

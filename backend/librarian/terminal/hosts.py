@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from librarian.vocabulary.errors import CallerError, SetupError
+from librarian.vocabulary.whole_file import write_whole
 
 NAME = "librarian"
 TOKEN = "MCP_AUTH_TOKEN"
@@ -156,11 +157,7 @@ def write(host: Host, server: Server, path: Path) -> Path | None:
     if before:
         backup = _free_name(target)
         backup.write_text(before, "utf-8")
-    fresh = target.with_name(f"{target.name}.{os.getpid()}.new")
-    fresh.write_text(after, "utf-8")
-    if before:
-        fresh.chmod(target.stat().st_mode & 0o777)
-    fresh.replace(target)
+    write_whole(target, after, mode=target.stat().st_mode & 0o777 if before else None)
     return backup
 
 

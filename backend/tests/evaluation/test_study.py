@@ -162,3 +162,11 @@ def test_weights_are_not_tuned_for_a_fusion_that_reads_none(tmp_path: Path) -> N
     pages(tmp_path / "docs")
     with opened(tmp_path, **{"search.fusion": "rrf"}) as one, pytest.raises(CallerError, match="is rrf"):
         one.evaluate(tune=True)
+
+
+def test_weights_that_cannot_be_kept_leave_nothing_behind(library: Librarian) -> None:
+    (library.index / WEIGHTS_FILE).mkdir()
+    before = {path.name for path in library.index.iterdir()}
+    with pytest.raises(OSError, match=WEIGHTS_FILE):
+        library.evaluate(tune=True, adopt=True)
+    assert {path.name for path in library.index.iterdir()} == before
