@@ -23,14 +23,14 @@ LONGEST = 240
 _RAGGED, _NARROWEST, _WIDTH = 8, 50, 78
 
 _LINE = re.compile(r"[^\n]+")
-_SENTENCE_END = re.compile(r"[.!?…؟۔।॥][\"'”’)\]»]*\s+|[。！？｡][」』）】”’]*")
+_SENTENCE_END = re.compile(r"[.!?…؟۔।॥](?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)[\"'”’)\]»]*\s+|[。！？．｡][」』）】”’]*")
 _ADORNMENT = re.compile(r"[ \t>]*([^\w\s])\1*[ \t]*$")
 _MARGIN = re.compile(r"[ \t>]*")
 #: Begins a list's item, a row, a directive, a definition or a dated entry: never the next line of a sentence.
 _ITEM = re.compile(r"[-*+•‣–—]\s|\(?(?:\d{1,3}|[a-zA-Z])[.)]\s")
 _APART = re.compile(rf"{_ITEM.pattern}|[#|:=~^@%$&]|\.\.|>>>|\[[^\]\n]+\]:|[\w-]+:\s|\d+[-/:.]\d+[-/:.]\d")
 #: A line's last character that says it is over, whatever comes.
-_OVER = frozenset(".!?…:;|\\。！？｡؟۔।॥")
+_OVER = frozenset(".!?…:;|\\。！？．｡؟۔।॥")
 
 
 class Unit(NamedTuple):

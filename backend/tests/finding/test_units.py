@@ -92,6 +92,8 @@ def test_the_number_of_an_item_belongs_to_its_first_sentence() -> None:
         ["सर्वर तैयार है। ", "फ़ाइल सहेजें॥ ", "फिर देखें।"],
         ["「保存しますか。」", "と聞かれます｡", "はいを選びます。"],
         ["« Prêt ?» ", "Oui."],
+        ["設定を保存する．", "次へ進む．"],
+        ["Use a tool, e.g. Helm, for it. ", "Compare i.e. read vs. write."],
     ],
 )
 def test_sentences_end_as_their_script_ends_them(sentences: list[str]) -> None:
