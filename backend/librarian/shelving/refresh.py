@@ -101,7 +101,7 @@ class Refresh:
                 gone = []
         self._batch.removed += gone
         self._flush()
-        self._read_outdated(known)
+        self._read_outdated()
         if scope.renew and not self.stopping():
             self._report = replace(self._report, generation=self.write(Batch()))
         self._list_failures(before, looked_at, diff)
@@ -168,7 +168,7 @@ class Refresh:
         """How many aren't there at all; the others are left out by a setting, on purpose."""
         return sum(1 for path in gone if not os.path.lexists(self._paths.on_disk(path)))
 
-    def _read_outdated(self, known: dict[str, tuple[int, int, str]]) -> None:
+    def _read_outdated(self) -> None:
         """Read again what this refresh made wrong: copies of mails that are gone, quotes of mails that have come."""
         now = self.catalog.known()
         outdated = [path for path, (size, _, digest) in now.items() if size == OUTDATED and digest]

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from librarian.shelving.lexical_index import TantivyIndex
 from librarian.shelving.spaces import Space
 from librarian.shelving.vectors.archive import SqliteVectorArchive
 from librarian.shelving.vectors.exact import ExactStore
+from librarian.vocabulary.errors import SourceError
 from librarian.vocabulary.protocols import Embedder, Reader
 from librarian.vocabulary.types import Filters, IndexReport, ReadResult, SourceFile
 from tests.models.fakes import FakeEmbedder
@@ -191,3 +193,23 @@ class Trap:
         if "crashes" in source.file_path:
             os._exit(9)
         return self.inner.read(source)
+
+
+class Refusing:
+    """A reader that can't read some files for a reason; it counts how often it is asked for them."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self.refused: dict[str, str] = {}
+        self.asked: list[str] = []
+        self.on_read: Callable[[], None] = lambda: None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reader, name)
+
+    def read(self, source: SourceFile) -> ReadResult:
+        self.asked.append(source.file_path)
+        self.on_read()
+        if reason := self.refused.get(source.file_path):
+            raise SourceError("not now", reason=reason)
+        return self._reader.read(source)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,10 +25,9 @@ from librarian.shelving.indexer import FileIndexer
 from librarian.shelving.vectors import archive, exact
 from librarian.shelving.vectors.archive import SqliteVectorArchive
 from librarian.vocabulary.errors import SetupError, SourceError, Unavailable
-from librarian.vocabulary.protocols import Reader
 from librarian.vocabulary.types import ReadResult, SourceFile
 from tests.models.fakes import FakeEmbedder
-from tests.shelving.library import Library, renamed
+from tests.shelving.library import Library, Refusing, renamed
 
 
 @pytest.fixture
@@ -49,26 +48,6 @@ def test_a_first_refresh_finds_every_file_and_embedding_makes_it_whole(library: 
     library.assert_whole()
     assert library.nearest("stateless function run by wombats") == "ray/core/tasks.md"
     assert library.generations == sorted(set(library.generations))
-
-
-class Refusing:
-    """A reader that can't read some files for a reason; it counts how often it is asked for them."""
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self.refused: dict[str, str] = {}
-        self.asked: list[str] = []
-        self.on_read: Callable[[], None] = lambda: None
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._reader, name)
-
-    def read(self, source: SourceFile) -> ReadResult:
-        self.asked.append(source.file_path)
-        self.on_read()
-        if reason := self.refused.get(source.file_path):
-            raise SourceError("not now", reason=reason)
-        return self._reader.read(source)
 
 
 def test_what_is_mended_without_a_trace_in_the_file_is_tried_again(library: Library) -> None:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from librarian.shelving.mail_threads import Linked, parents_of, threads_of
 
-from .library import Library
+from .library import Library, Refusing
 
 
 def linked(name: str, *parents: str, subject: str = "", answer: bool = False, day: int = 1, place: str = "p") -> Linked:
@@ -261,6 +261,23 @@ def test_copies_from_two_exports_are_one_mail_with_both_paths(library: Library) 
     assert stored is not None
     assert stored.also_in == ("p/m/2.eml",)
     (library.root / "p/m/1.eml").unlink()
+    refreshed(library)
+    assert library.find("walrus") == {"p/m/2.eml"}
+
+
+def test_a_copy_that_cannot_be_read_when_the_other_goes_is_listed_and_taken_up_later(library: Library) -> None:
+    library.write("p/m/1.eml", source("a", WALRUS))
+    library.write("p/m/2.eml", source("a", WALRUS, more="X-Export: 2\n"))
+    library.reader = reader = Refusing(library.reader)
+    library.reopen()
+    refreshed(library)
+    (library.root / "p/m/1.eml").unlink()
+    library.write("p/m/3.eml", source("b", "All is well."))
+    reader.refused = {"p/m/2.eml": "access"}
+    library.indexer.refresh()
+    assert library.find("well") == {"p/m/3.eml"}
+    assert [failure.file_path for failure in library.indexer.refresh().failed] == ["p/m/2.eml"]
+    reader.refused = {}
     refreshed(library)
     assert library.find("walrus") == {"p/m/2.eml"}
 
