@@ -56,6 +56,8 @@ from .vocabulary.protocols import Catalog, Embedder
 from .vocabulary.spaces import VectorSpace
 from .vocabulary.types import SearchOutcome
 
+LOADING_S = 5.0  #: that closing a library waits for a model
+
 if TYPE_CHECKING:
     from .assembly_sharing import Keeping
 
@@ -201,6 +203,7 @@ def build(settings: Settings) -> desk.Parts:
         by_meaning=embedder is not None,
     )
     listeners.add(fitting.look)
+    warming = _Warming(embedder, spaces) if embedder is not None else None
     study = Study(
         engine,
         catalog,
@@ -235,8 +238,8 @@ def build(settings: Settings) -> desk.Parts:
         language_model=rewriting,
         notes=lambda: (*study.notes(), *fitting.notes()),
         reranker=reranker if settings.search.reranker == "cross-encoder" else None,
-        start=partial(_start, kept, embedder, spaces, rewriting, fitting),
-        close=partial(_close, fitting, kept, engine, held, projects, asking, embedder),
+        start=partial(_start, kept, warming, rewriting, fitting),
+        close=partial(_close, fitting, kept, engine, held, warming, projects, asking, embedder),
     )
 
 
@@ -264,8 +267,7 @@ def _complete(catalog: Catalog, settings: Settings, indexer: FileIndexer) -> boo
 
 def _start(
     upkeep: Keeping,
-    embedder: Retrying[Embedder] | None,
-    spaces: Callable[[], Sequence[VectorSpace]],
+    warming: _Warming | None,
     rewriting: Rewriting | None,
     fitting: Calibrating,
 ) -> None:
@@ -273,14 +275,30 @@ def _start(
     fitting.start()
     if rewriting is not None:
         threading.Thread(target=rewriting.look, name="look-for-llm", daemon=True).start()
-    if embedder is not None:  # so that the first question needn't wait; a failure is remembered and shown
-        threading.Thread(target=_warm, args=(embedder, spaces), name="load-model", daemon=True).start()
+    if warming is not None:
+        warming.start()
 
 
-def _warm(embedder: Retrying[Embedder], spaces: Callable[[], Sequence[VectorSpace]]) -> None:
-    for each in (embedder, *(space.embedder for space in spaces())):
-        with suppress(LibrarianError):  # `problem()` has it
-            each.get()
+class _Warming:
+    """Loads the models, so that the first question needn't wait; a failure is remembered and shown."""
+
+    def __init__(self, embedder: Retrying[Embedder], spaces: Callable[[], Sequence[VectorSpace]]) -> None:
+        self._embedder = embedder
+        self._spaces = spaces
+        self._thread = threading.Thread(target=self._run, name="load-model", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """Wait for a model that is being loaded: a program that ends meanwhile is aborted by ONNX Runtime's threads."""
+        if self._thread.is_alive():
+            self._thread.join(LOADING_S)
+
+    def _run(self) -> None:
+        for each in (self._embedder, *(space.embedder for space in self._spaces())):
+            with suppress(LibrarianError):  # `problem()` has it
+                each.get()
 
 
 class _Closable(Protocol):

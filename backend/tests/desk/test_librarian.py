@@ -298,6 +298,13 @@ def test_a_start_says_that_vectors_are_still_to_be_read_not_that_there_are_none(
         assert answer.legs.semantic.reason.startswith(f"The vectors of {embedded} passages are still to be read")
 
 
+def test_a_library_that_is_closed_at_once_leaves_no_model_loading_behind(tmp_path: Path, model: str) -> None:
+    (tmp_path / "docs" / "p").mkdir(parents=True)
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", wait=False):
+        pass
+    assert "load-model" not in [thread.name for thread in threading.enumerate()]
+
+
 def test_without_a_look_at_the_start_new_files_wait_for_the_watcher_or_a_refresh(tmp_path: Path) -> None:
     page = tmp_path / "docs" / "p" / "c" / "a.md"
     page.parent.mkdir(parents=True)
