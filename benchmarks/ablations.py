@@ -70,11 +70,12 @@ def ways(weights: Mapping[str, float]) -> dict[str, Callable[[Pool], Sequence[Ca
     further = [name for name in weights if name.endswith("_further")]
     usual = SearchOptions()
     return {
-        "learned fusion": lambda pool: modes.learned(pool, LinearRanker(weights)),
-        "… without further passages": lambda pool: modes.learned(pool, without(weights, *further)),
-        "… without scaled features": lambda pool: modes.learned(pool, without(weights, *scaled)),
+        "learned fusion": lambda pool: modes.learned(pool, LinearRanker(weights).answering(pool)),
+        "… the same for sentences": lambda pool: modes.learned(pool, LinearRanker(weights)),
+        "… without further passages": lambda pool: modes.learned(pool, without(weights, *further).answering(pool)),
+        "… without scaled features": lambda pool: modes.learned(pool, without(weights, *scaled).answering(pool)),
         "… with each candidate's own cosine": lambda pool: modes.learned(
-            pool, LinearRanker({**weights, "semantic": OWN_COSINE})
+            pool, LinearRanker({**weights, "semantic": OWN_COSINE}).answering(pool)
         ),
         "RRF, k = 10": lambda pool: modes.by_rrf(pool, 10),
         "RRF, k = 60": lambda pool: modes.by_rrf(pool, 60),

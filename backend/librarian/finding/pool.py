@@ -18,6 +18,8 @@ from .meaning import Meaning
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
+#: Content words of a question in a sentence: fewer are often a title's own, more make a paragraph.
+SENTENCE = range(4, 11)
 NONE = np.empty(0, dtype=np.int64)
 EMPTY = Ranking("none", (), (), (), "off")
 
@@ -78,6 +80,7 @@ class Pool:
     changelogs: Ids = field(
         default_factory=NONE.copy
     )  #: candidates' documents; none where the question asks for changes
+    sentence: float = 0.0  #: the share of candidate documents with several passages, where the question is a sentence
     outrun: bool = False  #: the words led to passages that the catalog's state doesn't have, being older or newer
 
     def places(self, ranking: Ranking) -> Ids:
@@ -183,7 +186,10 @@ def gather(
         np.clip(scores, 0.0, 1.0, out=scores)
     foreign = meaning is not None and not meaning.knows(query.language or "en")
     changelogs = NONE if asks_what_changed(query.text) else columns.changelogs(docs)
-    return Pool(keyword, semantic, hyde, passages, bool(names), foreign, changelogs, outrun)
+    sentence = (
+        float(np.mean(columns.passages_of(np.unique(docs)) > 1)) if len(query.terms) in SENTENCE and len(docs) else 0.0
+    )
+    return Pool(keyword, semantic, hyde, passages, bool(names), foreign, changelogs, sentence, outrun)
 
 
 def _place(passages: Passages, ranking: Ranking, scores: Floats, raw: Floats | None = None) -> None:

@@ -116,6 +116,14 @@ class LoadedColumns:
         """Document id, or one negative number for all mails of a thread; 0 where unknown."""
         return self._group[self.doc_of(chunk_ids)]
 
+    def passages_of(self, doc_ids: Ids) -> Ids:
+        """How many passages each of these documents has."""
+        return _looked_up(self._passages, doc_ids)
+
+    @cached_property
+    def _passages(self) -> Ids:
+        return np.bincount(self._doc_of)
+
     def changelogs(self, doc_ids: Ids) -> Ids:
         """Those of these documents that are changelogs by their names, in their order."""
         return doc_ids[self._changelog[doc_ids]]

@@ -108,6 +108,9 @@ class Columns(Protocol):
     def modified_of(self, chunk_ids: Ids) -> Ids:
         """When each chunk's document was last modified, in µs since 1970; lower than any date where unknown."""
 
+    def passages_of(self, doc_ids: Ids) -> Ids:
+        """How many passages each of these documents has."""
+
     def changelogs(self, doc_ids: Ids) -> Ids:
         """Those of these documents that are changelogs by their names (`changelogs.is_changelog`), in their order."""
 

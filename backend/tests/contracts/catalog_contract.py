@@ -827,6 +827,14 @@ class CatalogContract:
         assert none < middle < latest
         assert catalog.columns().modified_of(np.array([999])).tolist() == [none]
 
+    def test_documents_passages_are_counted(self, catalog: Catalog) -> None:
+        stored = catalog.put([result(document(f"alpha/api/{name}.md")) for name in ("one", "two")])
+        ids = [one.doc_id for one in stored]
+        assert catalog.columns().passages_of(np.array([*ids, 999])).tolist() == [
+            *(len(one.chunk_ids) for one in stored),
+            0,
+        ]
+
     def test_changelogs_are_known_by_their_names_while_they_are_there(self, catalog: Catalog) -> None:
         stored = catalog.put([result(document(f"alpha/{name}")) for name in ("CHANGELOG.md", "api/routes.md")])
         log, routes = (one.doc_id for one in stored)

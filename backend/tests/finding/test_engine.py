@@ -23,7 +23,7 @@ import pytest
 from librarian.finding.calibration import Calibration
 from librarian.finding.hybrid_search import OUTRUN, TRIES
 from librarian.finding.options import SearchOptions
-from librarian.finding.ranker import CHANGELOG
+from librarian.finding.ranker import CHANGELOG, FURTHER_IN_SENTENCES, shipped
 from librarian.finding.rewriting import Rewriting
 from librarian.vocabulary.errors import CallerError
 from librarian.vocabulary.protocols import Budget, Rewrite
@@ -118,6 +118,33 @@ def test_a_changelog_comes_first_only_where_the_question_asks_what_changed(shelv
         notes = engine.search(Query(question, mode="hybrid"))
         assert paths(notes)[0] == "alpha/release-notes.md"
         assert "changelog" not in [reason.source for reason in notes.hits[0].candidate.why]
+
+
+@pytest.mark.parametrize(
+    ("question", "share"),
+    [
+        ("autoscaling of replicas", 0.0),
+        ("how does autoscaling follow the load of replicas", 0.5),
+        (" ".join(f"autoscaling replicas load word{number}" for number in range(9)), 0.0),
+    ],
+)
+def test_a_title_counts_less_in_a_sentence_asked_of_documents_of_several_passages(
+    shelve: Callable[..., Library], question: str, share: float
+) -> None:
+    parts = [f"## Part {part}\n\n{'Autoscaling of replicas is about load. ' * 25}" for part in range(3)]
+    library = shelve(
+        {"alpha/long.md": "# Long\n\n" + "\n\n".join(parts), "alpha/one.md": "Autoscaling replicas by load."}
+    )
+    engine = library.engine()
+    with library.catalog.read() as reader:
+        judged = engine.judge(Query(question, mode="hybrid"), reader)
+    assert judged.pool.sentence == share
+    weights = shipped().in_sentences(share).weights
+    seen = {why.source: why.points / why.raw for candidate in judged.candidates for why in candidate.why if why.raw}
+    assert seen["keyword_scaled"] == pytest.approx(weights["keyword_scaled"])
+    assert seen["semantic_scaled"] == pytest.approx(weights["semantic_scaled"])
+    assert (weights["keyword_scaled"] < shipped().weights["keyword_scaled"]) == bool(share)
+    assert seen.get("semantic_further", 0.0) == pytest.approx(share * FURTHER_IN_SENTENCES)
 
 
 @pytest.mark.parametrize("mode", ["keyword", "semantic", "rerank", "hyde"])
