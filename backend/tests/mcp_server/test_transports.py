@@ -109,8 +109,9 @@ def test_hits_are_linked_and_mistakes_are_explained(place: tuple[str, str]) -> N
                 assert wrong.is_error
                 assert all(word in text_of(wrong) for word in words), text_of(wrong)
             with pytest.raises(MCPError, match="search_documentation") as error:
-                await client.call_tool("search_documentatoin", {"query": "a"})
+                await client.call_tool("search_docs", {"query": "a"})
             assert error.value.code == types.INVALID_PARAMS
+            assert "search_documentation, search_emails, " in str(error.value), "the nearest by letters is another one"
 
     run(body())
 
