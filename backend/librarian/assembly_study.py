@@ -20,7 +20,7 @@ from .evaluation.own_questions import OwnQuestion
 from .evaluation.statistics import interval, randomisation
 from .finding import modes
 from .finding.hybrid_search import HybridSearchEngine
-from .finding.ranker import ABROAD, OF_MEANING, READ, LinearRanker, shipped
+from .finding.ranker import ABROAD, READ, LinearRanker, shares_of, shipped
 from .finding.run import OFF
 from .vocabulary import wire
 from .vocabulary.errors import CallerError
@@ -293,7 +293,6 @@ class Study:
 
     def _asked(self, questions: Sequence[OwnQuestion], budget: Budget) -> list[Asked]:
         found = []
-        share = np.array([ABROAD if name in OF_MEANING else 1.0 for name in READ])
         with self._catalog.read() as reader:
             paths = {stored.doc_id: stored.document.file_path for stored in reader.iter_documents()}
             for question in questions:
@@ -305,8 +304,8 @@ class Study:
                 names = [paths.get(doc, "") for doc in seen.ids.tolist()]
                 asked = np.array([name not in question.ignored for name in names], dtype=np.bool_)
                 values = np.stack([seen.values[name] for name in READ], axis=1)[asked]
-                if pool.foreign:
-                    values *= share  # of the weights, which is how it is when questions are answered
+                shares = shares_of(pool)  # of the weights, which is how it is when questions are answered
+                values *= np.array([shares.get(name, 1.0) for name in READ])
                 names = [name for name in names if name not in question.ignored]
                 grades = np.array([question.judged.grades.get(name, 0) for name in names], dtype=np.int64)
                 found.append(Asked(question.judged, names, values, grades))
