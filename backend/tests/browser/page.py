@@ -84,3 +84,15 @@ class Page:
     def address(self) -> str:
         """What a reader would share."""
         return str(self.driver.current_url).removeprefix(self.url)
+
+
+def shown(page: Page, title: str) -> Page:
+    """Once the document of this title stands beside the results."""
+    return page.until("document.getElementById('panel-title')?.textContent === arguments[0]", title)
+
+
+def follow(page: Page, link: str) -> None:
+    """Click the document's link of these words to another page of the library."""
+    page.run(
+        "[...document.querySelectorAll('#panel a.inner')].find((a) => a.textContent === arguments[0]).click()", link
+    )

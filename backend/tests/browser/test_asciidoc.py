@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.page import Page
+from tests.browser.page import Page, shown
 
 pytestmark = pytest.mark.browser
 
@@ -38,12 +38,8 @@ BLOCKS = [
 ]
 
 
-def shown(page: Page) -> Page:
-    return page.until("document.getElementById('panel-title')?.textContent === 'Spars'")
-
-
 def test_it_is_shown_as_a_document_with_the_lines_of_each_block(page: Page) -> None:
-    shown(page.open(SPARS))
+    shown(page.open(SPARS), "Spars")
     blocks = page.run(
         """return [...document.querySelectorAll('#panel .document > [data-line]')].map((one) =>
         [one.className.split(' ')[0] || one.tagName, Number(one.dataset.line), Number(one.dataset.end),
@@ -61,7 +57,7 @@ def test_it_is_shown_as_a_document_with_the_lines_of_each_block(page: Page) -> N
 
 
 def test_its_links_lead_to_places_and_pages_and_passages_inside_are_marked(page: Page) -> None:
-    shown(page.open(f"{SPARS}&lines=51-52"))
+    shown(page.open(f"{SPARS}&lines=51-52"), "Spars")
     marked = "return [...document.querySelectorAll('#panel .chosen')].map((one) => one.innerText.trim())"
     assert page.run(marked) == ["two\nthree"]
     links = page.run("return [...document.querySelectorAll('#panel .document a')].map((a) => [a.textContent, a.href])")

@@ -13,21 +13,11 @@ import re
 
 import pytest
 
-from tests.browser.page import Page
+from tests.browser.page import Page, follow, shown
 
 pytestmark = pytest.mark.browser
 
 LINKS = "/?doc=shop/lab/links.md"
-
-
-def shown(page: Page, title: str) -> Page:
-    return page.until("document.getElementById('panel-title')?.textContent === arguments[0]", title)
-
-
-def follow(page: Page, link: str) -> None:
-    page.run(
-        "[...document.querySelectorAll('#panel a.inner')].find((a) => a.textContent === arguments[0]).click()", link
-    )
 
 
 def in_view(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.page import Page
+from tests.browser.page import Page, follow, shown
 
 pytestmark = pytest.mark.browser
 
@@ -45,16 +45,6 @@ BLOCKS = [
     ["footnote", 123, 123, "[2] Of rope."],
     ["PRE", 125, 126, "+-----+ | torn"],
 ]
-
-
-def shown(page: Page, title: str) -> Page:
-    return page.until("document.getElementById('panel-title')?.textContent === arguments[0]", title)
-
-
-def follow(page: Page, link: str) -> None:
-    page.run(
-        "[...document.querySelectorAll('#panel a.inner')].find((a) => a.textContent === arguments[0]).click()", link
-    )
 
 
 def test_it_is_shown_as_a_document_with_the_lines_of_each_block(page: Page) -> None:
