@@ -133,6 +133,7 @@ def envelope(outcome: SearchOutcome, count: Count, requested_mode: str) -> dict[
         "requested_mode": requested_mode,
         "semantic_weight": outcome.query.semantic_weight,
         "total": outcome.total,
+        "capped": outcome.capped,
         "next_offset": outcome.next_offset,
         "answerable": outcome.answerable,
         "legs": wire.Legs(

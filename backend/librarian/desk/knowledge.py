@@ -62,6 +62,7 @@ class Knowledge:
         return KnowledgeAnswer(
             results=[_item(hit, ran, weight) for hit in outcome.hits],
             total_found=outcome.total,
+            capped=outcome.capped,
             search_mode=ran,
             degraded=_degraded(outcome, wanted, ran),
         )

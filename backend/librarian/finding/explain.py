@@ -78,7 +78,7 @@ class Analyst:
         self, judged: Judged, query: Query, stored: StoredDocument, reader: CatalogReader
     ) -> tuple[int, str] | None:
         """The first rank at which a document's text is shown, and the path that it is shown with."""
-        kept = self.engine.kept(judged, query, self._catalog.columns())
+        kept, _ = self.engine.kept(judged, query, self._catalog.columns())
         shown = [judged.candidates[one.place] for one in kept]
         documents = reader.documents([candidate.doc_id for candidate in shown])
         copies = paging.also_in(kept, shown, documents, reader)

@@ -137,7 +137,7 @@ class HybridSearchEngine:
                 if tries > 1:
                     return None
                 run.degraded.append(OUTRUN)
-            kept = self.kept(judged, query, run.columns)
+            kept, cut = self.kept(judged, query, run.columns)
             best = self._relevance(judged, judged.candidates[kept[0].place]) if kept else None
             page = kept[query.offset : query.offset + query.max_results]
             hits = paging.hits(
@@ -156,6 +156,7 @@ class HybridSearchEngine:
                 mode=run.mode,
                 hits=tuple(hits),
                 total=len(kept),
+                capped=cut or judged.pool.more,
                 next_offset=end if hits and end < len(kept) else None,
                 legs=run.legs,
                 generation=reader.generation,
@@ -202,8 +203,8 @@ class HybridSearchEngine:
         with self._turns:
             return self._judge(self._begin(query, budget or Budget(), reader))
 
-    def kept(self, judged: Judged, query: Query, columns: Columns) -> list[paging.Kept]:
-        """What of the candidates may be shown, in order: all pages of the answer."""
+    def kept(self, judged: Judged, query: Query, columns: Columns) -> tuple[list[paging.Kept], bool]:
+        """What of the candidates may be shown, in order, all pages of the answer; and whether more of them might."""
         limit = self._options.candidates
         return paging.keep(judged.candidates, columns, limit=limit, per_group=query.max_per_document)
 

@@ -74,7 +74,7 @@ class KeywordLeg:
         found = self._lexical.search(query, selection, self._depth)
         if query.common and not found.ids:
             return Ranking("keyword", (), (), (), "skipped", "only words that every text holds", _since(started))
-        return Ranking("keyword", found.ids, found.raw, found.scores, reason=found.reason, ms=_since(started))
+        return replace(found, ms=_since(started), more=len(found.ids) >= self._depth)
 
     def ask(self, query: AnalyzedQuery, further: str, selection: Selection, columns: Columns) -> Worded:
         """Likewise, with quotes left aside where a question quotes by the way, and beside them `further` terms."""
@@ -181,12 +181,15 @@ class SemanticLeg:
     def rank(self, source: str, vector: Vector, selection: Selection, limit: int) -> Ranking:
         """The best passages above the threshold. Raises `Unavailable`."""
         started = time.perf_counter()
-        chunks, best = _by_chunk(*self.store().search(vector, limit * WINDOWS_READ, selection))
-        kept = np.lexsort((chunks, -best))[: np.count_nonzero(best > self._threshold)][:limit]
+        windows, cosines = self.store().search(vector, limit * WINDOWS_READ, selection)
+        chunks, best = _by_chunk(windows, cosines)
+        near = np.count_nonzero(best > self._threshold)
+        kept = np.lexsort((chunks, -best))[:near][:limit]
+        more = near > limit or (near == len(chunks) and len(windows) >= limit * WINDOWS_READ)
         raw = best[kept]
         own = np.clip(raw, 0.0, 1.0)
         ids = tuple(chunks[kept].tolist())
-        return Ranking(source, ids, tuple(raw.tolist()), tuple(own.tolist()), ms=_since(started))
+        return Ranking(source, ids, tuple(raw.tolist()), tuple(own.tolist()), ms=_since(started), more=bool(more))
 
     def cosines(self, vector: Vector, chunk_ids: Ids, columns: Columns) -> Floats:
         """Cosines of given passages in their order, 0 where not above the threshold, NaN where there is no vector."""

@@ -103,6 +103,7 @@ class Meaning:
             ids=ids,
             raw=tuple(best[chunk].cosine for chunk in ids),
             scores=ranking.scores[:limit],
+            more=len(best) > limit or any(own.more for _, own in found),
             reason=f"joined by rank over the models {spaces}",
         )
 

@@ -28,8 +28,9 @@ class Kept:
     also_doc_ids: tuple[int, ...] = ()
 
 
-def keep(candidates: Sequence[Candidate], columns: Columns, *, limit: int, per_group: int) -> list[Kept]:
-    """The first `limit` candidates in order: known to the catalog, one per text, `per_group` per document or thread.
+def keep(candidates: Sequence[Candidate], columns: Columns, *, limit: int, per_group: int) -> tuple[list[Kept], bool]:
+    """The first `limit` candidates in order: known to the catalog, one per text, `per_group` per document or thread;
+    and whether there are more of them.
 
     Passages of equal text are one hit, shown where the newest version of equal rank stands. A text whose document or
     thread has all it may have is left out, and doesn't come back from another version. `per_group` 0 means no limit.
@@ -53,11 +54,11 @@ def keep(candidates: Sequence[Candidate], columns: Columns, *, limit: int, per_g
             place = best[int(np.argmax(columns.modified_of(ids[best])))]
             elsewhere = tuple(sorted({*docs[holding].tolist()} - {int(docs[place])}))
         if not 0 < per_group <= in_group[group_at[place]]:
+            if len(kept) == limit:
+                return kept, True
             in_group[group_at[place]] += 1
             kept.append(Kept(place, elsewhere))
-            if len(kept) == limit:
-                break
-    return kept
+    return kept, False
 
 
 def hits(

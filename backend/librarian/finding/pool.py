@@ -83,6 +83,11 @@ class Pool:
     sentence: float = 0.0  #: the share of candidate documents with several passages, where the question is a sentence
     outrun: bool = False  #: the words led to passages that the catalog's state doesn't have, being older or newer
 
+    @property
+    def more(self) -> bool:
+        """Whether a leg may lead to further passages than it was asked for."""
+        return self.keyword.more or self.semantic.more or self.hyde.more
+
     def places(self, ranking: Ranking) -> Ids:
         """Each candidate's rank in a leg, 0 where it isn't in it; shape (rows,)."""
         places = np.zeros(len(self.passages), dtype=np.int64)

@@ -144,4 +144,5 @@ def better_of(own: Ranking, expanded: Ranking) -> Ranking:
         if score >= scores.get(chunk, -1.0):
             scores[chunk], raw[chunk] = score, points
     merged = ranking_of(own.source, scores, scores)
-    return replace(merged, raw=tuple(raw[chunk] for chunk in merged.ids), ms=own.ms + expanded.ms)
+    more = own.more or expanded.more
+    return replace(merged, raw=tuple(raw[chunk] for chunk in merged.ids), ms=own.ms + expanded.ms, more=more)

@@ -107,13 +107,20 @@ def _fitted(results: Sequence[Result], room: int) -> list[str]:
 
 
 def _head(answer: SearchAnswer | EmailSearchAnswer) -> str:
+    if not answer.results and answer.total:
+        return f"Nothing on this page; results on all pages: {_all(answer)}."
     if not answer.results:
         return f"Nothing found for {answer.query!r} (mode {answer.mode})." if answer.query.strip() else "Nothing found."
     mode = answer.mode if answer.mode == answer.requested_mode else f"{answer.mode}, asked for {answer.requested_mode}"
     first, last = answer.results[0].rank, answer.results[-1].rank
     how = f"mode {mode}; answerable: {answer.answerable}" if not _by_date(answer.results[0]) else "newest first"
-    text = f"Results {first}–{last} of {answer.total} ({how})"
+    text = f"Results {first}–{last} of {_all(answer)} ({how})"
     return f"{text}. More: offset={answer.next_offset}" if answer.next_offset is not None else text
+
+
+def _all(answer: SearchAnswer | EmailSearchAnswer) -> str:
+    """How many results there are on all pages, which may be but the best."""
+    return f"the best {answer.total}" if answer.capped else str(answer.total)
 
 
 def _by_date(item: Result) -> bool:

@@ -22,7 +22,7 @@ def search(page: Page, answer: Answer, *, why: bool = False) -> None:
                 _why(page, reason)
         page.line()
     if not answer["results"]:
-        page.line(("Nothing found.", "bold"))
+        page.line(("Nothing on this page." if answer["total"] else "Nothing found.", "bold"))
     for suggestion in answer.get("suggestions") or ():
         page.line(suggestion["text"], indent=3)
     rewritten = answer.get("rewritten") or {}
@@ -57,7 +57,8 @@ def _search_summary(answer: Answer) -> str:
     how = mode if mode == asked else f"{mode} (asked: {asked})"
     more = f" · more with --offset {answer['next_offset']}" if answer.get("next_offset") is not None else ""
     doubt = " · the answer may not be here" if answer.get("answerable") == "unlikely" else ""
-    return f"{shown} of {total} · {how} · {answer['took_ms']:.0f} ms{more}{doubt}"
+    best = "the best " if answer.get("capped") else ""
+    return f"{shown} of {best}{total} · {how} · {answer['took_ms']:.0f} ms{more}{doubt}"
 
 
 def degraded(page: Page, answer: Answer) -> None:

@@ -26,5 +26,6 @@ class KnowledgeAnswer(Wire):
 
     results: list[KnowledgeItem]
     total_found: int
+    capped: bool = False
     search_mode: Literal["hybrid", "vector", "rerank", "text"]
     degraded: list[str]

@@ -455,6 +455,7 @@ class Ranking:
     status: LegStatus = "ok"
     reason: str = ""
     ms: float = 0.0
+    more: bool = False  #: whether the source stopped at the number that it was asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -519,6 +520,7 @@ class SearchOutcome:
     mode: Mode  #: the mode that ran
     hits: tuple[Hit, ...]
     total: int
+    capped: bool = field(default=False, kw_only=True)  #: `total` counts the best ones, behind which there may be more
     next_offset: int | None
     legs: Mapping[str, LegReport]
     generation: int

@@ -141,6 +141,7 @@ class SearchAnswerBase(Wire):
     requested_mode: Mode
     semantic_weight: float | None = None
     total: int
+    capped: bool = False
     next_offset: int | None = None
 
 

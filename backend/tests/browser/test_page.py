@@ -173,7 +173,7 @@ def test_a_text_too_long_to_be_asked_is_said_to_be_cut(page: Page) -> None:
     assert "A question has at most 2,000 characters" in page.one("#notices").text
 
 
-def test_while_meanings_are_learnt_one_notice_says_how_far(page: Page) -> None:
+def test_while_meanings_are_learnt_one_notice_says_how_far_and_the_best_alone_are_counted(page: Page) -> None:
     page.open()
     page.run(
         """const real = window.fetch;
@@ -182,6 +182,7 @@ def test_while_meanings_are_learnt_one_notice_says_how_far(page: Page) -> None:
           if (!path.includes('search')) return answer;
           const told = await answer.json();
           told.degraded = ['semantic: 5 of 10 passages are embedded so far.'];
+          Object.assign(told, { capped: true, total: 100 });
           Object.assign(told.coverage, { chunks: 10, embedded_chunks: 5 });
           told.legs.semantic.status = 'ok';
           return Response.json(told);
@@ -191,6 +192,7 @@ def test_while_meanings_are_learnt_one_notice_says_how_far(page: Page) -> None:
     assert [one for one in page.texts(".notice") if "5 of 10" in one or "meaning" in one.lower()] == [
         "Meanings are known for 5 of 10 passages so far; words are searched in all."
     ]
+    assert " of the best 100 passages · " in page.one("#summary").text
 
 
 def test_a_mail_opens_as_a_conversation_with_its_quotes_folded(page: Page) -> None:

@@ -93,7 +93,9 @@ MAIL = {
 }
 FAILURE = {"path": "books/guide/b.md", "reason": "unreadable"}
 ANSWERS: dict[str, wire.Wire] = {
-    "search": wire.SearchAnswer.model_validate(answer([result()], next_offset=1, degraded=["embeddings: no model"])),
+    "search": wire.SearchAnswer.model_validate(
+        answer([result()], capped=True, next_offset=1, degraded=["embeddings: no model"])
+    ),
     "search_emails": wire.EmailSearchAnswer.model_validate(answer([result(**MAIL)], mode="auto")),
     "get_document": wire.DocumentAnswer(
         file_path="books/guide/a.md",
@@ -276,8 +278,8 @@ def run(*arguments: str) -> int:
         ),
         ("analyze -lent", "analyze", {"query": "-lent"}, []),
         ("search lent --why", "search", {"query": "lent"}, ["keyword              rank 1    raw 7.250    +0.5000"]),
-        ("search lent", "search", {"query": "lent"}, ["1 of 1 · hybrid (asked: auto) · 4 ms", "--offset 1", "also in"]),
-        ("search lent", "search", {"query": "lent"}, ["degraded: embeddings: no model", "may not be here"]),
+        ("search lent", "search", {"query": "lent"}, ["1 of the best 1 · hybrid (asked: auto) · 4 ms", "--offset 1"]),
+        ("search lent", "search", {"query": "lent"}, ["also in", "degraded: embeddings: no model", "may not be here"]),
         (
             "show books/guide/a.md --section Lending --lines 3-4",
             "get_document",

@@ -259,6 +259,22 @@ def test_pages_tile_the_whole_answer(manual: Library, mode: Mode) -> None:
     assert collected == all_places
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_an_answer_says_where_it_counts_the_best_alone(manual: Library, mode: Mode) -> None:
+    asked = Query("deploy the till and scale storage", mode=mode, max_per_document=0)
+
+    def counted(asked: Query = asked, **options: int) -> tuple[int, bool]:
+        answer = manual.engine(options=SearchOptions(**options)).search(asked)  # type: ignore[arg-type]
+        return answer.total, answer.capped
+
+    total, capped = counted()
+    assert (total > 2, capped) == (True, False)
+    assert counted(candidates=total) == (total, False)
+    assert counted(candidates=total - 1) == (total - 1, True)
+    read = counted(depth=2)
+    assert (read[0] < total, read[1]) == (True, True), "a leg that stopped may have more"
+
+
 def test_a_document_has_as_many_hits_as_allowed(manual: Library) -> None:
     engine = manual.engine()
     for limit in (1, 2):

@@ -167,6 +167,14 @@ def test_a_truncated_document_names_the_sections_that_follow_and_how_many_there_
     assert "further on" not in render(cut.model_copy(update={"line_end": 1000}))
 
 
+def test_results_are_told_as_the_best_where_there_may_be_more() -> None:
+    assert render(search_answer([result()], total=100)).startswith("Results 1–1 of 100 (")
+    assert render(search_answer([result()], total=100, capped=True)).startswith("Results 1–1 of the best 100 (")
+    assert render(search_answer([], total=100, capped=True)).startswith(
+        "Nothing on this page; results on all pages: the best 100"
+    )
+
+
 def test_mails_that_only_pass_filters_are_told_without_a_score() -> None:
     answer = FakeDesk().search_emails()
     by_date = [wire.WhyItem(source="date", rank=1, raw=None, points=1.0)]
@@ -175,9 +183,8 @@ def test_mails_that_only_pass_filters_are_told_without_a_score() -> None:
     assert text.startswith(f"Results 1–{len(hits)} of {answer.total} (newest first)")
     assert "score" not in text
     assert "From – to" in text
-    assert render(answer.model_copy(update={"results": [], "query": "", "suggestions": []})).startswith(
-        "Nothing found."
-    )
+    nothing = {"results": [], "total": 0, "query": "", "suggestions": []}
+    assert render(answer.model_copy(update=nothing)).startswith("Nothing found.")
 
 
 def test_the_text_half_says_why_another_mode_ran() -> None:

@@ -168,7 +168,7 @@ function onAnswer(found, offset) {
 }
 
 function summarise(found) {
-  const facts = results.count ? [`${results.count} of ${plural(found.total, "passage")}`] : ["Nothing found"];
+  const facts = results.count ? [`${results.count} of ${found.capped ? "the best " : ""}${plural(found.total, "passage")}`] : ["Nothing found"];
   facts.push(found.requested_mode === found.mode ? found.mode : `${found.requested_mode} → ${found.mode}`);
   facts.push(`${Math.max(1, Math.round(found.took_ms))} ms${found.cache ? ", cached" : ""}`);
   at("summary").textContent = facts.join(" · ");
