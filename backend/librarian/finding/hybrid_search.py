@@ -248,6 +248,7 @@ class HybridSearchEngine:
             known=run.told,
             threads=self._threads,
         )
+        pool = pool if self._names.looks_up(run.analyzed) else pool.asking_about()
         if run.mode != "semantic":
             pool = without_excluded(pool, run.analyzed, self._lexical, run.degraded)
         run.budget.check()

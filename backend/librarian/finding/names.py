@@ -1,4 +1,7 @@
-"""Which of a question's identifiers decide the order: what holds none of them comes after what holds one."""
+"""Which of a question's identifiers decide the order: what holds none of them comes after what holds one.
+
+A question looks an identifier up, or it asks something about what many pages name so: `looks_up` tells.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,9 @@ _HYPHENATED = re.compile(r"[a-z]+(?:-[a-z]+)+")
 _SENTENCE = 6
 #: Passages looked at for a hyphenated word, and the share of them that write it apart from which it is English.
 _LOOKED_AT, _APART = 200, 0.2
+
+#: Content words beside its identifiers from which a question asks about them rather than looks them up.
+_BESIDE = 3
 
 #: A library's most frequent identifiers, and the share of them that is shaped like code unless the library is of prose.
 FREQUENT, _CODE_SHARE = 300, 0.1
@@ -59,6 +65,19 @@ class Names:
         if len(query.terms) < _SENTENCE or not named:
             return named
         return tuple(name for name in named if _marked(name, query.text) or not self._is_word(name, selection))
+
+    def looks_up(self, query: AnalyzedQuery) -> bool:
+        """Whether a question is after its identifiers: it says little beside them, or marks one; True without any."""
+        if not query.identifiers or any(_marked(name, query.text) for name in query.identifiers):
+            return True
+        spans = self._analyzer.spans(query.text, query.language)
+        named = [(span.start, span.end) for span in spans if span.token in query.identifiers]
+        beside = {
+            span.token
+            for span in spans
+            if span.token in query.terms and not any(start <= span.start and span.end <= end for start, end in named)
+        }
+        return len(beside) < _BESIDE
 
     def _is_word(self, name: str, selection: Selection) -> bool:
         if not _OF_CODE.search(name) and self._prose():

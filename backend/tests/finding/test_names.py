@@ -6,6 +6,7 @@
 * such a word does decide in a short question, and where it is marked as code
 * without it the better page comes first, though it lacks the hyphen
 * in a library of prose, told by its most frequent identifiers, no word of a sentence does that isn't code's
+* none does that more documents hold than a page shows, where the question says more than that and doesn't mark it
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from collections.abc import Callable
 import pytest
 
 from librarian.finding.names import FREQUENT, Names, is_prose
-from librarian.vocabulary.types import Document, Filters, LexicalEntry, Query
+from librarian.finding.pool import PAGE
+from librarian.vocabulary.types import Document, Filters, LexicalEntry, Mode, Query
 
 from .library import Library
 
@@ -173,3 +175,40 @@ def test_a_library_is_judged_again_only_once_a_tenth_of_it_has_changed(
     grown(3000, 3001)
     told.decisive(query, selection)
     assert counted == [100, 111]
+
+
+@pytest.mark.parametrize(
+    ("text", "after_it"),
+    [
+        ("how are rules written on every node", True),  # without any
+        ("oven.bake", True),
+        ("how do I use oven.bake in the kitchen", True),
+        ("WaitForFirstConsumer and --max-heat", True),  # their parts are theirs
+        ("when is the dough kneaded before oven.bake is called", False),
+        ("when is the dough kneaded before `oven.bake` is called", True),
+    ],
+)
+def test_a_question_looks_up_what_it_says_little_beside_or_marks(papers: Library, text: str, after_it: bool) -> None:
+    query = papers.analyzer.query(text, papers.catalog.columns().languages())
+    assert Names(papers.analyzer, papers.lexical).looks_up(query) == after_it
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+@pytest.mark.parametrize(
+    ("holders", "question", "first"),
+    [
+        (PAGE + 1, "when is the dough kneaded before oven.bake is called", "bread/guide/dough.md"),
+        (PAGE, "when is the dough kneaded before oven.bake is called", "bread/recipes/"),
+        (PAGE + 1, "when is the dough kneaded before `oven.bake` is called", "bread/recipes/"),
+        (PAGE + 1, "dough oven.bake", "bread/recipes/"),
+    ],
+)
+def test_what_more_documents_hold_than_a_page_shows_is_a_question_s_topic(
+    shelve: Callable[..., Library], mode: Mode, holders: int, question: str, first: str
+) -> None:
+    recipes = {f"bread/recipes/{n}.md": f"# Loaf {n}\n\nThen `oven.bake` is called.\n" for n in range(holders)}
+    library = shelve(
+        {**recipes, "bread/guide/dough.md": "# When dough is kneaded\n\nDough is kneaded before baking.\n"}
+    )
+    hits = library.engine().search(Query(question, mode=mode)).hits
+    assert hits[0].document.document.file_path.startswith(first)
