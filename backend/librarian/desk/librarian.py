@@ -26,7 +26,7 @@ from .gathered import Gathered
 from .hosting import Hosting
 from .knowledge import Knowledge
 from .parts import Parts
-from .presence import Checked, checked
+from .presence import Checked, checked, has_changed
 from .reading import document_meant, passage, read
 from .state import StateReport, layout_notes, skipped
 
@@ -212,7 +212,8 @@ class Librarian(Gathered, Knowledge, Hosting):
         with self._parts.catalog.read() as reader:
             place, stored = document_meant(reader, path)
             chunk = None if place.ordinal is None else passage(reader.chunks_of(stored.doc_id), place)
-        lines = partial(read, stored, line_start=first, line_end=last, max_chars=limit, column=column)
+        stale = has_changed(stored, self._paths, self._parts.indexing.notice)
+        lines = partial(read, stored, line_start=first, line_end=last, max_chars=limit, column=column, stale=stale)
         if wanted or not place.anchor:
             return lines(section=wanted, anchor=None, chunk=chunk)
         try:

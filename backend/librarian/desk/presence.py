@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from ..vocabulary.errors import NotFound
 from ..vocabulary.paths import Paths, mtime_of
-from ..vocabulary.types import Hit, Query, SearchOutcome
+from ..vocabulary.types import Document, Hit, Query, SearchOutcome, StoredDocument
 
 AGAIN = 4  #: times that a question is asked anew while its answer holds what is gone
 
@@ -34,10 +35,10 @@ def checked(
         noticed: list[str] = []
         for hit in outcome.hits if _there(root, "") else ():
             document = hit.document.document
-            path, seen = root.stat(document.source)
-            if seen is None:
+            path, same = _found(document, root)
+            if same is None:
                 missing.append(hit)
-            elif (seen.st_size, mtime_of(seen)) == (document.size, document.mtime_ns):
+            elif same:
                 continue
             else:
                 changed.add(hit.document.doc_id)
@@ -48,6 +49,30 @@ def checked(
             break
         gone |= {_highest_gone(hit.document.document.source, root) for hit in missing}
     return Checked(_without(outcome, missing, gone) if gone else outcome, frozenset(changed))
+
+
+def has_changed(stored: StoredDocument, root: Paths, notice: Callable[[Sequence[str]], None]) -> bool:
+    """Whether a document's file isn't any more as it was read. Raises `NotFound` where it is gone, unless the root is.
+
+    `notice` is told its path in both cases.
+    """
+    document = stored.document
+    path, same = _found(document, root)
+    if same or not _there(root, ""):
+        return False
+    notice([path])
+    if same is None:
+        copies = [path for path in stored.also_in if _there(root, path)]
+        hint = f"The same text is in {copies[0]!r}." if copies else "Search again for where its text may be now."
+        raise NotFound(f"{document.source!r} was deleted or moved since it was indexed.", hint=hint)
+    return True
+
+
+def _found(document: Document, root: Paths) -> tuple[str, bool | None]:
+    """The path on disk of a document's file, and whether that is as it was read; None where it is gone."""
+    path, seen = root.stat(document.source)
+    same = seen and (seen.st_size, mtime_of(seen)) == (document.size, document.mtime_ns)
+    return path, None if seen is None else bool(same)
 
 
 def _there(root: Paths, path: str) -> bool:

@@ -131,12 +131,13 @@ def read(
     line_end: int | None,
     max_chars: int,
     column: int = 1,
+    stale: bool = False,
 ) -> wire.DocumentAnswer:
     """The wanted lines of a document, cut at a line border after `max_chars` characters (0 = no limit).
 
     A line longer than that is cut; its rest is had with `next_column` of the answer as `column`, the character (from 1)
-    at which the first wanted line begins. `anchor` is a uri's. Raises `NotFound` for an unknown section and
-    `CallerError` for lines outside the document.
+    at which the first wanted line begins. `anchor` is a uri's; `stale` stands in the answer. Raises `NotFound` for an
+    unknown section and `CallerError` for lines outside the document.
     """
     document = stored.document
     lines = document.text.split("\n")
@@ -190,6 +191,7 @@ def read(
         next_column=next_column,
         last_modified=document.last_modified,
         indexed_at=stored.indexed_at,
+        stale=stale,
     )
 
 

@@ -231,6 +231,9 @@ def _context(context: ParentContext, limit: int, *, with_document: bool) -> str:
     return "\n".join(lines)
 
 
+STALE = "[The file has changed since it was read: this is its text before. Ask again in a moment.]"
+
+
 def rest_of(answer: DocumentAnswer) -> str:
     """The arguments with which a truncated document goes on."""
     if answer.next_column is not None:
@@ -248,9 +251,9 @@ def document(answer: DocumentAnswer) -> str:
         + (f" · tags {', '.join(answer.tags)}" if answer.tags else ""),
     ]
     inside = [*head, "", answer.content]
-    foot = []
+    foot = ["", STALE] if answer.stale else []
     if answer.truncated:
-        foot = ["", f"[Truncated. Go on with {rest_of(answer)}.]"]
+        foot += ["", f"[Truncated. Go on with {rest_of(answer)}.]"]
         if ahead := [item for item in answer.headings if item.level <= 2 and item.line > answer.line_end]:
             shown = "; ".join(f"{item.text} (line {item.line})" for item in ahead[:SECTIONS])
             last = f"; … {ahead[-1].text} (line {ahead[-1].line})" if len(ahead) > SECTIONS else ""

@@ -74,6 +74,8 @@ def document(page: Page, answer: Answer) -> None:
         page.line((f"lines {answer['line_start']}-{answer['line_end']} · {answer['last_modified']}", "dim"))
         page.line()
     page.passage(answer["content"], indent=0)
+    if answer.get("stale"):
+        page.line(("… stale: the file has changed since it was read", "red"))
     if answer.get("next_column"):
         page.line((f"… line {answer['line_end']} was cut: --max-chars 0", "dim"))
     if answer.get("next_line"):

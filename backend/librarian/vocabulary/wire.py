@@ -213,6 +213,7 @@ class DocumentAnswer(Wire):
     next_column: int | None = None
     last_modified: str
     indexed_at: str
+    stale: bool = False
 
 
 class ProductItem(Wire):

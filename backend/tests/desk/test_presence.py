@@ -3,6 +3,7 @@
 * others take the place of what is gone, and the verdict is about what is shown
 * where nothing else answers, the answer says so as it does for anything that isn't in the library
 * a copy that is still there is shown in place of one that is gone, and paths that are gone aren't named
+* a document that is read is held against its file likewise
 * a folder that is gone goes with all that it held; without a root nothing counts as gone
 """
 
@@ -15,6 +16,10 @@ from pathlib import Path
 import pytest
 
 from librarian.assembly import Librarian
+from librarian.mcp_server.rendering import render
+from librarian.mcp_server.resources import read as resource
+from librarian.vocabulary.errors import NotFound
+from librarian.vocabulary.protocols import Budget
 
 ROTATE = "# Tokens\n\nCall rotate to rotate a token.\n"
 
@@ -97,3 +102,18 @@ def test_a_repeated_question_makes_results_anew_only_where_a_file_has_changed(li
     path = library.root / first[0].file_path
     path.write_text(path.read_text("utf-8") + "\nTurn it twice.\n", "utf-8")
     assert library.search("turn a key").results[0].stale
+
+
+def test_a_document_that_is_read_is_marked_stale_or_told_as_gone(library: Librarian) -> None:
+    page = library.root / "app" / "en" / "tokens.md"
+    assert not library.get_document("app/en/tokens.md").stale
+    page.write_text(f"{ROTATE}\nTwice.\n")
+    read = library.get_document("app/en/tokens.md")
+    assert (read.stale, "Twice" in read.content) == (True, False)
+    assert "The file has changed since it was read" in render(read)
+    assert "The file has changed" in resource(library, "librarian://docs/app/en/tokens.md", Budget()).text
+    page.unlink()
+    with pytest.raises(NotFound, match=r"deleted or moved since it was indexed.* same text is in 'app/copy/tokens.md'"):
+        library.get_document("app/en/tokens.md")
+    library.root.rename(library.root.with_name("elsewhere"))
+    assert not library.get_document("app/en/tokens.md").stale
