@@ -50,7 +50,7 @@ def query_text(query: object, longest: int, *, may_be_empty: bool = False, hint:
 def whole_number(name: str, value: object, low: int, high: int | None, *, hint: str = "") -> int:
     """An integer in [low, high]; numbers written as text are accepted."""
     if isinstance(value, str) and re.fullmatch(r"[+-]?\d{1,15}", value.strip()):
-        value = int(value)
+        value = int(value.strip())
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from librarian.desk import arguments as check
@@ -132,6 +132,7 @@ def test_a_name_is_found_in_any_case_and_a_wrong_one_names_the_nearest() -> None
 
 
 @given(st.one_of(st.none(), st.text(), st.integers(), st.floats(), st.lists(st.text()), st.booleans()))
+@example("0\x1f")
 def test_any_value_at_all_is_accepted_or_refused_by_a_caller_error(value: object) -> None:
     refusals = []
     for name, checked in (
