@@ -47,6 +47,7 @@ from . import hyde, modes, paging, suggestions
 from .calibration import Calibration, verdict
 from .exclusion import without_excluded
 from .fusion import score
+from .hearing import Hearing
 from .legs import KeywordLeg, SemanticLeg
 from .meaning import Meaning, Meanings
 from .names import Names
@@ -55,7 +56,7 @@ from .pool import Pool, gather, told
 from .query_router import QueryRouter
 from .ranker import GIVEN, LinearRanker, shipped
 from .reranker import SecondLook
-from .rewriting import REWRITTEN, SPELLING, Rewriting, Variant, as_told
+from .rewriting import REWRITTEN, Rewriting, Variant, as_told
 from .run import OFF, Judged, Meant, Run
 from .snippet import Snippets
 from .spelling import Spelling
@@ -94,7 +95,6 @@ class HybridSearchEngine:
     ) -> None:
         self._catalog = catalog
         self._lexical = lexical
-        self._analyzer = analyzer
         threshold = options.similarity_threshold
         self._words = KeywordLeg(lexical, analyzer, options.depth)
         own = SemanticLeg(embedder, vectors, threshold=threshold, embedded=embedded)
@@ -109,6 +109,7 @@ class HybridSearchEngine:
         self._router = QueryRouter(analyzer, semantic=self._semantic.configured)
         self._snippets = Snippets(analyzer, target=options.snippet_length, context_lines=options.context_lines)
         self._spelling = Spelling(lexical, analyzer)
+        self._hearing = Hearing(analyzer, lexical, self._spelling)
         self._names = Names(analyzer, lexical)
         self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="leg")
         self._turns = Turns()
@@ -215,17 +216,12 @@ class HybridSearchEngine:
             raise CallerError(f"Unknown mode {query.mode!r}.", hint=f"Use one of {', '.join(get_args(Mode))}.")
         budget.check()
         columns = self._catalog.columns()
-        analyzed = self._analyzer.query(query.text, columns.languages())
-        corrected = self._spelling.corrected(analyzed, columns.languages(), reader.texts)
-        if corrected:
-            analyzed = self._analyzer.query(corrected.text, columns.languages())
-        run = Run(query, budget, analyzed, reader, columns, columns.select(query.filters), query.mode)
-        if corrected:
-            run.corrected = corrected.words
-            run.variants.append(Variant(corrected.text, "", SPELLING))
+        heard = self._hearing.of(query, columns, reader.texts)
+        run = Run(query, budget, heard.query, reader, columns, columns.select(query.filters), query.mode)
+        run.variants, run.corrected = [*heard.variants], heard.corrected
         run.legs = {leg: LegReport("off", OFF.reason) for leg in ("keyword", "semantic", "rerank", "hyde")}
         if query.mode == "auto":
-            analysis = self._router.judge(analyzed)
+            analysis = self._router.judge(run.analyzed)
             run.mode = analysis.recommended_mode
             run.routing = analysis.routing()
             given = "hyde" if query.hypothetical_answer else run.mode

@@ -25,8 +25,9 @@ log = logging.getLogger(__name__)
 
 #: Modes whose questions are rewritten; `keyword` and `semantic` mean what was typed.
 REWRITTEN = frozenset({"hybrid", "rerank", "hyde"})
-#: Sources of variants: misspelt words were corrected, nouns of phrasal verbs looked for too, quotes left aside.
-SPELLING, PHRASAL, QUOTES = "spelling", "phrasal verbs", "quotes left aside"
+#: Sources of variants: misspelt words were corrected, nouns of phrasal verbs looked for too, quotes left aside, words
+#: behind a minus taken for flags.
+SPELLING, PHRASAL, QUOTES, FLAGS = "spelling", "phrasal verbs", "quotes left aside", "flags"
 _KEPT = 256
 _OPERATORS = re.compile(r'"|(?<!\S)-+')
 

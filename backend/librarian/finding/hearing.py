@@ -1,0 +1,82 @@
+"""What a question is taken to say before anything looks for it: misspelt words corrected, flags told from exclusions.
+
+Whoever asks what `go test -race` does means no pages without `race`: a word behind a minus that some passage writes so
+is a flag of a command, and is searched.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import replace
+from typing import NamedTuple
+
+from librarian.vocabulary.protocols import Analyzer, Columns, LexicalIndex
+from librarian.vocabulary.types import AnalyzedQuery, Filters, Query, Selection
+
+from .rewriting import FLAGS, SPELLING, Variant
+from .spelling import Spelling, Texts
+
+log = logging.getLogger(__name__)
+
+_DOCUMENTS = Filters(kind="document")
+_MINUS = re.compile(r"(?<!\S)-([^\W\d_][\w-]*)")
+#: Passages with a word, the best first, that are read to see whether one writes it as a flag.
+_READ = 100
+
+
+class Heard(NamedTuple):
+    """A question as it is searched, and what was changed of it."""
+
+    query: AnalyzedQuery
+    variants: tuple[Variant, ...] = ()
+    corrected: tuple[tuple[str, str], ...] = ()  #: misspelt words, as typed and as they were taken
+
+
+class Hearing:
+    """Takes questions on one library. Safe to use from several threads."""
+
+    def __init__(self, analyzer: Analyzer, lexical: LexicalIndex, spelling: Spelling) -> None:
+        self._analyzer = analyzer
+        self._lexical = lexical
+        self._spelling = spelling
+
+    def of(self, asked: Query, columns: Columns, texts: Texts) -> Heard:
+        """What a question says to the library of these columns; `texts` gives passages by id.
+
+        Mails hold no flags for this: people sign them `-Ann`.
+        """
+        text, languages = asked.text, columns.languages()
+        query = self._analyzer.query(text, languages)
+        variants: list[Variant] = []
+        flags = query.excluded and asked.filters.kind != "email"
+        plain = self._without_flags(text, columns.select(_DOCUMENTS), texts) if flags else text
+        if plain != text:
+            query = self._analyzer.query(plain, languages)
+            variants.append(Variant(plain, "", FLAGS))
+        corrected = self._spelling.corrected(query, languages, texts)
+        if corrected is None:
+            return Heard(query, tuple(variants))
+        variants = [replace(variant, search_terms="") for variant in variants]
+        variants.append(Variant(corrected.text, "", SPELLING))
+        return Heard(self._analyzer.query(corrected.text, languages), tuple(variants), corrected.words)
+
+    def _without_flags(self, text: str, documents: Selection, texts: Texts) -> str:
+        """A question with its flags as plain words."""
+
+        def plain(found: re.Match[str]) -> str:
+            return found.group(1 if self._is_flag(found.group(1), documents, texts) else 0)
+
+        try:
+            return _MINUS.sub(plain, text)
+        except Exception:
+            # A keyword index that fails is told of by its leg; the meaning may answer all the same.
+            log.exception("flags couldn't be looked for")
+            return text
+
+    def _is_flag(self, word: str, documents: Selection, texts: Texts) -> bool:
+        """Whether a passage writes a word with a minus before it."""
+        asked = self._analyzer.query(word)
+        written = re.compile(rf"(?<![\w-])-{re.escape(word)}(?![\w-])")
+        passages = texts(self._lexical.search(asked, documents, _READ).ids)
+        return any(written.search(passage) for passage in passages.values())

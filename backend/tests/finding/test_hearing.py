@@ -1,0 +1,77 @@
+"""A word behind a minus: an exclusion, unless some document writes it as a flag.
+
+* a flag is searched as a word, and `rewritten` says so; its misspelt neighbours are corrected all the same
+* what no document writes behind a minus is excluded, in another case too
+* what stands within a compound (`pre-race`) or behind two minuses (`--race`) is no flag
+* in mails, which people sign so, a minus excludes
+* where the keyword index fails the meaning answers all the same
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from librarian.finding.rewriting import FLAGS
+from librarian.vocabulary.types import Filters, Mode, Query, SearchOutcome
+
+from .library import Library
+
+PAGES = {
+    "till/guide/tests.md": "# Testing\n\nRun `go test -race` to find data races between goroutines.\n",
+    "till/guide/build.md": "# Building\n\nThe race to a small binary: use --strip, a pre-link pass and testing.\n",
+}
+
+
+@pytest.fixture
+def pages(shelve: Callable[..., Library]) -> Library:
+    return shelve(PAGES)
+
+
+def found(library: Library, text: str, mode: Mode = "hybrid", filters: Filters = Filters()) -> SearchOutcome:
+    return library.engine().search(Query(text, mode=mode, filters=filters))
+
+
+def paths(outcome: SearchOutcome) -> set[str]:
+    return {hit.document.document.file_path for hit in outcome.hits}
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+def test_a_flag_is_searched_as_a_word_and_it_is_told(pages: Library, mode: Mode) -> None:
+    outcome = found(pages, "what does -race do in tests", mode)
+    assert "till/guide/tests.md" in paths(outcome)
+    assert outcome.rewritten == {
+        "search_terms": "what does race do in tests",
+        "hypothetical_answer": "",
+        "source": FLAGS,
+    }
+
+
+def test_misspelt_words_beside_a_flag_are_corrected(pages: Library) -> None:
+    outcome = found(pages, "gorotines with -race", "keyword")
+    assert outcome.rewritten is not None
+    assert outcome.rewritten["search_terms"] == "goroutines with race"
+    assert outcome.rewritten["source"] == "flags; spelling"
+
+
+@pytest.mark.parametrize("text", ["testing -binary", "testing -RACE", "testing -strip", "testing -link"])
+def test_what_no_document_writes_so_is_excluded(pages: Library, text: str) -> None:
+    outcome = found(pages, text)
+    assert outcome.rewritten is None
+    assert "till/guide/build.md" not in paths(outcome)
+
+
+def test_in_mails_a_minus_excludes(pages: Library) -> None:
+    assert found(pages, "tests -race", filters=Filters(kind="email")).rewritten is None
+
+
+def test_where_the_keyword_index_fails_the_meaning_answers(pages: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise OSError("gone")
+
+    monkeypatch.setattr(pages.lexical, "search", fails)
+    outcome = found(pages, "what does -race do in tests")
+    assert outcome.hits
+    assert outcome.rewritten is None
+    assert outcome.legs["keyword"].status == "failed"
