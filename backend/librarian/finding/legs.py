@@ -101,7 +101,8 @@ class KeywordLeg:
         for verb, particle in pairwise(query.words):
             stems = self._analyzer.tokens(verb, "en") if particle in _PARTICLES and verb.isalpha() else ()
             if stems and stems[0] in query.terms:
-                made.update(self._analyzer.tokens(stems[0] + particle, "en"))
+                nouns = self._analyzer.tokens(stems[0] + particle, "en")
+                made.update(noun for noun in nouns if noun.startswith(stems[0]) and noun != stems[0])  # emphasi|s on
         return tuple(sorted(self._lexical.frequencies(made.difference(query.terms)))) if made else ()
 
 

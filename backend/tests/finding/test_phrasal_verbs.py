@@ -19,6 +19,7 @@ TILL = {
     "till/api/disasters.md": "# Disasters\n\nA nightly backup, a quick rollback.\n",
     "till/api/counter.md": "# Counter\n\nCount up all coins and notes that lie there in the evening.\n",
     "till/api/drawer.md": "# Drawer\n\nRoll the drawer in when all coins and notes are counted.\n",
+    "till/api/labels.md": "# Labels\n\nPrices are emphasized.\n",
     "till/api/queue.md": "# Queue\n\nGo back to the queue when all coins and notes are counted.\n",
 }
 
@@ -38,6 +39,7 @@ def test_a_phrasal_verb_finds_its_noun(shelve: Callable[..., Library], text: str
         ("back up", ("backup",)),
         ("back up, roll back", ("backup", "rollback")),
         ("count up, roll in", ()),
+        ("with emphasis on prices", ()),  # with the particle its stem is that of `emphasized`
     ],
 )
 def test_only_nouns_that_the_library_holds_are_looked_for(
