@@ -1,26 +1,14 @@
-"""From what the rooms know to what the doors show: outcomes, documents and threads as wire models."""
+"""From what the rooms know to what the doors show: outcomes as wire models."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from email.utils import parseaddr
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
 from ..vocabulary import wire
 from ..vocabulary.addresses import passage_id
-from ..vocabulary.types import (
-    FOLDED,
-    Candidate,
-    Count,
-    Document,
-    Email,
-    Hit,
-    LegReport,
-    MatchType,
-    SearchOutcome,
-    StoredDocument,
-)
+from ..vocabulary.types import Candidate, Count, Email, Hit, LegReport, MatchType, SearchOutcome
 from . import addresses
 
 HEADINGS_SHOWN = 12  #: a result's outline is cut here; get_document has all
@@ -151,64 +139,3 @@ def envelope(outcome: SearchOutcome, count: Count, requested_mode: str) -> dict[
         "routing": wire.Routing.model_validate(outcome.routing) if outcome.routing else None,
         "suggestions": [wire.Suggestion.model_validate(item) for item in outcome.suggestions],
     }
-
-
-def thread(thread_id: str, mails: Sequence[StoredDocument]) -> wire.ThreadAnswer:
-    """A conversation, oldest mail first; what a mail quotes is folded out of its body."""
-    emails: list[wire.ThreadEmail] = []
-    people: dict[str, str] = {}  # by address, first come first, with the first name that is given
-    for stored in _once(mails):
-        document = stored.document
-        email = document.email or Email(subject=document.title, sender="")
-        for person in (email.sender, *email.to, *email.cc):
-            name, address = parseaddr(person)
-            key = (address or person).lower()
-            if person and (key not in people or (name and not parseaddr(people[key])[0])):
-                people[key] = person
-        body, quoted = _folded(document)
-        emails.append(
-            wire.ThreadEmail(
-                subject=email.subject,
-                sender=email.sender,
-                to=list(email.to),
-                cc=list(email.cc),
-                date=email.date,
-                message_id=email.message_id,
-                body=body,
-                quoted=quoted,
-                attachments=attachments(email),
-                file_path=document.file_path,
-            )
-        )
-    subject = emails[0].subject if emails else ""
-    return wire.ThreadAnswer(thread_id=thread_id, subject=subject, participants=list(people.values()), emails=emails)
-
-
-def _once(mails: Sequence[StoredDocument]) -> list[StoredDocument]:
-    """Of copies of one mail, the one that is indexed."""
-    chosen: dict[str, StoredDocument] = {}
-    for stored in mails:
-        email = stored.document.email
-        name = (email.fingerprint if email else "") or stored.document.file_path
-        if name not in chosen or (stored.chunk_count and not chosen[name].chunk_count):
-            chosen[name] = stored
-    return list(chosen.values())
-
-
-def _folded(document: Document) -> tuple[str, list[str]]:
-    """(the mail's own words, what is folded away); what attachments say is in neither."""
-    end = document.headings[0].start if document.headings else len(document.text)
-    body: list[str] = []
-    folded: list[str] = []
-    position = 0
-    for span in document.excluded:
-        if span.reason in FOLDED and span.end <= end:
-            between = document.text[position : span.start]
-            body.append(between)
-            if folded and not between.strip() and position:
-                folded[-1] += between + document.text[span.start : span.end].rstrip("\n")
-            else:
-                folded.append(document.text[span.start : span.end].strip("\n"))
-            position = span.end
-    body.append(document.text[position:end])
-    return "".join(body).strip(), [text for text in folded if text]

@@ -18,10 +18,11 @@ from ..vocabulary.errors import CallerError, NotFound
 from ..vocabulary.paths import Paths
 from ..vocabulary.protocols import Budget
 from ..vocabulary.types import Count, Filters, IndexReport, Query, SearchOutcome
-from ..vocabulary.verbs import SEARCH, SEARCH_EMAILS
+from ..vocabulary.verbs import LONG_THREAD, SEARCH, SEARCH_EMAILS
 from . import addresses, answers, journal, questions
 from . import arguments as check
 from .browsing import facets, newest_first
+from .conversation import conversation
 from .gathered import Gathered
 from .hosting import Hosting
 from .knowledge import Knowledge
@@ -221,9 +222,14 @@ class Librarian(Gathered, Knowledge, Hosting):
         except NotFound:  # of a uri whose anchor the document has lost: the document itself still answers
             return lines(section=None, anchor=None, chunk=None)
 
-    def get_thread(self, thread_id: str, *, budget: Budget | None = None) -> wire.ThreadAnswer:
-        """A mail conversation, oldest first."""
+    def get_thread(
+        self, thread_id: str, *, offset: int = 0, max_chars: int | None = LONG_THREAD, budget: Budget | None = None
+    ) -> wire.ThreadAnswer:
+        """A mail conversation, oldest first; a long one in parts."""
         wanted = check.text_or_none("thread_id", thread_id)
+        first = check.whole_number("offset", offset, 0, None)
+        limit = LONG_THREAD if max_chars is None else max_chars
+        limit = check.whole_number("max_chars", limit, 0, None, hint="0 = all.")
         if wanted is None:
             raise CallerError("thread_id is empty.", hint="Take it from a result of search_emails.")
         with self._parts.catalog.read() as reader:
@@ -235,7 +241,7 @@ class Librarian(Gathered, Knowledge, Hosting):
         if not mails:
             hint = "Take it from a result of search_emails." if emails else "No email is indexed in this library."
             raise NotFound(f"No thread {wanted!r}.", hint=hint)
-        return answers.thread(wanted, mails)
+        return conversation(wanted, mails, offset=first, max_chars=limit)
 
     def list_products(self, *, budget: Budget | None = None) -> wire.ProductsAnswer:
         """Products with the number of their components and documents."""

@@ -262,8 +262,11 @@ def document(answer: DocumentAnswer) -> str:
 
 
 def thread(answer: ThreadAnswer) -> str:
-    """A conversation, oldest mail first."""
-    head = f"thread_id {answer.thread_id} · {len(answer.emails)} emails"
+    """A conversation or a part of it, oldest mail first."""
+    last = answer.total if answer.next_offset is None else answer.next_offset
+    part = f"emails {last - len(answer.emails) + 1}–{last} of {answer.total}"
+    whole = len(answer.emails) == answer.total
+    head = f"thread_id {answer.thread_id} · {_count(answer.total, 'email') if whole else part}"
     lines = [f"# {answer.subject}", ", ".join(answer.participants)]
     for mail in answer.emails:
         lines += ["", f"## {mail.date or 'unknown date'}, {mail.sender}"]
@@ -278,8 +281,9 @@ def thread(answer: ThreadAnswer) -> str:
             )
         lines += ["", mail.body]
         if mail.quoted:
-            lines.append(f"[{len(mail.quoted)} quoted passages left out]")
-    return "\n".join([head, fenced("thread", "\n".join(lines))])
+            lines.append(f"[{_count(len(mail.quoted), 'quoted passage')} left out]")
+    foot = [] if answer.next_offset is None else ["", f"[{answer.total - last} more. Go on with offset={last}.]"]
+    return "\n".join([head, fenced("thread", "\n".join(lines)), *foot])
 
 
 def _status(answer: StatusAnswer) -> str:

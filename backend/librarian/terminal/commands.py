@@ -146,13 +146,16 @@ def show(
 @app.command(epilog="Example: librarian thread 1de8e54fa984fa7e", rich_help_panel=ASK)
 def thread(
     thread_id: Annotated[str, typer.Argument(help="thread_id of a result of search --emails.")],
+    offset: Annotated[int, typer.Option(help="Begin behind so many mails.")] = 0,
+    max_chars: Annotated[int, typer.Option(help="The most characters; 0: all.")] = 0,
     as_json: Json = False,
     root: Root = None,
     index: Index = None,
     config: Config = None,
 ) -> None:
     """Show an email thread, oldest mail first."""
-    write_answer(Place(root, index, config).ask("get_thread", thread_id=thread_id), as_json, rendering.thread)
+    answer = Place(root, index, config).ask("get_thread", thread_id=thread_id, offset=offset, max_chars=max_chars)
+    write_answer(answer, as_json, rendering.thread)
 
 
 @app.command(

@@ -84,7 +84,7 @@ def document(page: Page, answer: Answer) -> None:
 
 def thread(page: Page, answer: Answer) -> None:
     """A conversation, oldest first."""
-    page.line((answer["subject"] or "(no subject)", "bold"), f"  {len(answer['emails'])} mails")
+    page.line((answer["subject"] or "(no subject)", "bold"), f"  {counted(answer['total'], 'mail')}")
     page.line((", ".join(answer["participants"]), "dim"))
     for mail in answer["emails"]:
         page.line()
@@ -92,6 +92,9 @@ def thread(page: Page, answer: Answer) -> None:
         page.passage(mail["body"])
         for attachment in mail.get("attachments") or ():
             page.line((f"attached: {attachment['filename']} ({attachment['size']} bytes)", "dim"), indent=3)
+    if answer.get("next_offset"):
+        page.line()
+        page.line((f"… {answer['total'] - answer['next_offset']} more: --offset {answer['next_offset']}", "dim"))
 
 
 def analysis(page: Page, answer: Answer) -> None:

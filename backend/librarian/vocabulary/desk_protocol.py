@@ -79,8 +79,10 @@ class Desk(Protocol):
     ) -> EmailSearchAnswer:
         """Mails that answer `query`, or, where it is empty, the newest that pass the filters."""
 
-    def get_thread(self, thread_id: str, *, budget: Budget | None = None) -> ThreadAnswer:
-        """A conversation, oldest mail first."""
+    def get_thread(
+        self, thread_id: str, *, offset: int = 0, max_chars: int = 80_000, budget: Budget | None = None
+    ) -> ThreadAnswer:
+        """A conversation, oldest mail first, or as many of its mails as `max_chars` has room for."""
 
     def get_document(
         self,

@@ -46,6 +46,8 @@ _MAX_RESULTS = Argument("max_results", "whole", results=USUAL)
 _OFFSET = Argument("offset", "whole", "next_offset of the page before", limits={"minimum": 0, "default": 0})
 _MODE = Argument("mode", limits={"enum": list(get_args(Mode))}, description="Leave out for the library's default")
 _WEIGHT = Argument("semantic_weight", "number", "0 = words only, 1 = meaning only", limits={"minimum": 0, "maximum": 1})
+#: Characters of the mails that a conversation is answered with at once: 60,000 in 50 mails, with their headers.
+LONG_THREAD = 80_000
 _MAX_TOKENS = Argument("max_tokens", "whole", "Whole results up to this many tokens", limits={"minimum": 1})
 
 SEARCH = Verb(
@@ -109,9 +111,12 @@ THREAD = Verb(
     "get_email_thread",
     "get_thread",
     "Read an email thread",
-    "A whole conversation, oldest mail first, quotes folded. A long one in parts: search_emails with thread_id and "
-    "max_per_thread=0.",
-    (Argument("thread_id", description="thread_id of a result of search_emails", required=True),),
+    "A conversation, oldest mail first, quotes folded. Goes on at next_offset.",
+    (
+        Argument("thread_id", description="thread_id of a result of search_emails", required=True),
+        Argument("offset", "whole", limits={"minimum": 0, "default": 0}),
+        Argument("max_chars", "whole", "0 = all", limits={"minimum": 0, "default": LONG_THREAD}),
+    ),
     ThreadAnswer,
 )
 DOCUMENT = Verb(

@@ -185,6 +185,8 @@ class ThreadAnswer(Wire):
     subject: str
     participants: list[str]
     emails: list[ThreadEmail]
+    total: int
+    next_offset: int | None = None
 
 
 class HeadingItem(Wire):

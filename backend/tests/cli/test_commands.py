@@ -117,6 +117,8 @@ ANSWERS: dict[str, wire.Wire] = {
             "thread_id": "t1",
             "subject": "Overdue",
             "participants": ["ann@example.org"],
+            "total": 3,
+            "next_offset": 1,
             "emails": [
                 {
                     "subject": "Overdue",
@@ -294,7 +296,12 @@ def run(*arguments: str) -> int:
             [],
         ),
         ("show a.md:3-4", "get_document", {"path": "a.md", "line_start": 3, "line_end": 4, "max_chars": 0}, []),
-        ("thread t1", "get_thread", {"thread_id": "t1"}, ["Overdue", "Please return it.", "attached: list.txt"]),
+        (
+            "thread t1 --offset 0",
+            "get_thread",
+            {"thread_id": "t1", "offset": 0, "max_chars": 0},
+            ["Overdue  3 mails", "Please return it.", "attached: list.txt", "2 more: --offset 1"],
+        ),
         (
             "analyze lent --path books/guide/a.md",
             "analyze",

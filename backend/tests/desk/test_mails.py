@@ -213,6 +213,22 @@ def test_a_conversation_shows_each_mail_once_with_its_history_folded(library: Li
     assert library.get_thread("two@x.org") == thread, "a Message-ID leads to its conversation"
 
 
+def test_a_long_conversation_is_read_in_parts_of_whole_mails_and_nothing_is_cut_in_silence(library: Librarian) -> None:
+    whole = library.get_thread("one@x.org")
+    assert (whole.total, whole.next_offset) == (2, None)
+    first = library.get_thread("one@x.org", max_chars=10)
+    assert ([mail.message_id for mail in first.emails], first.total, first.next_offset) == (["one@x.org"], 2, 1)
+    assert (first.participants, first.subject) == (whole.participants, whole.subject)
+    body = whole.emails[0].body
+    said = f"{len(body) - 10} more characters: get_document reads {first.emails[0].file_path}]"
+    assert first.emails[0].body == f"{body[:10]}\n[… {said}"
+    rest = library.get_thread("one@x.org", offset=1, max_chars=20)
+    assert (rest.emails[0].body, rest.next_offset) == ("The pump is ordered.", None)
+    assert rest.emails[0].quoted[0].startswith(f"{whole.emails[1].quoted[0][:10]}\n[… ")
+    with pytest.raises(CallerError, match=r"offset is 2; the conversation has 2 mails\. Use 0 to 1"):
+        library.get_thread("one@x.org", offset=2)
+
+
 def test_a_mail_of_an_archive_can_be_read(library: Librarian) -> None:
     listed = library.search_emails("river freezes", mode="keyword").results[0]
     paths = [listed.file_path, *listed.also_in]

@@ -128,7 +128,9 @@ class FakeDesk:
             **{**search_answer([]).model_dump(), "query": query, "results": [mail], "total": 1}
         )
 
-    def get_thread(self, thread_id: str, *, budget: Budget | None = None) -> wire.ThreadAnswer:
+    def get_thread(
+        self, thread_id: str, *, offset: int = 0, max_chars: int = 80_000, budget: Budget | None = None
+    ) -> wire.ThreadAnswer:
         self._note("get_thread", {"thread_id": thread_id})
         if thread_id != "t1":
             raise NotFound(f"No thread {thread_id!r}.", hint="Take it from a result of search_emails.")
@@ -142,7 +144,7 @@ class FakeDesk:
             file_path="ray/mail/one.eml",
         )
         return wire.ThreadAnswer(
-            thread_id="t1", subject="Release on Friday", participants=["Ann <ann@example.org>"], emails=[mail]
+            thread_id="t1", subject="Release on Friday", participants=["Ann <ann@example.org>"], emails=[mail], total=1
         )
 
     def get_document(

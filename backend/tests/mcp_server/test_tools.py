@@ -175,6 +175,14 @@ def test_results_are_told_as_the_best_where_there_may_be_more() -> None:
     )
 
 
+def test_a_part_of_a_conversation_says_which_mails_it_holds_and_how_to_go_on() -> None:
+    whole = FakeDesk().get_thread("t1")
+    assert render(whole).startswith("thread_id t1 · 1 email\n")
+    part = render(whole.model_copy(update={"total": 300, "next_offset": 38}))
+    assert part.startswith("thread_id t1 · emails 38–38 of 300\n")
+    assert part.endswith("\n\n[262 more. Go on with offset=38.]")
+
+
 def test_mails_that_only_pass_filters_are_told_without_a_score() -> None:
     answer = FakeDesk().search_emails()
     by_date = [wire.WhyItem(source="date", rank=1, raw=None, points=1.0)]
@@ -215,7 +223,7 @@ def test_a_conversation_tells_who_got_a_mail_what_came_with_it_and_where_its_sub
     answer = said.emails[0].model_copy(update={**more, "attachments": [part]})
     text = render(said.model_copy(update={"emails": [*said.emails, answer]}))
     first, _, second = text.partition("## 2026-02-01T09:00:00Z, Ann")[2].partition("## 2026-02-01T09:00:00Z, Ann")
-    assert "[1 quoted passages left out]" in first
+    assert "[1 quoted passage left out]" in first
     assert not any(word in first for word in ("To ", "cc ", "Subject:", "Attachments:"))
     assert "To Bob <b@x.org>, team@x.org; cc Cleo <c@x.org>\nSubject: Re: Delay\n" in second
     assert "Attachments: plan.pdf (512 bytes)" in second

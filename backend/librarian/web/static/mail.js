@@ -19,7 +19,7 @@ function mail(one, isChosen) {
 
 /** The panel's content for a thread; the mail of `path` is open, else the newest. */
 export async function readMail(threadId, path, closeButton) {
-  const thread = await call("/api/thread", { thread_id: threadId });
+  const thread = await call("/api/thread", { thread_id: threadId, max_chars: 0 });
   const found = thread.emails.findIndex((one) => one.file_path === path);
   const chosen = found < 0 ? thread.emails.length - 1 : found;
   const link = button("Copy link", () => copy(location.href, link), { class: "plain" });
