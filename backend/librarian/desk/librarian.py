@@ -27,7 +27,7 @@ from .gathered import Gathered
 from .hosting import Hosting
 from .knowledge import Knowledge
 from .parts import Parts
-from .presence import Checked, checked, has_changed
+from .presence import Checked, checked, has_changed, present
 from .reading import document_meant, passage, read
 from .state import StateReport, layout_notes, skipped
 
@@ -241,6 +241,8 @@ class Librarian(Gathered, Knowledge, Hosting):
         if not mails:
             hint = "Take it from a result of search_emails." if emails else "No email is indexed in this library."
             raise NotFound(f"No thread {wanted!r}.", hint=hint)
+        if not (mails := present(mails, self._paths, self._parts.indexing.notice)):
+            raise NotFound(f"The mails of thread {wanted!r} were deleted or moved since they were indexed.")
         return conversation(wanted, mails, offset=first, max_chars=limit)
 
     def list_products(self, *, budget: Budget | None = None) -> wire.ProductsAnswer:

@@ -68,6 +68,18 @@ def has_changed(stored: StoredDocument, root: Paths, notice: Callable[[Sequence[
     return True
 
 
+def present(
+    mails: Sequence[StoredDocument], root: Paths, notice: Callable[[Sequence[str]], None]
+) -> list[StoredDocument]:
+    """Mails whose files are there, all where the root isn't; `notice` is told the paths of what isn't as it was."""
+    if not _there(root, ""):
+        return list(mails)
+    found = {stored.document.source: _found(stored.document, root) for stored in mails}
+    if noticed := [path for path, same in found.values() if not same]:
+        notice(noticed)
+    return [stored for stored in mails if found[stored.document.source][1] is not None]
+
+
 def _found(document: Document, root: Paths) -> tuple[str, bool | None]:
     """The path on disk of a document's file, and whether that is as it was read; None where it is gone."""
     path, seen = root.stat(document.source)

@@ -282,7 +282,8 @@ def thread(answer: ThreadAnswer) -> str:
         lines += ["", mail.body]
         if mail.quoted:
             lines.append(f"[{_count(len(mail.quoted), 'quoted passage')} left out]")
-    foot = [] if answer.next_offset is None else ["", f"[{answer.total - last} more. Go on with offset={last}.]"]
+    more = f"[{answer.total - last} more. Go on with get_email_thread, offset={last}.]"
+    foot = [] if answer.next_offset is None else ["", more]
     return "\n".join([head, fenced("thread", "\n".join(lines)), *foot])
 
 

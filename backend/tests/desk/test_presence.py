@@ -30,7 +30,8 @@ def library(tmp_path: Path) -> Iterator[Librarian]:
     files = {"app/en/tokens.md": ROTATE, "app/copy/tokens.md": ROTATE, "app/en/keys.md": "# Keys\n\nTurn a key.\n"}
     files |= {f"app/many/{n}.md": f"# Part {n}\n\nThe widget of part {n} is made of brass.\n" for n in range(90)}
     files["app/few/one.md"] = "# Spare\n\nA widget may be made of brass or of tin, as the order says.\n"
-    mail = "From: Ada <ada@example.org>\nSubject: Lunch\nMessage-ID: <{0}@x>\nDate: Mon, 0{0} Mar 2026 10:00:00 +0100\n"
+    mail = "From: Ada <ada@example.org>\nSubject: Lunch\nMessage-ID: <{0}@x>\nReferences: <1@x>\n"
+    mail += "Date: Mon, 0{0} Mar 2026 10:00:00 +0100\n"
     files |= {f"mail/in/{n}.eml": f"{mail.format(n)}\nLunch number {n}.\n" for n in (1, 2)}
     for name, text in files.items():
         path = tmp_path / "docs" / name
@@ -84,6 +85,16 @@ def test_mails_that_are_gone_are_left_out_of_those_by_filter_alone(library: Libr
     (library.root / "mail" / "in" / "2.eml").unlink()
     answer = library.search_emails(sender="ada", max_per_thread=0, max_results=1)
     assert [mail.message_id for mail in answer.results] == ["1@x"]
+
+
+def test_mails_that_are_gone_are_left_out_of_their_conversation(library: Librarian) -> None:
+    assert library.get_thread("1@x").total == 2
+    (library.root / "mail" / "in" / "1.eml").unlink()
+    left = library.get_thread("1@x")
+    assert ([mail.message_id for mail in left.emails], left.total) == (["2@x"], 1)
+    (library.root / "mail" / "in" / "2.eml").unlink()
+    with pytest.raises(NotFound, match="were deleted or moved since they were indexed"):
+        library.get_thread("1@x")
 
 
 def test_a_changed_file_is_marked_stale_and_an_absent_root_hides_nothing(library: Librarian) -> None:

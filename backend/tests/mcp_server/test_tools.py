@@ -180,7 +180,7 @@ def test_a_part_of_a_conversation_says_which_mails_it_holds_and_how_to_go_on() -
     assert render(whole).startswith("thread_id t1 · 1 email\n")
     part = render(whole.model_copy(update={"total": 300, "next_offset": 38}))
     assert part.startswith("thread_id t1 · emails 38–38 of 300\n")
-    assert part.endswith("\n\n[262 more. Go on with offset=38.]")
+    assert part.endswith("\n\n[262 more. Go on with get_email_thread, offset=38.]")
 
 
 def test_mails_that_only_pass_filters_are_told_without_a_score() -> None:
