@@ -26,8 +26,8 @@ from .config.sections import revealed
 from .config.settings import Settings
 from .ending import cut_short, leave
 from .garbage import seldom, uncollected
-from .keeper import address as addresses
-from .keeper.greeting import greet
+from .keeper.address import url_of
+from .keeper.client import served_at
 from .keeper.host import Host
 from .keeper.lock import KEEPER, FolderLock
 from .keeper.starting import take_over
@@ -42,7 +42,7 @@ from .vocabulary.arguments import Counts
 from .vocabulary.calls import Calls
 from .vocabulary.desk_protocol import Desk
 from .vocabulary.errors import LibrarianError, SetupError, Unavailable
-from .welcome import welcome
+from .welcome import places, welcome
 
 if TYPE_CHECKING:
     from .mcp_server.app import McpDoor
@@ -76,8 +76,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 78
 
 
-def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None) -> int:
-    """Own the index folder and serve until told to stop. Returns the exit code; raises `SetupError`."""
+def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None, as_json: bool = False) -> int:
+    """Keep the index folder and serve until told to stop; `out` hears where. Exit code, or `SetupError` raised."""
     configure(settings)
     sys.setswitchinterval(SWITCH_S)
     seldom()
@@ -87,14 +87,14 @@ def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None) -
     if http:
         settings.check_listening()
         if url := served_at(index, settings.docs.root_path):
-            _say(out, f"Librarian is already serving at {url}")
+            _say(out, places(settings, url) if as_json else f"Librarian is already serving at {url}")
             return 0
         listening = bind(settings.mcp.host, settings.mcp.port)
     try:
         lock = _lock(index, take=http)
         if lock is None:
             return 0  # another keeper was quicker; whoever started this one will find it
-        process = _Process(settings, listening, out, lock)
+        process = _Process(settings, listening, out, lock, as_json=as_json)
         try:
             event_loop.run(process.run())
             while process.again:
@@ -105,7 +105,7 @@ def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None) -
                     if (lock := _lock(index, take=http)) is None:
                         return 0
                     configure(process.settings)  # the log lay in the folder, too
-                process = _Process(process.settings, listening, out, lock, trusted_s=TRUSTED_S)
+                process = _Process(process.settings, listening, out, lock, as_json=as_json, trusted_s=TRUSTED_S)
                 event_loop.run(process.run())
         finally:
             process.ended()
@@ -115,23 +115,6 @@ def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None) -
         if listening is not None:
             listening.close()
     return 0
-
-
-def served_at(index: Path, root: Path) -> str:
-    """Where a running `librarian serve` serves this index; empty where none does.
-
-    Raises `SetupError` where it serves it for another root.
-    """
-    address = addresses.read(index)
-    if address is None or not address.url:
-        return ""
-    try:
-        lines, greeted = greet(address, "ping", __version__)
-    except (OSError, LibrarianError):
-        return ""
-    lines.close()
-    addresses.require_root(address, root)
-    return greeted.url
 
 
 def _lock(index: Path, *, take: bool) -> FolderLock | None:
@@ -157,6 +140,7 @@ class _Process:
         out: TextIO | None,
         lock: FolderLock,
         *,
+        as_json: bool = False,
         trusted_s: float = 0.0,
     ) -> None:
         self.settings = self._begun = settings
@@ -164,7 +148,7 @@ class _Process:
         self._trusted_s = trusted_s
         self._opening = Opening(settings.index.path)
         self._listening = listening
-        self._out = out
+        self._out, self._as_json = out, as_json
         self._lock = lock
         self._stop = asyncio.Event()
         self._fingerprint = fingerprint(settings.config_file)
@@ -306,9 +290,7 @@ class _Process:
     @property
     def _url(self) -> str:
         assert self._listening is not None
-        host, port = self._listening.getsockname()[:2]
-        shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
-        return f"http://{shown}:{port}"
+        return url_of(*self._listening.getsockname()[:2])
 
     @property
     def _counts(self) -> Counts:
@@ -364,7 +346,7 @@ class _Process:
         server = _server(config)
         serving = asyncio.create_task(server.serve(sockets=[self._listening.dup()]))
         serving.add_done_callback(lambda _: self._stop.set())
-        _say(self._out, welcome(self.settings, self._url))
+        _say(self._out, places(self.settings, self._url) if self._as_json else welcome(self.settings, self._url))
         try:
             yield door
         finally:

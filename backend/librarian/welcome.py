@@ -1,7 +1,8 @@
-"""What `librarian serve` says once it listens: where everything is."""
+"""What `librarian serve` says once it listens, to people and to programs: where everything is."""
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 import sys
@@ -24,6 +25,11 @@ def welcome(settings: Settings, url: str) -> str:
             *(f"  note         {notice}" for notice in (*settings.notices, *_alone(settings))),
         ]
     )
+
+
+def places(settings: Settings, url: str) -> str:
+    """The same for programs: a JSON object of the addresses."""
+    return json.dumps({"page": f"{url}/", "mcp": f"{url}{settings.mcp.endpoint}", "rest": f"{url}/api/search"})
 
 
 def _named(settings: Settings) -> list[str]:
@@ -55,7 +61,7 @@ def _alone(settings: Settings) -> list[str]:
         return []
     return [
         f"--layout {layout.value} holds for this server. Other commands and hosts read the folder anew without it once "
-        'this one has ended: write "layout" under "docs" into the configuration file, or set DOCS_LAYOUT.'
+        'this one has ended: write "layout" under "docs" into the configuration file.'
     ]
 
 

@@ -63,6 +63,17 @@ def require_root(address: Address, root: Path, *, named: bool = True) -> None:
         )
 
 
+def url_of(host: str, port: int) -> str:
+    """Where this machine reaches what listens there.
+
+    >>> url_of("0.0.0.0", 3001), url_of("::", 3001), url_of("fd00::1", 80), url_of("localhost", 80)
+    ('http://127.0.0.1:3001', 'http://[::1]:3001', 'http://[fd00::1]:80', 'http://localhost:80')
+    """
+    host = host.strip("[]")
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+    return f"http://{shown}:{port}"
+
+
 def read(index: Path) -> Address | None:
     """What the folder says, dead or alive; None where it says nothing that can be understood."""
     try:

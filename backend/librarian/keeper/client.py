@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from librarian import __version__
-from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.errors import LibrarianError, Unavailable
 
-from .greeting import Lines, as_error, encode
+from . import address as addresses
+from .greeting import Lines, as_error, encode, greet
 from .starting import Library, connect
 from .starting import retire as _retire
 
@@ -75,6 +76,23 @@ def call(
         ) from error
     finally:
         lines.close()
+
+
+def served_at(index: Path, root: Path, *, named: bool = True) -> str:
+    """Where a running `librarian serve` serves this index; empty where none does.
+
+    Raises `SetupError` where it serves it for another root, `named` by whoever asks or the server.
+    """
+    address = addresses.read(index)
+    if address is None or not address.url:
+        return ""
+    try:
+        lines, greeted = greet(address, "ping", __version__)
+    except (OSError, LibrarianError):
+        return ""
+    lines.close()
+    addresses.require_root(address, root, named=named)
+    return greeted.url
 
 
 def retire(index: Path, *, timeout_s: float = 30.0) -> bool:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from librarian.keeper.address import url_of
+from librarian.keeper.client import served_at
 from librarian.vocabulary.errors import CallerError, LibrarianError
 
 from . import rendering
@@ -71,12 +73,7 @@ def serve(
         sys.stderr.write(f"Note: mcp.transport is stdio: MCP is spoken over stdin and stdout alone{more}.\n")
         stdio(root, index, config)
     settings.check_listening()
-    url = f"http://{settings.mcp.host}:{settings.mcp.port}"
-    places = {"page": f"{url}/", "mcp": f"{url}{settings.mcp.endpoint}", "rest": f"{url}/api/search"}
-    if as_json:
-        write_json(places)
-        sys.stdout.flush()
-    raise typer.Exit(import_module("librarian.serve").serve(settings, out=None if as_json else sys.stdout))
+    raise typer.Exit(import_module("librarian.serve").serve(settings, out=sys.stdout, as_json=as_json))
 
 
 def stdio(root: Root = None, index: Index = None, config: Config = None) -> NoReturn:
@@ -160,7 +157,8 @@ def evaluate(
     """Measure how good the answers are: nDCG@10, P@10, recall@10, MRR@10 and times, by mode."""
     for option, path in (("--queries", queries), ("--qrels", qrels)):
         if not own and (path is None or not path.is_file()):
-            raise CallerError(f"Judged questions are missing: {option} is {path}.", hint="Give both files, or --self.")
+            what = f"{option} is missing." if path is None else f"{option} is {str(path)!r}, and there is no such file."
+            raise CallerError(what, hint="Give both files of judged questions, or --self.")
     files = {"queries": str(queries and queries.resolve()), "qrels": str(qrels and qrels.resolve())}
     asked: dict[str, Any] = {"own": True} if own else files
     with ProgressLine(quiet=as_json) as progress:
@@ -334,7 +332,10 @@ def connect(
         raise CallerError(f"--name is {name!r}.", hint="Hosts take letters, digits, - and _.")
     chosen = hosts.HOSTS[host]
     settings = Place(root, index, config).settings()
-    url = f"http://{settings.mcp.host}:{settings.mcp.port}{settings.mcp.endpoint}" if http else None
+    url = None
+    if http:
+        served = served_at(settings.index.path, settings.docs.root_path, named=root is not None)
+        url = (served or url_of(settings.mcp.host, settings.mcp.port)) + settings.mcp.endpoint
     command = hosts.relay_command(settings.config_file, root, index)
     server = hosts.Server(command, url, token=settings.security.token is not None, name=name)
     path = chosen.path(Path.home(), Path.cwd())

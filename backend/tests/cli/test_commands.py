@@ -511,7 +511,7 @@ def test_an_index_that_is_not_in_order_ends_with_78(keeper: Keeper, capsys: pyte
         ("search a --sender ann", "Add --emails."),
         ("search a --emails --tag x", "--tag is for documents"),
         ("show a.md --lines x", "10-20"),
-        ("evaluate", "--queries is None"),
+        ("evaluate", "--queries is missing"),
         ("evaluate --queries gone.jsonl --qrels gone.tsv", "gone.jsonl"),
         ("connect clade", "Nearest: 'claude-code'"),
         ("connect zzz", "Known: claude-desktop"),

@@ -53,7 +53,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     (tmp_path / "docs" / "books").mkdir(parents=True)
     found = SimpleNamespace(folder=tmp_path, store=Store(tmp_path / "models"), served=[], health={"status": "ok"})
     modules: dict[str, dict[str, Any]] = {
-        "librarian.serve": {"serve": lambda settings, *, out: found.served.append((settings, out)) or 0},
+        "librarian.serve": {"serve": lambda settings, **told: found.served.append((settings, told)) or 0},
     }
     for name, content in modules.items():
         module = ModuleType(name)
@@ -96,6 +96,11 @@ def test_config_shows_value_origin_and_sentence(house: SimpleNamespace, capsys: 
     [
         (["config", "search.mod"], "No setting 'search.mod'. Nearest: 'search.mode'."),
         (["tune", "--adopt", "--reset"], "--adopt and --reset ask for opposite things. Give one of them."),
+        (["evaluate"], "--queries is missing. Give both files of judged questions, or --self."),
+        (
+            ["evaluate", "--queries", "config.json", "--qrels", "judged.tsv"],
+            "--qrels is 'judged.tsv', and there is no such file. Give both files of judged questions, or --self.",
+        ),
         (["migrate", "--to", "mongo"], "--to is 'mongo', which is no storage. Use embedded or postgres."),
     ],
 )
@@ -302,11 +307,9 @@ def test_serve_speaks_to_people_and_with_json_to_programs(
     house: SimpleNamespace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.run(["serve"]) == 0
-    assert house.served[0][1] is sys.stdout
     assert cli.run(["serve", "--json", "--port", "3999"]) == 0
-    assert json.loads(capsys.readouterr().out)["mcp"] == "http://127.0.0.1:3999/mcp"
-    settings, out = house.served[1]
-    assert (settings.mcp.port, out) == (3999, None)
+    assert [told for _, told in house.served] == [{"out": sys.stdout, "as_json": as_json} for as_json in (False, True)]
+    assert house.served[1][0].mcp.port == 3999
 
 
 def test_serve_over_stdio_is_a_relay_and_opens_no_port(

@@ -72,4 +72,4 @@ def test_a_layout_that_other_commands_would_not_know_is_said_to_be_the_servers_a
     assert notes() == []
     (note,) = notes(docs__layout="flat")
     assert "--layout flat holds for this server" in note
-    assert "DOCS_LAYOUT" in note
+    assert "configuration file" in note

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import socket
 import threading
 import time
@@ -21,13 +22,14 @@ from typing import Any
 import httpx
 import pytest
 
-from librarian import __version__
+from librarian import __version__, cli
 from librarian.command_door import VERBS
 from librarian.config.settings import Settings
 from librarian.keeper import address, client
+from librarian.keeper.client import served_at
 from librarian.listening import bind
 from librarian.opening import KEPT, Opening
-from librarian.serve import serve, served_at
+from librarian.serve import serve
 from librarian.vocabulary.desk_protocol import Desk
 from librarian.vocabulary.errors import CallerError, LibrarianError, SetupError
 from librarian.vocabulary.protocols import Budget
@@ -107,6 +109,27 @@ def test_a_server_answers_over_http_and_says_where(settings: Settings) -> None:
     assert path == "ray/core/tokens.md"
     assert (server["name"], server["title"]) == ("librarian", "House books")
     assert f"page         {url}/" in out.getvalue()
+
+
+def test_programs_are_told_in_json_where_it_really_listens_and_hosts_are_connected_there(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    index, root, out = settings.index.path, settings.docs.root_path, io.StringIO()
+    monkeypatch.setenv("MCP_PORT", "3001")
+
+    def work() -> list[Any]:
+        second = io.StringIO()
+        assert serve(settings, out=second, as_json=True) == 0
+        assert cli.run(["connect", "cursor", "--http", "--root", str(root), "--index", str(index)]) == 0
+        snippet = json.loads(capsys.readouterr().out)
+        return [served_at(index, root), json.loads(second.getvalue()), snippet["mcpServers"]["librarian"]["url"]]
+
+    thread, outcome = beside(work, index)
+    assert serve(settings, out=out, as_json=True) == 0
+    thread.join(PATIENCE_S)
+    ((url, second, connected),) = outcome
+    assert json.loads(out.getvalue()) == {"page": f"{url}/", "mcp": f"{url}/mcp", "rest": f"{url}/api/search"} == second
+    assert connected == f"{url}/mcp" != "http://127.0.0.1:3001/mcp"
 
 
 def test_small_packets_leave_at_once() -> None:
