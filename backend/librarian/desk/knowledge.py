@@ -16,6 +16,7 @@ from ..vocabulary.protocols import Budget
 from ..vocabulary.types import Hit, Mode, SearchOutcome
 from . import addresses, questions
 from . import arguments as check
+from .arguments import DOC_TYPES
 from .parts import Parts
 from .reading import document_at
 
@@ -49,7 +50,10 @@ class Knowledge:
             raise CallerError(f"search_type is {wanted!r}, which is unknown.", hint=hint)
         count = options.default_max_results if match_count is None else match_count
         check.whole_number("match_count", count, 1, options.max_results)
-        given = {"query": query, "product": source_id, "max_results": count, "max_per_document": 0}
+        product = check.known_name(
+            "source_id", source_id, list(self._products()), hint="Use list_products to see what is indexed."
+        )
+        given = {"query": query, "product": product, "max_results": count, "max_per_document": 0}
         asked = replace(
             questions.documents(options, self._products, {**given, **_typed(document_type), "mode": _MODES[wanted]}),
             semantic_weight=options.knowledge_weight if wanted == "hybrid" else None,
@@ -83,6 +87,10 @@ def _typed(document_type: str | None) -> dict[str, object]:
     name = (document_type or "").strip().lower()
     if name.startswith(".") or name in _FORMATS or name in _FORMAT_NAMES:
         return {"file_types": [_FORMATS.get(name, name)]}
+    if name and name not in DOC_TYPES:
+        known = (*DOC_TYPES, *_FORMATS, *_FORMAT_NAMES)
+        hint = f"Use one of {', '.join(known)}, or an extension such as .rst. {check.did_you_mean(name, known)}".strip()
+        raise CallerError(f"document_type {document_type!r} is unknown.", hint=hint)
     return {"doc_type": name}
 
 

@@ -190,7 +190,7 @@ def read(
         next_line=end + 1 if end < last else None,
         next_column=next_column,
         last_modified=document.last_modified,
-        indexed_at=stored.indexed_at,
+        indexed_at=stored.indexed_at.replace("+00:00", "Z"),
         stale=stale,
     )
 

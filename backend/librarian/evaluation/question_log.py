@@ -71,7 +71,7 @@ class QuestionLog:
                 query=str(line["query"]),
                 times=times[key],
                 results=int(str(line.get("results", 0))),
-                last_asked=str(line.get("at", "")),
+                last_asked=str(line.get("at", "")).replace("+00:00", "Z"),
             )
             for key, line in last.items()
             if not line.get("results") or line.get("answerable") == "unlikely"

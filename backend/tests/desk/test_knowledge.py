@@ -109,8 +109,10 @@ def test_what_cannot_be_is_named(library: Librarian) -> None:
         library.search_knowledge_base(CARD, search_type="hybird")
     with pytest.raises(CallerError, match="match_count"):
         library.search_knowledge_base(CARD, match_count=0)
-    with pytest.raises(CallerError, match="nowhere"):
+    with pytest.raises(NotFound, match="No source_id 'nowhere'"):
         library.search_knowledge_base(CARD, source_id="nowhere")
+    with pytest.raises(CallerError, match=r"document_type 'podf' is unknown.*pdf"):
+        library.search_knowledge_base(CARD, document_type="podf")
 
 
 def test_without_a_model_words_answer_and_it_is_said(tmp_path: Path) -> None:

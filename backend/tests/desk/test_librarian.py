@@ -196,6 +196,7 @@ def test_a_result_leads_to_its_document(library: Librarian) -> None:
     assert by_id.line_start <= result.line_start
     by_uri = library.get_document(result.uri)
     assert by_uri.file_path == result.file_path
+    assert by_uri.indexed_at.endswith("Z")
     whole = library.get_document(result.file_path)
     assert "## Rotating a token" in whole.content
     assert [heading.text for heading in whole.headings] == ["Access tokens", "Rotating a token"]

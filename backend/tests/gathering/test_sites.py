@@ -435,6 +435,7 @@ def test_the_desk_keeps_questions_where_analytics_is_on(library: Librarian) -> N
     assert "frobnicate quuxly" in (library.index / "questions.jsonl").read_text("utf-8")
     assert answer.enabled
     assert "xyzzy plugh nothing" in [gap.query for gap in answer.gaps]
+    assert all(gap.last_asked.endswith("Z") for gap in answer.gaps), "as all other times are told"
     assert (library.index / "questions.jsonl").stat().st_mode & 0o077 == 0
 
 
