@@ -17,7 +17,7 @@ from .vocabulary.verbs import ask
 
 PROGRESS_S = 0.25
 _BY_METHOD = {verb.method: verb for verb in (*KNOWN, *REGISTRY, *SITES)}
-VERBS = frozenset(_BY_METHOD) | {"check", "evaluate", "gaps", "health", "refresh"}
+VERBS = frozenset(_BY_METHOD) | {"bench", "check", "evaluate", "gaps", "health", "refresh"}
 """What may be asked for: what tools ask, and what is for commands alone."""
 
 

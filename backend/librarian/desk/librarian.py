@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
@@ -36,6 +37,17 @@ _NEEDED = ("root: ", "index: ", "catalog: ", "embeddings")
 _MEASURING: ContextVar[bool] = ContextVar("measuring", default=False)  #: judged questions aren't anybody's
 _ASK_LLM: ContextVar[bool] = ContextVar("ask_llm", default=True)
 FIRST_TEXT_S = 10.0  #: how long the first question of all waits for the first files
+
+
+@contextmanager
+def _measuring(llm: bool) -> Iterator[None]:
+    """Searches within are noted nowhere, and ask no language model unless `llm`."""
+    measuring, asking = _MEASURING.set(True), _ASK_LLM.set(llm)
+    try:
+        yield
+    finally:
+        _MEASURING.reset(measuring)
+        _ASK_LLM.reset(asking)
 
 
 class Librarian(Gathered, Knowledge, Hosting):
@@ -322,12 +334,13 @@ class Librarian(Gathered, Knowledge, Hosting):
         """Measure the answers on judged questions; see `librarian evaluate --help`. `llm`: a language model rewrites
         them where one is configured.
         """
-        measuring, asking = _MEASURING.set(True), _ASK_LLM.set(llm)
-        try:
+        with _measuring(llm):
             return self._parts.evaluate(self, budget=budget or Budget(), llm=llm, **given)
-        finally:
-            _MEASURING.reset(measuring)
-            _ASK_LLM.reset(asking)
+
+    def bench(self, query: str, *, mode: str, llm: bool = False, budget: Budget | None = None) -> wire.SearchAnswer:
+        """A search that is nobody's question and is timed; `llm` as for `evaluate`."""
+        with _measuring(llm):
+            return self.search(query, mode=mode, budget=budget)
 
     def wait_until_ready(self, timeout_s: float | None = None) -> bool:
         """Block until nothing is left to read or embed; False where the time ran out first."""

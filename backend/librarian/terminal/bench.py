@@ -26,13 +26,16 @@ USUAL_QUESTIONS = (
 )
 """Asked where no questions are given: what people look for in any documentation."""
 
+_PLAIN = frozenset({"keyword", "semantic"})  #: modes in which no language model is asked
+
 
 def measure(
-    place: Place, *, modes: Sequence[str], rounds: int, questions: Sequence[str] | None = None
+    place: Place, *, modes: Sequence[str], rounds: int, questions: Sequence[str] | None = None, llm: bool = False
 ) -> dict[str, Any]:
     """Median and 95th percentile in ms by mode: `inside` the keeper, and `outside` with the way there and back.
 
-    Answers from a cache aren't counted. The first question of each mode warms up and isn't counted either.
+    Answers from a cache aren't counted. The first question of each mode warms up and isn't counted either. `llm`: a
+    language model rewrites the questions where one is configured.
     """
     asked = questions or USUAL_QUESTIONS
     if not modes:
@@ -40,13 +43,13 @@ def measure(
     found: dict[str, Any] = {}
     others: Counter[str] = Counter()
     for mode in modes:
-        place.ask("search", query=asked[0], mode=mode)
+        place.ask("bench", query=asked[0], mode=mode, llm=llm)
         inside, outside = [], []
         for _ in range(rounds):
             place.ask("clear_cache")
             for question in asked:
                 before = time.perf_counter()
-                answer = place.ask("search", query=question, mode=mode)
+                answer = place.ask("bench", query=question, mode=mode, llm=llm)
                 if answer["mode"] != mode != "auto":
                     others[f"{mode}: answered in mode {answer['mode']}"] += 1
                 if answer.get("cache") is None:
@@ -58,6 +61,8 @@ def measure(
             for name, share in (("p50", 0.5), ("p95", 0.95))
         }
     told = [f"{what} ({count} of {len(asked) * rounds} searches)" for what, count in others.items()]
+    if not llm and not _PLAIN.issuperset(modes) and place.ask("status")["llm"]["enabled"]:
+        told.append("the language model was asked nothing: --llm has it rewrite the questions, as it does others")
     return {"modes": found, "notes": [f"{len(asked)} questions, {rounds} rounds each", *told]}
 
 

@@ -177,6 +177,7 @@ def bench(
     rounds: Annotated[int, typer.Option(min=1, help="How often each question is asked.")] = 5,
     modes: Annotated[str, typer.Option(help="Separated by commas.")] = "keyword,semantic,hybrid",
     queries: Annotated[Path | None, typer.Option(help="Questions, one a line; else some usual ones.")] = None,
+    llm: Annotated[bool, typer.Option("--llm", help="Have the language model rewrite the questions.")] = False,
     as_json: Json = False,
     root: Root = None,
     index: Index = None,
@@ -187,7 +188,7 @@ def bench(
 
     questions = read_questions(queries) if queries else None
     wanted = [mode.strip() for mode in modes.split(",") if mode.strip()]
-    answer = measure(Place(root, index, config), modes=wanted, rounds=rounds, questions=questions)
+    answer = measure(Place(root, index, config), modes=wanted, rounds=rounds, questions=questions, llm=llm)
     write_answer(answer, as_json, rendering.evaluation)
 
 

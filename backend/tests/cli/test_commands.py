@@ -96,6 +96,7 @@ ANSWERS: dict[str, wire.Wire] = {
     "search": wire.SearchAnswer.model_validate(
         answer([result()], capped=True, next_offset=1, degraded=["embeddings: no model"])
     ),
+    "bench": wire.SearchAnswer.model_validate(answer([result()])),
     "search_emails": wire.EmailSearchAnswer.model_validate(answer([result(**MAIL)], mode="auto")),
     "get_document": wire.DocumentAnswer(
         file_path="books/guide/a.md",
@@ -728,12 +729,18 @@ def test_bench_counts_every_search_that_no_cache_answered(
     assert run("bench", "--rounds", "2", "--modes", "keyword", "--queries", "q.txt", "--json") == 0
     found = json.loads(capsys.readouterr().out)["modes"]["keyword"]
     assert (found["searches"], found["inside p50 ms"]) == (4, 4.2)
+    assert {arguments["llm"] for _, verb, arguments in keeper.calls if verb == "bench"} == {False}
+    for given, told in ((), True), (("--llm",), False):
+        keeper.changes["status"] = {"llm": {"enabled": True}}
+        assert run("bench", "--rounds", "1", "--modes", "hybrid", *given) == 0
+        assert ("the language model was asked nothing" in capsys.readouterr().out) is told
+    assert keeper.calls[-1][2]["llm"] is True
     (tmp_path / "empty.txt").write_text("\n")
     (tmp_path / "picture").write_bytes(b"\x89PNG")
     for name, problem in (("no.txt", "No such file"), ("empty.txt", "no question"), ("picture", "UTF-8")):
         assert run("bench", "--queries", name) == cli.CALLER
         assert problem in capsys.readouterr().err
-    keeper.changes["search"] = {"cache": "exact"}
+    keeper.changes["bench"] = {"cache": "exact"}
     assert run("bench", "--modes", ",") == cli.CALLER
     assert "--modes is empty" in capsys.readouterr().err
     assert run("bench", "--rounds", "1", "--modes", "keyword") == 0

@@ -138,7 +138,11 @@ def test_it_is_asked_nothing_by_what_measures(setting: Setting, model: ChatServe
     assert setting.library.evaluate(**judged, modes=["hybrid"])["notes"] == [told]
     assert setting.library.evaluate(own=True, modes=["hybrid", "auto"])["questions"]
     setting.library.evaluate(tune=True)
+    setting.library.bench(QUESTION, mode="hybrid")
     assert model.requests == []
+    assert setting.library.bench(QUESTION, mode="hybrid", llm=True).rewritten is not None
+    setting.library.reload()
+    model.requests.clear()
     assert setting.library.evaluate(**judged, modes=["hybrid"], llm=True)["notes"] == []
     assert len(model.requests) == 1
 
