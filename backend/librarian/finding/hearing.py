@@ -14,7 +14,7 @@ from typing import NamedTuple
 from librarian.vocabulary.protocols import Analyzer, Columns, LexicalIndex
 from librarian.vocabulary.types import AnalyzedQuery, Filters, Query, Selection
 
-from .rewriting import FLAGS, SPELLING, Variant
+from .rewriting import EXCLUSIONS, FLAGS, SPELLING, Variant
 from .spelling import Spelling, Texts
 
 log = logging.getLogger(__name__)
@@ -54,6 +54,8 @@ class Hearing:
         if plain != text:
             query = self._analyzer.query(plain, languages)
             variants.append(Variant(plain, "", FLAGS))
+        elif query.excludes_alone:
+            variants.append(Variant(_MINUS.sub(r"\1", text), "", EXCLUSIONS))
         corrected = self._spelling.corrected(query, languages, texts)
         if corrected is None:
             return Heard(query, tuple(variants))

@@ -26,8 +26,9 @@ log = logging.getLogger(__name__)
 #: Modes whose questions are rewritten; `keyword` and `semantic` mean what was typed.
 REWRITTEN = frozenset({"hybrid", "rerank", "hyde"})
 #: Sources of variants: misspelt words were corrected, nouns of phrasal verbs looked for too, quotes left aside, words
-#: behind a minus taken for flags.
+#: behind a minus taken for flags, or for words where there was nothing else.
 SPELLING, PHRASAL, QUOTES, FLAGS = "spelling", "phrasal verbs", "quotes left aside", "flags"
+EXCLUSIONS = "nothing but exclusions"
 _KEPT = 256
 _OPERATORS = re.compile(r'"|(?<!\S)-+')
 

@@ -48,11 +48,13 @@ def analyze(words: Words, text: str, languages: Sequence[str]) -> AnalyzedQuery:
     plain = _OPERATOR.sub(lambda found: f" {_quoted(found)} ", body)
     wanted = _OPERATOR.sub(lambda found: "" if found.group(3) else found.group(), question).strip()
     excluded: list[str] = []
+    excludes_alone = False
     if COMPOUND.search(plain):
         for found in operators:
             if found.group(3):
                 excluded.extend(_excluded(words, found.group(3), asked))
     else:
+        excludes_alone = any(found.group(3) for found in operators)
         plain, wanted = body, question
     phrase_language = own if own in asked else asked[0]
     quoted = [(_quoted(found), tuple(_terms(words, _quoted(found), (phrase_language,), own))) for found in operators]
@@ -70,6 +72,7 @@ def analyze(words: Words, text: str, languages: Sequence[str]) -> AnalyzedQuery:
         repeated=tuple((term, count) for term, count in said.items() if count > 1),
         asked=question,
         wanted=wanted,
+        excludes_alone=excludes_alone,
         common=bool(terms) and not telling,
         language=own,
         other_stems=tuple(dict.fromkeys(term for term in telling if told in asked and term not in said)),

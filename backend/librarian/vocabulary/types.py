@@ -421,6 +421,7 @@ class AnalyzedQuery:
     repeated: tuple[tuple[str, int], ...] = ()  #: terms that the question says more than once, and how often
     asked: str = ""  #: the text without greetings and the like around it
     wanted: str = ""  #: the same without what it excludes
+    excludes_alone: bool = False  #: it has nothing but `-words`, which were taken as words then
     common: bool = False  #: it holds stop words alone, which `terms` then are
     language: str = ""  #: ISO 639-1, the library's first where the question doesn't tell its own
     other_stems: tuple[str, ...] = ()  #: terms by other languages' stems alone; empty where it doesn't tell its own

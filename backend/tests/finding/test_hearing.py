@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import pytest
 
-from librarian.finding.rewriting import FLAGS
+from librarian.finding.rewriting import EXCLUSIONS, FLAGS
 from librarian.vocabulary.types import Filters, Mode, Query, SearchOutcome
 
 from .library import Library
@@ -60,6 +60,14 @@ def test_what_no_document_writes_so_is_excluded(pages: Library, text: str) -> No
     outcome = found(pages, text)
     assert outcome.rewritten is None
     assert "till/guide/build.md" not in paths(outcome)
+
+
+@pytest.mark.parametrize(
+    ("text", "searched"), [("-binary", "binary"), ("-binary  -link", "binary  link"), ("-v", None)]
+)
+def test_exclusions_alone_are_searched_as_words_and_it_is_told(pages: Library, text: str, searched: str | None) -> None:
+    rewritten = found(pages, text).rewritten
+    assert rewritten == (searched and {"search_terms": searched, "hypothetical_answer": "", "source": EXCLUSIONS})
 
 
 def test_in_mails_a_minus_excludes(pages: Library) -> None:
