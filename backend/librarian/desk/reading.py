@@ -15,6 +15,9 @@ from ..vocabulary.types import Document, Heading, StoredChunk, StoredDocument
 from . import addresses
 from .arguments import nearest
 
+OUTLINE = 100  #: headings that every part of a document comes with; of more, a part has those that concern it
+AHEAD = 40  #: of these, sections that follow behind the part
+
 
 def document_at(reader: CatalogReader, file_path: str) -> StoredDocument:
     """The document of a path, of a link's spelling of it, or of a file's name that it alone has.
@@ -121,6 +124,23 @@ def section_lines(headings: Sequence[Heading], index: int, last_line: int) -> tu
     return heading.line, last_line
 
 
+def outline(headings: Sequence[Heading], first: int, last: int) -> Sequence[Heading]:
+    """Headings for some lines: all where they are few, else those above, those within and the next sections."""
+    if len(headings) <= OUTLINE:
+        return headings
+    place = next((index for index, heading in enumerate(headings) if heading.line > first), len(headings))
+    above: list[Heading] = []
+    for heading in reversed(headings[:place]):
+        if not above or heading.level < above[-1].level:
+            above.append(heading)
+    within = [heading for heading in headings[place:] if heading.line <= last]
+    return (
+        *above[::-1],
+        *within,
+        *[heading for heading in headings if heading.line > last and heading.level <= 2][:AHEAD],
+    )
+
+
 def read(
     stored: StoredDocument,
     *,
@@ -169,6 +189,8 @@ def read(
         kept.append(line)
         used += len(line) + 1
         end = number
+    whole = first == 1 == column and not (section or anchor or chunk or line_end)
+    shown = document.headings if whole else outline(document.headings, first, max(first, end))
     return wire.DocumentAnswer(
         file_path=document.file_path,
         title=document.title,
@@ -180,8 +202,9 @@ def read(
         encoding=document.encoding,
         headings=[
             wire.HeadingItem(level=heading.level, text=heading.text, line=heading.line, page=heading.page)
-            for heading in document.headings
+            for heading in shown
         ],
+        heading_count=len(document.headings),
         section=part.name,
         content="\n".join(kept),
         line_start=first,

@@ -255,9 +255,12 @@ def document(answer: DocumentAnswer) -> str:
     if answer.truncated:
         foot += ["", f"[Truncated. Go on with {rest_of(answer)}.]"]
         if ahead := [item for item in answer.headings if item.level <= 2 and item.line > answer.line_end]:
-            shown = "; ".join(f"{item.text} (line {item.line})" for item in ahead[:SECTIONS])
+            named = "; ".join(f"{item.text} (line {item.line})" for item in ahead[:SECTIONS])
             last = f"; … {ahead[-1].text} (line {ahead[-1].line})" if len(ahead) > SECTIONS else ""
-            inside += ["", f"{len(ahead)} sections further on: {shown}{last}"]
+            which = f"{len(ahead)} sections further on"
+            if len(answer.headings) < answer.heading_count:
+                which = f"Of {answer.heading_count} headings the next sections"
+            inside += ["", f"{which}: {named}{last}"]
     return "\n".join([fenced("document", "\n".join(inside)), *foot])
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from .types import Answerable, LegStatus, MatchType, Mode
 
@@ -206,6 +206,7 @@ class DocumentAnswer(Wire):
     language: str = ""
     encoding: str
     headings: list[HeadingItem] = []
+    heading_count: int = 0
     section: str | None = None
     content: str
     line_start: int
@@ -270,7 +271,7 @@ class EmbeddingsStatus(Wire):
     dimension: int = 0
     backend: str = ""
     device: str = ""
-    models: list[str] = Field(default=[], description="Models whose vectors the library holds")
+    models: list[str] = []
 
 
 class CacheStatus(Wire):

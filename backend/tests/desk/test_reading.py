@@ -46,6 +46,18 @@ def test_a_section_is_found_by_its_text_or_anchor_and_holds_its_sub_sections(sec
     assert (answer.line_start, answer.line_end, answer.section) == (3, 6, "Install it")
 
 
+def test_a_part_of_many_headings_comes_with_those_that_concern_it() -> None:
+    units = "".join(f"## Unit {{0}}.{one}\n### Note\ntext\n" for one in range(30))
+    text = "".join(f"# Part {part}\n{units.format(part)}" for part in range(5))
+    whole = ask(text, max_chars=50)
+    assert len(whole.headings) == whole.heading_count == 305
+    part = ask(text, section="Unit 1.7")
+    assert [heading.text for heading in part.headings[:4]] == ["Part 1", "Unit 1.7", "Note", "Unit 1.8"]
+    assert (len(part.headings), part.headings[-1].text, part.heading_count) == (43, "Unit 2.16", 305)
+    assert [heading.text for heading in ask(text, line_start=4, line_end=4).headings[:2]] == ["Part 0", "Unit 0.0"]
+    assert len(ask(line_start=3).headings) == 4, "a few are told with each part"
+
+
 def test_the_last_section_reaches_the_end() -> None:
     assert ask(section="Use it").content == "## Use it\nrun"
 

@@ -164,6 +164,8 @@ def test_a_truncated_document_names_the_sections_that_follow_and_how_many_there_
     (told,) = [line for line in render(cut).splitlines() if "further on" in line]
     assert told.startswith("79 sections further on: Page 21 (line 210); Page 22")
     assert told.endswith("Page 60 (line 600); … Page 99 (line 990)")
+    of_many = render(cut.model_copy(update={"headings": headings[20:24], "heading_count": 601}))
+    assert "Of 601 headings the next sections: Page 21 (line 210); Page 22 (line 220); Page 23 (line 230)\n" in of_many
     assert "further on" not in render(cut.model_copy(update={"line_end": 1000}))
 
 

@@ -35,6 +35,7 @@ export class Reader {
     this.addressOf = addressOf;
     this.shown = "";
     this.title = "";
+    this.headings = [];
     this.number = 0;
     NARROW.addEventListener("change", () => this.cover());
   }
@@ -114,10 +115,8 @@ export class Reader {
   }
 
   async document(path, line) {
-    let answer = await call("/api/document", { path, max_chars: MOST });
-    if (line > answer.line_end && answer.truncated) {
-      answer = await call("/api/document", { path, max_chars: MOST, line_start: Math.max(1, line - BEFORE) });
-    }
+    let answer = await this.part(path);
+    if (line > answer.line_end && answer.truncated) answer = await this.part(path, { line_start: Math.max(1, line - BEFORE) });
     const body = el("div", { class: "document", lang: answer.language || null });
     const place = [answer.product, answer.component].filter(Boolean).join(" › ");
     const cite = button("Copy citation", () => copy(`${answer.title}. ${answer.file_path}`, cite), { class: "plain" });
@@ -132,6 +131,13 @@ export class Reader {
     ];
     await this.begin(body, answer);
     return [parts, answer];
+  }
+
+  /** Some lines of a document, with its whole outline, which the first of its parts came with. */
+  async part(path, lines = {}) {
+    const answer = await call("/api/document", { path, max_chars: MOST, ...lines });
+    if (answer.headings.length === answer.heading_count) this.headings = answer.headings;
+    return { ...answer, headings: this.headings };
   }
 
   /** The first of these paths that is a document's, as the library spells it; the likeliest where none is. */
@@ -180,7 +186,7 @@ export class Reader {
       ? { line_start: answer.next_line }
       : { line_start: answer.line_end, column_start: answer.next_column };
     const more = button("Load more of this document", () => this.trying(async () => {
-      const next = await call("/api/document", { path: answer.file_path, max_chars: MOST, ...rest });
+      const next = await this.part(answer.file_path, rest);
       more.remove();
       await this.fill(body, next);
     }));
@@ -188,7 +194,7 @@ export class Reader {
   }
 
   async reload(path, line, body) {
-    await this.begin(body, await call("/api/document", { path, max_chars: MOST, line_start: line }));
+    await this.begin(body, await this.part(path, { line_start: line }));
   }
 
   async goToLine(line, answer) {
