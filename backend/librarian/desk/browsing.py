@@ -39,6 +39,7 @@ def newest_first(catalog: Catalog, query: Query) -> SearchOutcome:
                     document=stored,
                     snippet=Snippet(text, chunk.chunk.line_start, chunk.chunk.line_end),
                     relevance=0.0,
+                    also_in=stored.also_in,
                 )
             )
         generation = reader.generation

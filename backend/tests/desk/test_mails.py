@@ -177,6 +177,10 @@ def test_a_quote_is_found_in_its_original_and_a_copy_is_named(library: Librarian
     assert names(answer) == {"one"}
     (result,) = answer.results
     assert len(result.also_in) == 1
+    listed = {mail.message_id: mail for mail in library.search_emails("from:ann", max_per_thread=0).results}[
+        result.message_id
+    ]
+    assert {listed.file_path, *listed.also_in} == {result.file_path, *result.also_in}, "by filters alone too"
 
 
 def test_attachments_are_parts_of_their_mail(library: Librarian) -> None:
