@@ -42,10 +42,8 @@ def clustered(count: int, dimension: int, seed: int = 0, spread: float = 0.8) ->
 def brute_force(ids: Ids, rows: Vectors, question: Vector, limit: int, selection: Selection) -> tuple[Ids, Vector]:
     cosines = rows @ question
     if selection.mask is not None:
-        chunks = ids // WINDOWS_PER_CHUNK
-        keep = np.array(
-            [chunk < selection.mask.size and bool(selection.mask[chunk]) for chunk in chunks], dtype=np.bool_
-        )
+        passing = np.flatnonzero(selection.mask)
+        keep = np.isin(ids // WINDOWS_PER_CHUNK, passing)
         ids, cosines = ids[keep], cosines[keep]
     order = np.lexsort((ids, -cosines))[:limit]
     return ids[order], cosines[order]
@@ -214,6 +212,7 @@ class VectorStoreContract:
         assert store.search(self.axes(0)[0], 9, Selection(Filters(), np.zeros(0, np.bool_), 0))[0].size == 0
 
     @pytest.mark.parametrize("share", [None, 0.6, 0.1, 0.02])
+    @pytest.mark.no_cover
     def test_recall_holds_however_few_chunks_pass(self, store: VectorStore, share: float | None) -> None:
         rows = clustered(self.size, self.dimension, seed=3)
         ids = np.arange(self.size, dtype=np.int64) * 32  # two windows a chunk

@@ -32,6 +32,7 @@ def archive(name: str) -> Path:
 
 
 @pytest.mark.parametrize("name", ["ray", "kubernetes_tasks"])
+@pytest.mark.no_cover
 def test_what_is_shown_of_real_pages_keeps_its_promises(tmp_path: Path, name: str) -> None:
     with tarfile.open(archive("questions.tar.xz")) as tar:
         tar.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.2 knows none

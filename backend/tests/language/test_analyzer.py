@@ -517,6 +517,7 @@ BOMBS = ['"', "“", "-a", "a.", "a_", "1.", "aA", "--", "://", "__", "a", "東"
 
 
 @pytest.mark.parametrize("bomb", BOMBS)
+@pytest.mark.no_cover
 def test_hostile_questions_are_answered_at_once(bomb: str) -> None:
     started = time.thread_time()
     bomb *= 2000 // len(bomb)
@@ -580,6 +581,7 @@ def test_a_sieve_looks_at_a_part_of_a_text_as_at_that_part_alone(text: str, aske
     assert places(text, start, end) == [(start + a, start + b) for a, b in places(text[start:end], 0, end - start)]
 
 
+@pytest.mark.no_cover
 def test_a_sieve_finds_every_word_of_the_manual_by_its_token() -> None:
     pages = [page.read_text("utf-8") for page in MANUAL.rglob("*.md")]
     pieces = sorted({piece for page in pages for piece in page.split()})

@@ -284,6 +284,7 @@ def test_each_option_changes_the_fingerprint() -> None:
 
 
 @pytest.mark.parametrize("unit", ["x", ".", "a b ", "汉", "| ", "`", "- "])
+@pytest.mark.no_cover
 def test_a_huge_line_costs_no_more_than_its_length(unit: str) -> None:
     text = unit * (2_000_000 // len(unit))
     started = time.process_time()

@@ -140,6 +140,7 @@ def test_what_is_never_closed_in_mdx_costs_its_first_line_alone(parse: Parse) ->
 @pytest.mark.parametrize(
     "text", ["export const a = {\n", "<Tabs a={\n", "export const a = `\n", "`<!-- ", "{/* ` <!-- "]
 )
+@pytest.mark.no_cover
 def test_hostile_repetition_takes_linear_time(parse: Parse, text: str) -> None:
     started = time.thread_time()
     parse(text * (400_000 // len(text)), "a/b/page.mdx")

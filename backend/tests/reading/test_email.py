@@ -199,6 +199,7 @@ def test_html_keeps_tables_preformatted_lines_and_picture_texts() -> None:
     assert html_to_text(markup) == "| a | b |\n\nx\n  y\n\nlogo\n\n> q"
 
 
+@pytest.mark.no_cover
 def test_every_real_mail_is_read_within_a_second(real_data: Callable[[str], Path]) -> None:
     paths = sorted((real_data("files") / "email").rglob("*.eml"))
     assert len(paths) > 100

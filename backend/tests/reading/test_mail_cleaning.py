@@ -385,6 +385,7 @@ def test_spans_are_in_order_and_leave_words_where_there_were_any(text: str) -> N
         "--\nword\n" * 5_000,
     ],
 )
+@pytest.mark.no_cover
 def test_no_text_takes_long(text: str) -> None:
     started = time.process_time()
     excluded_of(text)
@@ -394,6 +395,7 @@ def test_no_text_takes_long(text: str) -> None:
 @pytest.mark.parametrize(
     "line", [b">From :\n", b"From x\n\n", b"From a Mon Jan  1 1:11\n", b" x\n", b"From mon mar ", b"x:\n"]
 )
+@pytest.mark.no_cover
 def test_no_archive_takes_long(line: bytes) -> None:
     started = time.process_time()
     list(messages(b"From - \n" + line * (400_000 // len(line))))

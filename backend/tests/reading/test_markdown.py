@@ -42,6 +42,7 @@ def _seen(text: str, start: int = 0) -> dict[str, set[tuple[int, int]]]:
     return found
 
 
+@pytest.mark.no_cover
 def test_headings_fences_and_tables_of_real_pages_are_those_of_markdown_it(real_data: Callable[[str], Path]) -> None:
     pages = sorted(real_data("docs").rglob("*.md"))[::12]
     assert len(pages) > 100
@@ -293,6 +294,7 @@ def test_a_title_is_taken_from_the_best_place_there_is(parse: Parse) -> None:
         "- " * 90_000 + "\n- a\n# b\n" * 9_000,
     ],
 )
+@pytest.mark.no_cover
 def test_hostile_repetition_takes_linear_time(parse: Parse, text: str) -> None:
     started = time.process_time()
     parse(text)

@@ -65,6 +65,7 @@ def test_boxes_of_a_text_are_kept_and_boxes_of_links_are_not(parse: Parse, insid
     assert "albatross" not in page
 
 
+@pytest.mark.no_cover
 def test_boxes_in_boxes_cost_no_more_than_they_hold(parse: Parse) -> None:
     page = '<div class="sidebar">word <i>word</i>' * 250 + "<p>x <a>y</a></p>" * 20_000
     began = time.thread_time()

@@ -215,6 +215,7 @@ def test_small_things_about_titles_dates_and_summaries(parse: Parse) -> None:
     assert long.endswith(".")
 
 
+@pytest.mark.no_cover
 def test_the_whole_of_the_real_library_is_read(real_data: Callable[[str], Path]) -> None:
     root = real_data("docs")
     files = list(FolderScanner(root, known_extensions=frozenset(PARSERS)).scan())

@@ -25,6 +25,7 @@ def test_any_question_is_answered_or_refused(asked: Asked, text: str) -> None:
 
 
 @pytest.mark.parametrize("piece", PIECES)
+@pytest.mark.no_cover
 def test_no_piece_repeated_takes_long(asked: Asked, piece: str) -> None:
     began = time.monotonic()
     asked((piece * 2000)[:1990])

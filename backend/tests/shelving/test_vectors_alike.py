@@ -62,6 +62,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[VectorStor
     store.close()
 
 
+@pytest.mark.no_cover
 def test_the_first_ten_are_the_same_everywhere(store: VectorStore) -> None:
     rows, ids = clustered(COUNT, DIMENSION, seed=11), np.arange(COUNT, dtype=np.int64) * 64
     products = [PRODUCTS[number % len(PRODUCTS)] for number in range(COUNT)]
