@@ -28,7 +28,7 @@ KEPT: Final = "introduction.txt"
 _LONGEST: Final = 2047  #: characters; hosts cut behind them
 _POLL_S: Final = 0.1  #: how often a waiting call looks whether it was given up
 _VERBS: Final = frozenset(verb.method for verb in (*VERBS, FACETS, *RAG, *REGISTRY, *SITES)) | {
-    *("check", "complete", "evaluate", "gaps", "health", "refresh", "resources"),
+    *("bench", "check", "complete", "evaluate", "gaps", "health", "refresh", "resources"),
 }
 """What waits for the library: what tools and REST ask, and what is for hosts and commands alone."""
 

@@ -25,6 +25,7 @@ from librarian import __version__, cli
 from librarian.evaluation.evaluate import as_dict, evaluate
 from librarian.evaluation.judgments import Judged
 from librarian.keeper import client
+from librarian.keeper.greeting import as_error
 from librarian.terminal import rendering
 from librarian.terminal.commands import app
 from librarian.terminal.page import Page
@@ -399,6 +400,8 @@ def test_a_bug_shows_its_traceback_and_ends_with_70(keeper: Keeper, capsys: pyte
     assert "ZeroDivisionError" in capsys.readouterr().err
     assert run("status", "--json") == 70
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "internal"
+    keeper.error = as_error({"code": "internal", "message": "KeyError: 'x'", "hint": "See keeper.log."})
+    assert run("status") == 70, "where the keeper met it, too"
 
 
 @pytest.mark.parametrize(
