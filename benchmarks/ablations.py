@@ -53,6 +53,7 @@ PROFILES = ((200, 100, 16), (400, 200, 32), (100, 50, 8))
 NEAREST = 50
 
 NAMES_BY_SHAPE = "… with hyphenated words as names"  #: where the library also writes them apart
+NAMES_OF_MANY = "… with identifiers of many pages first"  #: whatever else the question says
 
 SHORT = 3  #: words of a short question
 OWN_COSINE = 4.85  #: what it learns where it is among the features
@@ -136,8 +137,11 @@ def measured(one: JudgedSet, work: Path, weights: Mapping[str, float]) -> tuple[
                         spread.setdefault(f"{limit}", []).append(recall(shown, question.grades))
             with patch.object(names, "english", lambda *_: False):
                 by_shape = engine_of(parts).judge(Query(question.text, mode="hybrid"), reader).candidates
-            order = [candidate.doc_id for candidate in by_shape]
-            found.setdefault(NAMES_BY_SHAPE, []).append(ndcg(first(paths, order), question.grades))
+            with patch.object(names.Names, "looks_up", lambda *_: True):
+                looked_up = engine_of(parts).judge(Query(question.text, mode="hybrid"), reader).candidates
+            for name, candidates in ((NAMES_BY_SHAPE, by_shape), (NAMES_OF_MANY, looked_up)):
+                order = [candidate.doc_id for candidate in candidates]
+                found.setdefault(name, []).append(ndcg(first(paths, order), question.grades))
             analyzed = replace(analyzer.query(question.text, columns.languages()), phrases=())
             for name, order in routed(parts, question.text).items():
                 found.setdefault(name, []).append(ndcg(order, question.grades))

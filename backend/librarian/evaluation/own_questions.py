@@ -11,7 +11,7 @@ import random
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from librarian.vocabulary.types import Document
@@ -20,6 +20,7 @@ from .judgments import Judged
 from .statistics import SEED
 
 Source = Literal["links", "headings"]
+T = TypeVar("T")
 
 #: What links say where they say nothing about their page.
 _EMPTY = re.compile(
@@ -49,7 +50,7 @@ class OwnQuestion:
 def of_links(documents: Iterable[Document]) -> list[OwnQuestion]:
     """One question per link text of two to fourteen words that leads to other pages of the library, in text order."""
     documents = list(documents)
-    places = _Places(document.file_path for document in documents)
+    places = Places(document.file_path for document in documents)
     answers: dict[str, dict[str, int]] = {}
     sources: dict[str, set[str]] = {}
     spelled: dict[str, str] = {}
@@ -88,7 +89,7 @@ def of_headings(documents: Iterable[Document]) -> list[OwnQuestion]:
     ]
 
 
-def sample(questions: Sequence[OwnQuestion], most: int) -> list[OwnQuestion]:
+def sample(questions: Sequence[T], most: int) -> list[T]:
     """At most so many, drawn with a fixed seed, in their order."""
     if len(questions) <= most:
         return list(questions)
@@ -115,7 +116,7 @@ def _asks(text: str) -> bool:
     return _FEWEST_WORDS <= len(_WORD.findall(text)) <= _MOST_WORDS and not _EMPTY.match(text.lower())
 
 
-class _Places:
+class Places:
     """Where links lead: by the path from the linking page, or by the end of a path that one page alone has."""
 
     def __init__(self, paths: Iterable[str]) -> None:

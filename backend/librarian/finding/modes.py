@@ -27,8 +27,12 @@ from .unembedded import expected, held_back, with_siblings
 STEP = {"learned": 0.2, "rrf": 0.002, "weighted": 0.01, "rerank": 0.01, "cross-encoder": 0.01}
 
 
-#: `learned`: what a passage's BM25 share and its cosine count within its document.
-OWN = (3.0, 10.0)
+#: `learned`: what a passage's BM25 share and its cosine count within its document. Within a page words tell passages
+#: apart better than meaning, which all of them share: of 258 links to sections of other pages the first passage is of
+#: the section in 69% at 9 : 6 and in 61% at 3 : 10 (`benchmarks/sections.py`). Of 140 questions with the lines that
+#: answer them, on 36 long pages of nine manuals, hybrid's first result holds these in 67% and 59%. Twice as much would
+#: push a page's further passages down.
+OWN = (9.0, 6.0)
 
 
 def keyword(pool: Pool) -> Order:
