@@ -100,8 +100,8 @@ def test_a_child_that_does_not_get_ready_is_told_so() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="a process can't be kept on one processor here")
 def test_a_task_that_others_keep_from_the_processor_has_its_time_of_it(rivals: None) -> None:
-    with WorkerPool(make_work, 1, timeout_s=0.6, nice=0) as pool:
-        (_, starved), (_, greedy) = pool.map([("work", 0.4), ("work", 60)])
+    with WorkerPool(make_work, 1, timeout_s=0.3, nice=0) as pool:
+        (_, starved), (_, greedy) = pool.map([("work", 0.2), ("work", 60)])
     assert starved == "worked"
     assert isinstance(greedy, TimeoutError)
 
