@@ -187,11 +187,15 @@ class Librarian(Gathered, Knowledge, Hosting):
         analysis = self._parts.analyst.analyze(text)
         if not path:
             return analysis
-        file_path = addresses.parse(path).file_path
         asked = questions.documents(self._parts.options, self._products, {"query": text})
-        with self._parts.catalog.read() as reader:
-            stored = reader.document_by_path(file_path, text=False)
-        if stored is not None and stored.document.kind == "email":
+        kind = "document"
+        try:
+            with self._parts.catalog.read() as reader:
+                document = document_meant(reader, path)[1].document
+            file_path, kind = document.file_path, document.kind
+        except NotFound:  # of which the answer tells why
+            file_path = addresses.parse(path).file_path
+        if kind == "email":
             asked = replace(asked, filters=Filters(kind="email"), max_per_document=1)
         return analysis.model_copy(
             update={"why_not": self._parts.analyst.why_not(asked, file_path, budget or Budget())}

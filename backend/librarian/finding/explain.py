@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, replace
 
+import numpy as np
+
 from librarian.vocabulary.protocols import Budget, Catalog, CatalogReader
 from librarian.vocabulary.types import Contribution, Filters, Query, Ranking, StoredDocument
 from librarian.vocabulary.wire import AnalyzeAnswer, LegPlace, WhyNot
@@ -64,7 +66,7 @@ class Analyst:
             if place := self._place(judged, query, stored, reader):
                 return _shown(query, file_path, legs, *place)
             if any(leg.rank is not None for leg in legs):
-                return _dropped(judged, stored, legs)
+                return _dropped(judged, stored, legs, in_full_thread=self._in_full_thread(judged, query, stored))
             if self._holds_words(query, file_path, reader, budget):
                 return WhyNot(file_path=file_path, stage="below_cut", explanation=_OUTNUMBERED, legs=legs)
             return WhyNot(file_path=file_path, stage="not_found", explanation=_FAR, legs=legs)
@@ -86,6 +88,15 @@ class Analyst:
             if candidate.doc_id == stored.doc_id or stored.document.file_path in also_in:
                 return rank, documents[candidate.doc_id].document.file_path
         return None
+
+    def _in_full_thread(self, judged: Judged, query: Query, stored: StoredDocument) -> bool:
+        """Whether it is a mail of a conversation of which others are shown, as many as may be."""
+        columns = self._catalog.columns()
+        kept, _ = self.engine.kept(judged, query, columns)
+        own = [one.chunk_id for one in judged.candidates if one.doc_id == stored.doc_id]
+        shown = [judged.candidates[one.place].chunk_id for one in kept]
+        mine, theirs = (columns.group_of(np.array(ids, dtype=np.int64)) for ids in (own, shown))
+        return stored.document.kind == "email" and bool(np.isin(mine, theirs).any())
 
     def _not_indexed(self, file_path: str, reader: CatalogReader) -> WhyNot:
         for failure in reader.failures():
@@ -145,14 +156,17 @@ def _shown(query: Query, file_path: str, legs: list[LegPlace], rank: int, shown_
     return WhyNot(file_path=file_path, stage="below_cut", explanation=explanation, legs=legs, rank=rank)
 
 
-def _dropped(judged: Judged, stored: StoredDocument, legs: list[LegPlace]) -> WhyNot:
+def _dropped(judged: Judged, stored: StoredDocument, legs: list[LegPlace], *, in_full_thread: bool) -> WhyNot:
     """Of a document that a leg found and no page of the answer shows."""
     own = [(rank, one.why) for rank, one in enumerate(judged.candidates, 1) if one.doc_id == stored.doc_id]
     explanation, rank = "A leg found it, but this mode drops it.", None
     if own:
         rank, why = own[0]
         explanation = f"A leg found it, but as candidate {rank} it falls below the cut ({_reasons(why)})."
-    explanation = f"{explanation} {_NARROW}"
+    if in_full_thread:
+        explanation = "A leg found it, but other mails of its conversation fit better: max_per_thread=0 shows all."
+    else:
+        explanation = f"{explanation} {_NARROW}"
     return WhyNot(file_path=stored.document.file_path, stage="below_cut", explanation=explanation, legs=legs, rank=rank)
 
 

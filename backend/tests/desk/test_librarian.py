@@ -369,6 +369,8 @@ def test_why_a_document_is_missing_is_explained(library: Librarian) -> None:
     found = library.analyze("rotate a token", path="shop/api/tokens.md").why_not
     assert found is not None
     assert found.stage == "found"
+    assert library.analyze("rotate a token", path="Tokens.md").why_not == found, "named as get_document takes it"
+    assert library.analyze("rotate a token", path="loose.md").why_not.stage == "not_indexed"
     absent = library.analyze("rotate a token", path="shop/api/nothing.md").why_not
     assert absent is not None
     assert absent.stage == "not_indexed"
@@ -416,6 +418,9 @@ def test_why_a_mail_is_where_it_is_is_asked_of_the_mails(library: Librarian) -> 
     said = library.analyze("refund on another card", path="mail/support/0001.eml").why_not
     assert said is not None
     assert (said.stage, said.rank) == ("found", 1)
+    said = library.analyze("refund on another card", path="mail/support/0002.eml").why_not
+    assert said is not None
+    assert (said.stage, "max_per_thread=0" in said.explanation) == ("below_cut", True), "the other one stands for it"
 
 
 def test_a_library_whose_root_vanishes_keeps_its_index_and_says_so(tmp_path: Path, model: str) -> None:
