@@ -38,8 +38,9 @@ def _heading(page: Page, result: Answer) -> None:
     if "sender" in result:
         crumbs = [result["subject"] or "(no subject)"]
         parts = [*parts, (result["sender"], "cyan"), f"  {(result.get('date') or '')[:10]}  "]
-    parts += [(" › ".join(crumbs), "bold"), (f"  {result['relevance_score']:.2f}", "green")]
-    page.line(*parts)
+    by_date = [reason["source"] for reason in result["why"]] == ["date"]  # then no score says anything
+    score = "" if by_date else f"  {result['relevance_score']:.2f}"
+    page.line(*parts, (" › ".join(crumbs), "bold"), (score, "green"))
     place = f"{result['file_path']}:{result['line_start']}-{result['line_end']}"
     page_number = f"  page {result['page']}" if result.get("page") else ""
     page.line((place, "blue"), page_number, ("  stale: changed since", "red") if result.get("stale") else "", indent=3)

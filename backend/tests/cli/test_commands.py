@@ -781,3 +781,10 @@ def test_one_of_a_kind_is_not_told_as_several() -> None:
     whole = {"ok": True, "problems": [], "repaired": [], "documents": 1, "chunks": 1, "vectors": 2}
     rendering.check(Page(out), whole)
     assert "1 document, 1 passage, 2 vectors" in out.getvalue()
+
+
+@pytest.mark.parametrize(("source", "line"), [("keyword", "Overdue  0.81\n"), ("date", "Overdue\n")])
+def test_mails_that_filters_alone_chose_show_no_score(source: str, line: str) -> None:
+    out, why = io.StringIO(), [{"source": source, "rank": 1, "raw": None, "points": 1.0}]
+    rendering.search(Page(out), answer([result(**MAIL, why=why)]))
+    assert line in out.getvalue()
