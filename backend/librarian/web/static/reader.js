@@ -6,7 +6,6 @@ import { formOf } from "./formats.js";
 import { markdown, written } from "./markdown.js";
 import { markWords } from "./marks.js";
 import { anchorsOf, outline } from "./outline.js";
-import { plain } from "./plain.js";
 
 const MOST = 200_000; // characters fetched at once
 const BEFORE = 200; // lines above a passage that lies beyond them
@@ -19,7 +18,7 @@ async function blocksOf({ file_path: path, content, line_start: first, headings 
   if (form === "written") return written(content, first, headings);
   if (form === "restructured") return (await import("./restructured.js")).restructured(content, first, headings, context); // fetched with the first of them
   if (form === "asciidoc") return (await import("./asciidoc.js")).asciidoc(content, first, headings, context);
-  return plain(content, first, headings, form === "code");
+  return (await import("./plain.js")).plain(content, first, headings, form === "code");
 }
 
 export class Reader {
