@@ -12,12 +12,14 @@ from typing import Final, Literal
 from ..vocabulary.addresses import passage_id
 from ..vocabulary.errors import CallerError
 from ..vocabulary.knowledge import SEARCH_TYPES, KnowledgeAnswer, KnowledgeItem
+from ..vocabulary.paths import Paths
 from ..vocabulary.protocols import Budget
 from ..vocabulary.types import Hit, Mode, SearchOutcome
 from . import addresses, questions
 from . import arguments as check
 from .arguments import DOC_TYPES
 from .parts import Parts
+from .presence import checked
 from .reading import document_at
 
 _MODES: Final[dict[str, Mode]] = {"vector": "semantic", "hybrid": "hybrid", "rerank": "rerank"}
@@ -30,6 +32,7 @@ class Knowledge:
     """The part of the desk that answers as a RAG service does."""
 
     _parts: Parts
+    _paths: Paths
 
     def search_knowledge_base(
         self,
@@ -59,7 +62,14 @@ class Knowledge:
             semantic_weight=options.knowledge_weight if wanted == "hybrid" else None,
         )
         filters = replace(asked.filters, kind=None, file_paths=self._document_named(document_id))
-        outcome = self._parts.engine.search(replace(asked, filters=filters), budget or Budget())
+        engine, spent = self._parts.engine, budget or Budget()
+        answer = checked(
+            lambda query: engine.search(query, spent),
+            replace(asked, filters=filters),
+            self._paths,
+            self._parts.indexing.notice,
+        )
+        outcome = answer.outcome
         self._parts.questions.note(asked.text, outcome.total, outcome.answerable, filters.product)
         ran = _ran(outcome, wanted)
         weight = options.knowledge_weight

@@ -30,7 +30,7 @@ from .knowledge import Knowledge
 from .parts import Parts
 from .presence import Checked, checked, has_changed, present
 from .reading import document_meant, passage, read
-from .state import StateReport, layout_notes, skipped
+from .state import StateReport, layout_notes, skipped, unread
 
 #: Reasons of a degraded state without which an index run hasn't done its work, by how they begin.
 _NEEDED = ("root: ", "index: ", "catalog: ", "embeddings")
@@ -151,6 +151,8 @@ class Librarian(Gathered, Knowledge, Hosting):
             count = reader.count()
         said = outcome.degraded  # in which a reason has its remedy behind it
         extra = [item for item in self._state.reasons() if not any(one.startswith(item) for one in said)]
+        indexing = self._parts.indexing
+        extra += unread(indexing.progress(), first_look=indexing.last_indexed_at is None)
         semantic = outcome.legs.get("semantic")
         if semantic is not None and semantic.status == "ok" and count.embedded_chunks < count.chunks:
             extra.append(f"semantic: {count.embedded_chunks:,} of {count.chunks:,} passages are embedded so far.")

@@ -19,6 +19,7 @@ from .parts import Parts
 
 FAILURES_SHOWN = 50
 EXAMPLES_SHOWN = 20
+MANY_UNREAD = 20  #: files; fewer are read before an answer could tell of them
 _DISK_EVERY_S = 30.0
 _MULTILINGUAL_MODEL = "multilingual-e5-small"
 
@@ -203,6 +204,15 @@ class StateReport:
                     continue  # gone while counting: a merge or checkpoint removed it
             self._disk = (time.monotonic(), size)
         return size
+
+
+def unread(progress: Progress, *, first_look: bool) -> list[str]:
+    """What an answer lacks while files are read: at the first look of a start, or where many of them are new."""
+    left = progress.files_total - progress.files_done
+    if progress.phase != "reading" or left < (1 if first_look else MANY_UNREAD):
+        return []
+    read = f"{progress.files_done:,} of {progress.files_total:,} new or changed files"
+    return [f"reading: {read} are read so far, passages of the others are missing."]
 
 
 def layout_notes(count: Count, failures: Sequence[Failure]) -> list[str]:

@@ -16,10 +16,13 @@ from pathlib import Path
 import pytest
 
 from librarian.assembly import Librarian
+from librarian.desk.state import unread
 from librarian.mcp_server.rendering import render
 from librarian.mcp_server.resources import read as resource
+from librarian.shelving.upkeep import Upkeep
 from librarian.vocabulary.errors import NotFound
 from librarian.vocabulary.protocols import Budget
+from librarian.vocabulary.types import Progress
 
 ROTATE = "# Tokens\n\nCall rotate to rotate a token.\n"
 
@@ -128,3 +131,22 @@ def test_a_document_that_is_read_is_marked_stale_or_told_as_gone(library: Librar
         library.get_document("app/en/tokens.md")
     library.root.rename(library.root.with_name("elsewhere"))
     assert not library.get_document("app/en/tokens.md").stale
+
+
+def test_the_knowledge_base_leaves_out_what_is_gone(library: Librarian) -> None:
+    assert library.search_knowledge_base("turn a key").results
+    (library.root / "app" / "en" / "keys.md").unlink()
+    found = [item.metadata["document_id"] for item in library.search_knowledge_base("turn a key").results]
+    assert "app/en/keys.md" not in found
+
+
+def test_an_answer_says_that_files_are_still_being_read(library: Librarian, monkeypatch: pytest.MonkeyPatch) -> None:
+    reading = Progress("reading", files_done=64, files_total=300)
+    assert not [one for one in library.search("turn a key").degraded if one.startswith("reading:")]
+    monkeypatch.setattr(Upkeep, "progress", lambda _: reading)
+    told = "reading: 64 of 300 new or changed files are read so far, passages of the others are missing."
+    assert told in library.search("turn a key").degraded
+    assert told in library.search_emails(sender="ada").degraded
+    few = Progress("reading", files_done=290, files_total=300)
+    assert (unread(few, first_look=False), len(unread(few, first_look=True))) == ([], 1)
+    assert unread(Progress("embedding", chunks_total=9), first_look=True) == []

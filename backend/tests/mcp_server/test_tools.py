@@ -204,6 +204,15 @@ def test_the_text_half_says_why_another_mode_ran() -> None:
     assert "cross-encoder" not in render(search_answer(hits, requested_mode="auto", legs=legs))
 
 
+def test_the_text_half_tells_of_work_only_what_is_known() -> None:
+    status = FakeDesk().status()
+    assert "\nNow embedding: 0 of 4 passages embedded, 2 s left\n" in render(status) + "\n"
+    begun = status.model_copy(update={"progress": wire.ProgressStatus(phase="embedding")})
+    assert "\nNow embedding\n" in render(begun) + "\n"
+    reading = status.model_copy(update={"progress": wire.ProgressStatus(phase="reading", files_done=1, files_total=3)})
+    assert "\nNow reading: 1 of 3 files\n" in render(reading) + "\n"
+
+
 def test_the_text_half_names_skipped_files() -> None:
     status = FakeDesk().status()
     examples = [wire.FailureItem(path="loose.md", reason="in_root")]

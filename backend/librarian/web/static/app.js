@@ -174,8 +174,12 @@ function summarise(found) {
   at("summary").textContent = facts.join(" · ");
   const learning = library.now?.status === "indexing";
   const partly = found.coverage.embedded_chunks < found.coverage.chunks && found.legs.semantic.status === "ok"; // the same is among what is degraded
-  const notices = found.degraded.filter((one) => !(partly && one.startsWith("semantic:"))).map((one) => (learning && one.startsWith("semantic:")
-    ? ["", "The meanings are still being learnt; so far the words alone answer."] : ["warn", `Not everything works: ${one}`]));
+  const notice = (one) => {
+    if (one.startsWith("reading:")) return ["", "Files are still being read; passages of the others are missing."];
+    if (learning && one.startsWith("semantic:")) return ["", "The meanings are still being learnt; so far the words alone answer."];
+    return ["warn", `Not everything works: ${one}`];
+  };
+  const notices = found.degraded.filter((one) => !(partly && one.startsWith("semantic:"))).map(notice);
   if (partly) {
     notices.push(["", `Meanings are known for ${found.coverage.embedded_chunks.toLocaleString()} of ${plural(found.coverage.chunks, "passage")} so far; words are searched in all.`]);
   }
