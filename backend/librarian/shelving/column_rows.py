@@ -12,7 +12,7 @@ import numpy.typing as npt
 from librarian.vocabulary.changelogs import is_changelog
 from librarian.vocabulary.types import Ids
 
-from .columns import CODED, LoadedColumns, Mail, Vocabulary, caseless
+from .columns import CODED, LoadedColumns, Mail, Vocabulary, unaccented
 from .dates import NO_DATE
 
 DOCUMENTS = f"""SELECT d.id, d.modified, d.file_path, d.tags, {", ".join("d." + name for name in CODED)},
@@ -103,7 +103,7 @@ def _filled(
             tags.extend((doc_id, base._vocabularies["tags"].code(tag)) for tag in json.loads(row[3]))
         thread_id, sender, subject, attachments, to = row[4 + len(CODED) :]
         if thread_id is not None:
-            mails[doc_id] = Mail(thread_id, caseless(sender), caseless(subject), bool(attachments), caseless(to))
+            mails[doc_id] = Mail(thread_id, unaccented(sender), unaccented(subject), bool(attachments), unaccented(to))
             if thread_id:
                 group[doc_id] = -1 - base._vocabularies["threads"].code(thread_id)
     if tags:

@@ -33,7 +33,7 @@ _KEPT_SELECTIONS = 64
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """What mail filters look at; sender, subject and recipients in their `caseless` form."""
+    """What mail filters look at; sender, subject and recipients in their `unaccented` form."""
 
     thread_id: str
     sender: str
@@ -51,6 +51,23 @@ def caseless(name: str) -> str:
     if name.isascii():
         return name.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+#: Canonical combining class from which a mark is an accent above or below its letter; less have those that make another
+#: sign (Japanese voiced sounds, vowels of Arabic and Hebrew).
+_ACCENTS = 200
+
+
+def unaccented(name: str) -> str:
+    """A name in its `caseless` form without accents: who looks for Jörg may have no key for it.
+
+    >>> unaccented("Jörg ČERNÝ"), unaccented("ガス") == unaccented("カス")
+    ('jorg cerny', False)
+    """
+    if name.isascii():
+        return name.lower()
+    letters = unicodedata.normalize("NFD", caseless(name))
+    return unicodedata.normalize("NFC", "".join(c for c in letters if unicodedata.combining(c) < _ACCENTS))
 
 
 class Vocabulary:
@@ -256,9 +273,9 @@ class LoadedColumns:
             or filters.recipients
         ):
             beyond = True
-            sender = caseless(filters.sender or "")
-            subject = caseless(filters.subject_contains or "")
-            recipients = [caseless(one) for one in filters.recipients]
+            sender = unaccented(filters.sender or "")
+            subject = unaccented(filters.subject_contains or "")
+            recipients = [unaccented(one) for one in filters.recipients]
             _keep(
                 passing,
                 [

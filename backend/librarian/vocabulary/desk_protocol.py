@@ -80,7 +80,7 @@ class Desk(Protocol):
         """Mails that answer `query`, or, where it is empty, the newest that pass the filters."""
 
     def get_thread(
-        self, thread_id: str, *, offset: int = 0, max_chars: int = 80_000, budget: Budget | None = None
+        self, thread_id: str, *, offset: int = 0, max_chars: int = 400_000, budget: Budget | None = None
     ) -> ThreadAnswer:
         """A conversation, oldest mail first, or as many of its mails as `max_chars` has room for."""
 

@@ -46,8 +46,9 @@ _MAX_RESULTS = Argument("max_results", "whole", results=USUAL)
 _OFFSET = Argument("offset", "whole", "next_offset of the page before", limits={"minimum": 0, "default": 0})
 _MODE = Argument("mode", limits={"enum": list(get_args(Mode))}, description="Leave out for the library's default")
 _WEIGHT = Argument("semantic_weight", "number", "0 = words only, 1 = meaning only", limits={"minimum": 0, "maximum": 1})
-#: Characters of the mails that a conversation is answered with at once: 60,000 in 50 mails, with their headers.
-LONG_THREAD = 80_000
+#: Characters of the mails that a conversation is answered with at once, headers included: some 250 usual mails, half of
+#: what models read at once.
+LONG_THREAD = 400_000
 _MAX_TOKENS = Argument("max_tokens", "whole", "Whole results up to this many tokens", limits={"minimum": 1})
 
 SEARCH = Verb(

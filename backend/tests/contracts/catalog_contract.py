@@ -329,9 +329,13 @@ class CatalogContract:
             Filters(subject_contains=ask("GRÖSSE")),
             Filters(recipients=(ask("ANDRÉ"),)),
             Filters(tags=(ask("grün"),)),
+            Filters(sender="gartner"),  # of mails accents may be left out, which a keyboard may lack
+            Filters(subject_contains="Apfel"),
+            Filters(recipients=("andre",)),
         ):
             assert catalog.columns().select(one).count == 1, one
-        assert catalog.columns().select(Filters(sender="gartner")).count == 0
+        for none in (Filters(sender="gaertner"), Filters(tags=("grun",))):
+            assert catalog.columns().select(none).count == 0, none
 
     def test_mails_are_found_by_what_ties_them_together(self, catalog: Catalog) -> None:
         other = replace(FULL_MAIL, file_path="beta/mail/other.eml", content_hash="x", email=Email("Lunch", "bob@x.org"))

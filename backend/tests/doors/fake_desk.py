@@ -129,7 +129,7 @@ class FakeDesk:
         )
 
     def get_thread(
-        self, thread_id: str, *, offset: int = 0, max_chars: int = 80_000, budget: Budget | None = None
+        self, thread_id: str, *, offset: int = 0, max_chars: int = 400_000, budget: Budget | None = None
     ) -> wire.ThreadAnswer:
         self._note("get_thread", {"thread_id": thread_id})
         if thread_id != "t1":
