@@ -23,6 +23,8 @@ _DOCUMENTS = Filters(kind="document")
 _MINUS = re.compile(r"(?<!\S)-([^\W\d_][\w-]*)")
 #: Passages with a word, the best first, that are read to see whether one writes it as a flag.
 _READ = 100
+#: So many words are excluded at most: who writes more minuses has pasted a command, and each costs a small search.
+_EXCLUDED = 8
 
 
 class Heard(NamedTuple):
@@ -65,16 +67,14 @@ class Hearing:
 
     def _without_flags(self, text: str, documents: Selection, texts: Texts) -> str:
         """A question with its flags as plain words."""
-
-        def plain(found: re.Match[str]) -> str:
-            return found.group(1 if self._is_flag(found.group(1), documents, texts) else 0)
-
+        words = dict.fromkeys(_MINUS.findall(text))
         try:
-            return _MINUS.sub(plain, text)
+            flags = {word for word in words if len(words) > _EXCLUDED or self._is_flag(word, documents, texts)}
         except Exception:
             # A keyword index that fails is told of by its leg; the meaning may answer all the same.
             log.exception("flags couldn't be looked for")
             return text
+        return _MINUS.sub(lambda found: found.group(1 if found.group(1) in flags else 0), text)
 
     def _is_flag(self, word: str, documents: Selection, texts: Texts) -> bool:
         """Whether a passage writes a word with a minus before it."""

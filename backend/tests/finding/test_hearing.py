@@ -3,6 +3,7 @@
 * a flag is searched as a word, and `rewritten` says so; its misspelt neighbours are corrected all the same
 * what no document writes behind a minus is excluded, in another case too
 * what stands within a compound (`pre-race`) or behind two minuses (`--race`) is no flag
+* of more than eight words behind a minus none is excluded: that is a command
 * in mails, which people sign so, a minus excludes
 * where the keyword index fails the meaning answers all the same
 """
@@ -68,6 +69,16 @@ def test_what_no_document_writes_so_is_excluded(pages: Library, text: str) -> No
 def test_exclusions_alone_are_searched_as_words_and_it_is_told(pages: Library, text: str, searched: str | None) -> None:
     rewritten = found(pages, text).rewritten
     assert rewritten == (searched and {"search_terms": searched, "hypothetical_answer": "", "source": EXCLUSIONS})
+
+
+@pytest.mark.parametrize(("words", "excluded"), [(8, True), (9, False)])
+def test_more_words_behind_a_minus_than_anybody_excludes_are_a_command(
+    pages: Library, words: int, excluded: bool
+) -> None:
+    options = " ".join(f"-{name}" for name in ("binary", "cp", "jar", "verbose", "debug", "name", "type", "out", "in"))
+    outcome = found(pages, "testing " + " ".join(options.split()[:words]))
+    assert ("till/guide/build.md" not in paths(outcome)) == excluded
+    assert (outcome.rewritten is None) == excluded
 
 
 def test_in_mails_a_minus_excludes(pages: Library) -> None:
