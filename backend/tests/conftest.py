@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, is_hypothesis_test, settings
+from hypothesis import HealthCheck, settings
 
 # a busy machine draws examples slowly; that says nothing about what is tested
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -49,10 +49,10 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Count lines in a drawn test's first examples: counting doubles the time, and the rest runs the same lines."""
     plugin = item.config.pluginmanager.getplugin("_cov")
-    test = getattr(item, "obj", None)
-    if plugin is None or plugin.cov_controller is None or not is_hypothesis_test(test):
+    handle = getattr(getattr(item, "obj", None), "hypothesis", None)  # a state machine has none
+    if plugin is None or plugin.cov_controller is None or handle is None:
         return (yield)
-    controller, inner, drawn = plugin.cov_controller, test.hypothesis.inner_test, 0
+    controller, inner, drawn = plugin.cov_controller, handle.inner_test, 0
 
     @functools.wraps(inner)
     def counted(*args: Any, **kwargs: Any) -> Any:
@@ -62,11 +62,11 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
             controller.pause()
         return inner(*args, **kwargs)
 
-    test.hypothesis.inner_test = counted
+    handle.inner_test = counted
     try:
         return (yield)
     finally:
-        test.hypothesis.inner_test = inner
+        handle.inner_test = inner
         if drawn > _MEASURED:
             controller.resume()
 

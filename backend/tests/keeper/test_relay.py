@@ -389,8 +389,9 @@ def test_a_keeper_that_ends_because_another_has_the_folder_is_no_failure(
     library: Library, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     other = FolderLock(library.index, KEEPER)
-    mark = tmp_path / "started once"
-    ends_at_once = ("sh", "-c", f'if [ -e "{mark}" ]; then exec "$@"; else touch "{mark}"; fi', "sh")
+    mark, gate = tmp_path / "started once", tmp_path / "gate"
+    os.mkfifo(gate)
+    ends_once_let = ("sh", "-c", f'if [ -e "{mark}" ]; then exec "$@"; else cat "{gate}"; touch "{mark}"; fi', "sh")
     looks: list[bool] = []
 
     def looking(*given: Any) -> Any:
@@ -402,12 +403,13 @@ def test_a_keeper_that_ends_because_another_has_the_folder_is_no_failure(
             spawned.append(True)
             if len(spawned) == 2:
                 assert other.acquire(version="1.0")
+                gate.write_text("")  # now it may end
         return look(*given)
 
     spawned: list[bool] = []
     look = starting._reach
     monkeypatch.setattr(starting, "_reach", looking)
-    greeted = connect(library._replace(program=(*ends_at_once, *library.program)), "ping")
+    greeted = connect(library._replace(program=(*ends_once_let, *library.program)), "ping")
     greeted.lines.close()
     assert greeted.started
 
