@@ -34,7 +34,7 @@ def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
             *(str(Path(sys.executable).with_name("schemathesis")), "run", f"{url}/openapi.json"),
             *("--phases", "coverage,fuzzing", "--max-examples", "5", "--seed", "1", "--request-timeout", "20"),
             *("--exclude-checks", "positive_data_acceptance,negative_data_rejection", "--continue-on-failure"),
-            *("--workers", "2", "--no-color"),
+            *("--workers", "1", "--no-color"),  # two threads that parse at once can fail in Python 3.11 itself
         ]
         environment = {**os.environ, "NO_PROXY": "127.0.0.1", "PYTHONWARNINGS": "ignore"}
         ran = subprocess.run(
