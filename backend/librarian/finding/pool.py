@@ -115,8 +115,8 @@ class Pool:
 
         Where more documents hold them than a page shows, they are its topic and decide nothing: else no other would be
         on the page, whatever it says. Hybrid's nDCG@10 on Ray is 0.630 where they decide and 0.641 where they don't,
-        on git 0.619 and 0.639, Ansible 0.756 and 0.761, Traefik 0.735 and 0.739, Argo CD 0.653 and 0.652; ten other
-        sets have no such question, or the same answers.
+        on git 0.619 and 0.639, Ansible 0.756 and 0.761, Traefik 0.735 and 0.739, Argo CD 0.653 and 0.652; fourteen
+        others have no such question, or the same answers.
         """
         holds = self.passages.holds_identifier
         if not self.asks_identifier or len(np.unique(self.passages.doc_ids[holds])) <= PAGE:
