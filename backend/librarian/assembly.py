@@ -6,9 +6,10 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from . import __version__, desk
 from .assembly_calibration import Calibrating
@@ -26,9 +27,9 @@ from .assembly_parts import (
     search_options,
     watcher,
 )
-from .assembly_sharing import keeping
+from .assembly_sharing import keeping_of
 from .assembly_spaces import ProjectSpaces
-from .assembly_storage import storage
+from .assembly_storage import Storage, storage
 from .assembly_study import Study
 from .config.settings import Settings
 from .evaluation.question_log import QuestionLog
@@ -37,7 +38,7 @@ from .finding.hybrid_search import HybridSearchEngine
 from .finding.paging import fitted
 from .finding.parent_context import parent_context
 from .finding.query_router import QueryRouter
-from .finding.result_cache import ResultCache
+from .finding.result_cache import Key, ResultCache
 from .finding.rewriting import Rewriting
 from .finding.semantic_cache import COSTLY, SemanticCache
 from .gathering.registry import Registry
@@ -46,6 +47,7 @@ from .gathering.sites import Sites
 from .keeper.lock import KEEPER, FolderLock
 from .keeper.starting import step_in
 from .language.analyzer import StandardAnalyzer
+from .models.answering import AnsweringModel
 from .models.loading import Retrying
 from .models.query_cache import QueryEmbeddings
 from .shelving.cache import LruCache
@@ -121,28 +123,118 @@ def _owned(index: Path) -> FolderLock:
 
 
 def build(settings: Settings) -> desk.Parts:
-    """All parts, joined. Nothing is read from the library's folder and no model is loaded yet."""
-    index = settings.index.path
+    """All parts, joined. Nothing is read from the library's folder and no model is loaded yet.
+
+    Raises `SetupError` where the settings can't be met, with everything closed that was opened until then.
+    """
+    _make_folder(settings.index.path)
+    with ExitStack() as undone:
+        held = storage(settings)
+        undone.callback(held.close)
+        parts = _joined(settings, held)
+        undone.pop_all()
+    return parts
+
+
+def _make_folder(index: Path) -> None:
     try:
         index.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SetupError(
             f"The index folder {index} can't be made: {error.strerror}.", hint="Set index.path (INDEX_PATH)."
         ) from error
-    analyzer = StandardAnalyzer(settings.search.min_keyword_length)
-    held = storage(settings)
-    catalog, lexical, archive, stores = held.catalog, held.lexical, held.archive, held.stores
+
+
+def _joined(settings: Settings, held: Storage) -> desk.Parts:
+    """Everything above the storage, from the writing side to what the desk is handed."""
+    catalog, analyzer = held.catalog, StandardAnalyzer(settings.search.min_keyword_length)
     embedder, projects = embedder_of(settings), ProjectSpaces(settings)
+    writing = _writing(settings, held, projects)
+    indexer, keeping = writing.indexer, writing.keeping
+    embedded = partial(_embedded, catalog)
+    spaces = partial(projects.searched, indexer.spaces, held.stores.answering, embedded)
+    rewriting, reranker = rewriting_of(settings), reranker_of(settings)
+    asking = answering_model(settings, embedder, indexer) if embedder is not None else None
+    options = search_options(settings, bm25=held.shared is None)
+    engine = HybridSearchEngine(
+        catalog,
+        held.lexical,
+        analyzer,
+        vectors=lambda: held.stores.answering(indexer.model()),
+        embedded=lambda: embedded(indexer.model()),
+        embedder=asking,
+        spaces=spaces,
+        options=options,
+        reranker=reranker,
+        rewriting=rewriting,
+    )
+    complete = partial(_complete, catalog, settings, indexer)
+    cached, similar = _cached(settings, engine, catalog, analyzer, asking, complete)
+    fitting = _fitting(settings, engine, catalog, indexer, complete)
+    writing.listeners.add(fitting.look)
+    study = Study(
+        engine,
+        catalog,
+        settings.index.path,
+        fitting.look,
+        model=lambda: " and ".join(sorted({key.split(";")[0] for key in indexer.answering() if key})),
+        fusion=options.fusion,
+        most=settings.search.max_results,
+        rewriter=rewriting is not None,
+    )
+    warming = _Warming(embedder, spaces) if embedder is not None else None
+    return desk.Parts(
+        options=desk_options(settings, held.names, held.rescued),
+        catalog=catalog,
+        engine=cached,
+        analyst=Analyst(QueryRouter(analyzer, semantic=embedder is not None), engine, catalog),
+        analyzer=analyzer,
+        context=parent_context,
+        fitted=fitted,
+        indexing=keeping,
+        embedder=embedder,
+        spaces=spaces,
+        caches={
+            "exact": cached,
+            "query_embedding": QueryEmbeddings(embedder),
+            **({"semantic": similar} if similar else {}),
+        },
+        check=keeping.check,
+        evaluate=study,
+        registry=Registry(RegistryFiles(catalog, settings.docs.root_path).entities, embedder, held.archive),
+        sites=Sites(catalog, cached.search),
+        questions=QuestionLog(settings.index.path / "questions.jsonl", enabled=settings.analytics.enabled),
+        language_model=rewriting,
+        notes=lambda: (*study.notes(), *fitting.notes()),
+        reranker=reranker if settings.search.reranker == "cross-encoder" else None,
+        start=partial(_start, keeping, warming, rewriting, fitting),
+        close=partial(_close, fitting, keeping, engine, held, warming, projects, asking, embedder),
+    )
+
+
+# -- parts of several ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    """The side that writes: what makes the index, what keeps it true, and who hears of new generations."""
+
+    indexer: FileIndexer
+    keeping: Keeping
+    listeners: Listeners
+
+
+def _writing(settings: Settings, held: Storage, projects: ProjectSpaces) -> _Writing:
     listeners, tally = Listeners(), Tally()
     indexer = FileIndexer(
         settings.docs.root_path,
         scanner(settings),
         reader(settings),
-        held.shared.claims if held.shared else catalog,
-        lexical,
-        archive,
-        stores_for=stores,
-        embedder=embedding_child(settings) if embedder else None,
+        held.shared.claims if held.shared else held.catalog,
+        held.lexical,
+        held.archive,
+        stores_for=held.stores,
+        embedder=embedding_child(settings) if settings.embeddings.enabled else None,
         model_key=model_key(settings),
         further=projects.wanted,
         company=held.shared.writers if held.shared else None,
@@ -150,24 +242,29 @@ def build(settings: Settings) -> desk.Parts:
         observer=tally,
         on_generation=[lambda generation: tell(generation)],  # which is known below, from what keeps the indexer
     )
-    embedded = partial(_embedded, catalog)
-    spaces = partial(projects.searched, indexer.spaces, stores.answering, embedded)
-    rewriting, reranker = rewriting_of(settings), reranker_of(settings)
-    asking = answering_model(settings, embedder, indexer) if embedder is not None else None
-    engine = HybridSearchEngine(
-        catalog,
-        lexical,
-        analyzer,
-        vectors=lambda: stores.answering(indexer.model()),
-        embedded=lambda: embedded(indexer.model()),
-        embedder=asking,
-        spaces=spaces,
-        options=search_options(settings, bm25=held.shared is None),
-        reranker=reranker,
-        rewriting=rewriting,
+    upkeep = Upkeep(
+        indexer,
+        held.catalog,
+        held.archive,
+        watcher(settings),
+        listeners=listeners,
+        tally=tally,
+        look_at_start=settings.docs.index_on_startup,
     )
-    generation, complete = partial(_generation, catalog), partial(_complete, catalog, settings, indexer)
-    epoch, cache = lambda: engine.epoch, settings.search.cache
+    kept, tell = keeping_of(upkeep, held, listeners)
+    return _Writing(indexer, kept, listeners)
+
+
+def _cached(
+    settings: Settings,
+    engine: HybridSearchEngine,
+    catalog: Catalog,
+    analyzer: StandardAnalyzer,
+    asking: AnsweringModel | None,
+    complete: Callable[[], bool],
+) -> tuple[ResultCache, SemanticCache | None]:
+    """The engine behind its caches: that of equal questions outside, within it that of near ones where it is wanted."""
+    generation, epoch, cache = partial(_generation, catalog), lambda: engine.epoch, settings.search.cache
     similar = None
     if cache.semantic and asking is not None:
         similar = SemanticCache(
@@ -182,64 +279,25 @@ def build(settings: Settings) -> desk.Parts:
             max_entries=cache.max_entries,
             modes=COSTLY | {"hybrid", "auto"} if settings.llm.enabled else COSTLY,
         )
-    answers: LruCache[Any, SearchOutcome] = LruCache(cache.max_entries if cache.exact else 0, cache.ttl_s)
-    cached = ResultCache(similar or engine, answers, generation=generation, epoch=epoch, complete=complete)
-    upkeep = Upkeep(
-        indexer,
-        catalog,
-        archive,
-        watcher(settings),
-        listeners=listeners,
-        tally=tally,
-        look_at_start=settings.docs.index_on_startup,
-    )
-    kept, tell = keeping(upkeep, held, listeners)
-    fitting = Calibrating(
+    answers: LruCache[Key, SearchOutcome] = LruCache(cache.max_entries if cache.exact else 0, cache.ttl_s)
+    return ResultCache(similar or engine, answers, generation=generation, epoch=epoch, complete=complete), similar
+
+
+def _fitting(
+    settings: Settings,
+    engine: HybridSearchEngine,
+    catalog: Catalog,
+    indexer: FileIndexer,
+    complete: Callable[[], bool],
+) -> Calibrating:
+    fusion = settings.search.fusion
+    return Calibrating(
         engine,
         catalog,
         complete=complete,
-        basis=lambda: f"{'+'.join(indexer.answering())}|{settings.search.fusion}|{engine.weights}|{__version__}",
-        scale=settings.search.fusion,
-        by_meaning=embedder is not None,
-    )
-    listeners.add(fitting.look)
-    warming = _Warming(embedder, spaces) if embedder is not None else None
-    study = Study(
-        engine,
-        catalog,
-        index,
-        fitting.look,
-        model=lambda: " and ".join(sorted({key.split(";")[0] for key in indexer.answering() if key})),
-        fusion=search_options(settings, bm25=held.shared is None).fusion,
-        most=settings.search.max_results,
-        rewriter=rewriting is not None,
-    )
-    return desk.Parts(
-        options=desk_options(settings, held.names, held.rescued),
-        catalog=catalog,
-        engine=cached,
-        analyst=Analyst(QueryRouter(analyzer, semantic=embedder is not None), engine, catalog),
-        analyzer=analyzer,
-        context=parent_context,
-        fitted=fitted,
-        indexing=kept,
-        embedder=embedder,
-        spaces=spaces,
-        caches={
-            "exact": cached,
-            "query_embedding": QueryEmbeddings(embedder),
-            **({"semantic": similar} if similar else {}),
-        },
-        check=kept.check,
-        evaluate=study,
-        registry=Registry(RegistryFiles(catalog, settings.docs.root_path).entities, embedder, archive),
-        sites=Sites(catalog, cached.search),
-        questions=QuestionLog(index / "questions.jsonl", enabled=settings.analytics.enabled),
-        language_model=rewriting,
-        notes=lambda: (*study.notes(), *fitting.notes()),
-        reranker=reranker if settings.search.reranker == "cross-encoder" else None,
-        start=partial(_start, kept, warming, rewriting, fitting),
-        close=partial(_close, fitting, kept, engine, held, warming, projects, asking, embedder),
+        basis=lambda: f"{'+'.join(indexer.answering())}|{fusion}|{engine.weights}|{__version__}",
+        scale=fusion,
+        by_meaning=settings.embeddings.enabled,
     )
 
 
@@ -306,11 +364,16 @@ class _Closable(Protocol):
 
 
 def _close(*parts: _Closable | Retrying[Embedder] | None) -> None:
-    """In this order; models only where they are loaded."""
-    for part in parts:
-        loaded = part.peek() if isinstance(part, Retrying) else part
-        if loaded is not None:
-            loaded.close()
+    """In this order, all of them though one may fail; models only where they are loaded."""
+    with ExitStack() as closing:
+        for part in reversed(parts):
+            closing.callback(_close_one, part)
+
+
+def _close_one(part: _Closable | Retrying[Embedder] | None) -> None:
+    loaded = part.peek() if isinstance(part, Retrying) else part
+    if loaded is not None:
+        loaded.close()
 
 
 __all__ = ["Librarian", "build"]

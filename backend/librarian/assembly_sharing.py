@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 STORAGES: Final = ("embedded", "postgres")
 
 
-def keeping(upkeep: Upkeep, held: Storage, listeners: Listeners) -> tuple[Keeping, Callable[[int], None]]:
+def keeping_of(upkeep: Upkeep, held: Storage, listeners: Listeners) -> tuple[Keeping, Callable[[int], None]]:
     """Who keeps the index true, and whom the indexer tells of new generations."""
     if held.shared is None:
         return upkeep, listeners

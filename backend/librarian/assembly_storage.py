@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -45,13 +46,11 @@ class Storage:
     shared: Shared | None = None  #: where several servers may use the library
 
     def close(self) -> None:
-        """Close everything, what was opened last first."""
-        self.stores.close()
-        self.lexical.close()
-        self.archive.close()
-        if self.shared is not None:
-            self.shared.claims.close()
-        self.catalog.close()
+        """Close everything, though some of it may fail."""
+        claims = (self.shared.claims,) if self.shared is not None else ()
+        with ExitStack() as closing:  # which ends with what it was given first
+            for part in (self.catalog, *claims, self.archive, self.lexical, self.stores):
+                closing.callback(part.close)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +74,17 @@ def _embedded(settings: Settings) -> Storage:
             "vector_db.store is pgvector, and storage.catalog isn't postgres.",
             hint="Set storage.catalog to postgres too, or choose another store.",
         )
-    catalog = SqliteCatalog.sound(index / "catalog.sqlite", shared_products=settings.docs.shared_products)
+    with ExitStack() as undone:
+        catalog = SqliteCatalog.sound(index / "catalog.sqlite", shared_products=settings.docs.shared_products)
+        undone.callback(catalog.close)
+        lexical = TantivyIndex.sound(index / "keyword", identity=catalog.identity)
+        undone.callback(lexical.close)
+        archive = SqliteVectorArchive(index / "vectors.sqlite")
+        undone.pop_all()
     return Storage(
         catalog,
-        TantivyIndex.sound(index / "keyword", identity=catalog.identity),
-        SqliteVectorArchive(index / "vectors.sqlite"),
+        lexical,
+        archive,
         StoreSet(partial(embedded_stores, settings), exact_up_to=EXACT_UP_TO),
         ("sqlite", "tantivy", "exact" if chosen == "auto" else chosen),
         rescued=catalog.rescued,

@@ -154,7 +154,7 @@ class DeskOptions:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Everything the desk needs, already built. `close` is called in reverse order of building."""
+    """Everything the desk needs, already built. `start` and `close` are for all of it."""
 
     options: DeskOptions
     catalog: Catalog

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from librarian.assembly import Librarian
@@ -456,3 +457,11 @@ def test_facets_are_what_a_search_may_be_filtered_by(library: Librarian) -> None
     assert (mails.oldest, mails.newest) == ("2026-03-02T09:00:00Z", "2026-03-03T10:00:00Z")
     with pytest.raises(CallerError, match="documents or emails"):
         library.list_facets("letters")
+
+
+def test_a_library_that_cannot_be_built_leaves_none_of_its_files_open(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    with pytest.raises(SetupError, match="dimension"):
+        Librarian.open(root=write_library(tmp_path / "docs"), index=index, **{"embeddings.dimension": 7})
+    assert (index / "catalog.sqlite").exists()
+    assert not [file.path for file in psutil.Process().open_files() if Path(file.path).is_relative_to(index)]
