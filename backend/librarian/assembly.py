@@ -56,7 +56,7 @@ from .shelving.upkeep import Listeners, Tally, Upkeep
 from .vocabulary.errors import LibrarianError, SetupError
 from .vocabulary.protocols import Catalog, Embedder
 from .vocabulary.spaces import VectorSpace
-from .vocabulary.types import SearchOutcome
+from .vocabulary.types import Fusion, SearchOutcome
 
 LOADING_S = 5.0  #: that closing a library waits for a model
 
@@ -170,7 +170,7 @@ def _joined(settings: Settings, held: Storage) -> desk.Parts:
     )
     complete = partial(_complete, catalog, settings, indexer)
     cached, similar = _cached(settings, engine, catalog, analyzer, asking, complete)
-    fitting = _fitting(settings, engine, catalog, indexer, complete)
+    fitting = _fitting(settings, options.fusion, engine, catalog, indexer, complete)
     writing.listeners.add(fitting.look)
     study = Study(
         engine,
@@ -285,12 +285,12 @@ def _cached(
 
 def _fitting(
     settings: Settings,
+    fusion: Fusion,
     engine: HybridSearchEngine,
     catalog: Catalog,
     indexer: FileIndexer,
     complete: Callable[[], bool],
 ) -> Calibrating:
-    fusion = settings.search.fusion
     return Calibrating(
         engine,
         catalog,

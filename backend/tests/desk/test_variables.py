@@ -13,11 +13,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
+from librarian import assembly
 from librarian.assembly import Librarian
+from librarian.assembly_calibration import Calibrating
 from librarian.assembly_parts import embedder_for_questions, model_key, reranker_of, rewriting_of, search_options
 from librarian.assembly_storage import chroma_child, qdrant, storage
 from librarian.config.settings import Settings
@@ -134,6 +136,27 @@ def test_the_breadth_of_a_graph_search_reaches_every_store_that_has_one(tmp_path
         assert seen == ["17"]
     finally:
         held.close()
+
+
+@pytest.mark.parametrize(("storage", "scale"), [("embedded", "learned"), ("postgres", "rrf")])
+def test_what_is_calibrated_of_hybrid_search_is_the_fusion_that_the_storage_allows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, storage: str, scale: str
+) -> None:
+    scales: list[str] = []
+
+    class Told(Calibrating):
+        def __init__(self, *args: Any, **given: Any) -> None:
+            scales.append(given["scale"])
+            super().__init__(*args, **given)
+
+    monkeypatch.setattr(assembly, "Calibrating", Told)
+    settings = {"storage.catalog": storage, "embeddings.enabled": False}
+    if storage == "postgres":
+        monkeypatch.setenv("DATABASE_URL", postgres.url())
+        settings["storage.database_schema"] = postgres.schema_of(tmp_path)
+    (tmp_path / "docs").mkdir()
+    Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", start=False, **settings).close()
+    assert scales == [scale]
 
 
 def test_the_models_are_those_that_are_named() -> None:
