@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -81,11 +82,13 @@ def section_at(headings: Sequence[Heading], anchor: str) -> int | None:
     return places.index(wanted) if wanted in places else None
 
 
-def find_section(headings: Sequence[Heading], wanted: str, title: str = "") -> int | None:
+def find_section(document: Document, wanted: str) -> int | None:
     """Index of the heading that `wanted` names: its text (any case), `Parent > Child`, or its anchor.
 
-    Of several the first. Parents may be left out, in between too; a document's title may be one.
+    Of several the first. Parents may be left out, in between too; a document's title may be one. Where there is none:
+    the heading that its author gave `wanted` as an id, and the one heading whose number or text behind it that is.
     """
+    headings = document.headings
     key = wanted.strip().lstrip("#").strip()
     found = _named(headings, key) or _named(headings, key, by=addresses.anchor)
     if found:
@@ -94,10 +97,44 @@ def find_section(headings: Sequence[Heading], wanted: str, title: str = "") -> i
         return index
     *parents, last = [part.strip() for part in key.split(" > ")]
     for index in _named(headings, last) or _named(headings, last, by=addresses.anchor):
-        above = iter([title.lower(), *(text.lower() for text in _above(headings, index))])
+        above = iter([document.title.lower(), *(text.lower() for text in _above(headings, index))])
         if parents and all(parent.lower() in above for parent in parents):  # each behind the one before
             return index
-    return None
+    if (index := _labelled(document, key)) is not None:
+        return index
+    numbered = [index for index, heading in enumerate(headings) if _by_number(heading.text, key)]
+    return numbered[0] if len(numbered) == 1 else None
+
+
+#: An id as authors write it: `{#it}`, `<a id="it">`, `.. _it:`, `[[it]]`, `[#it]`.
+_LABEL = (
+    r"\{{:?[ \t]*#{0}(?=[ \t}}])|<[^<>\n]*\b(?:id|name)=[\"']?{0}(?=[\"'\s>])[^<>\n]*>"
+    r"|^\.\. _`?{0}`?:[ \t]*$|^\[\[{0}(?:,[^]\n]*)?\]\]|^\[#{0}(?=[\],.%])[^]\n]*\]"
+)
+_NO_TEXT = re.compile(r"(?:\s|^\.\. _.*:$|^\[.*\]$|</?a\b[^<>]*>|^([^\w\s])\1+$)*", re.MULTILINE)
+_NUMBERED = re.compile(r"((?:[a-z]{1,2})?\d+(?:\.\d+)*|[a-z](?:\.\d+)+)[.:)]?\s+(.+)", re.IGNORECASE)
+_SECTION_WORD = re.compile(r"(?:section|chapter|§)\s*(?=\S*\d)", re.IGNORECASE)
+
+
+def _labelled(document: Document, name: str) -> int | None:
+    """Index of the heading that bears an id, stands right below it, or holds it in its section."""
+    names = "|".join(map(re.escape, filter(None, dict.fromkeys((name, addresses.anchor(name))))))
+    label = re.search(_LABEL.format(f"(?:{names})"), document.text, re.IGNORECASE | re.MULTILINE) if names else None
+    if label is None:
+        return None
+    headings = document.headings
+    below = sum(heading.start <= label.start() for heading in headings)
+    beside = below > 0 and "\n" not in document.text[headings[below - 1].start : label.start()]
+    if not beside and below < len(headings) and _NO_TEXT.fullmatch(document.text, label.end(), headings[below].start):
+        return below
+    return below - 1 if below else None
+
+
+def _by_number(heading: str, key: str) -> bool:
+    """Whether `key` is the number of a heading such as `5.10.3 Data store`, or its text alone."""
+    found = _NUMBERED.fullmatch(heading)
+    wanted = _SECTION_WORD.sub("", key).rstrip(".:)").lower()
+    return found is not None and wanted in (found[1].lower(), found[2].lower())
 
 
 def _named(headings: Sequence[Heading], key: str, by: Callable[[str], str] = str.lower) -> list[int]:
@@ -230,7 +267,7 @@ def _part(document: Document, count: int, section: str | None, anchor: str | Non
     """A section or a passage; where none is named, all of the document's `count` lines."""
     if named := section or anchor:
         index = None if section or not anchor else section_at(document.headings, anchor)
-        if index is None and (index := find_section(document.headings, named, document.title)) is None:
+        if index is None and (index := find_section(document, named)) is None:
             titles = [heading.text for heading in document.headings]
             hint = some_of(titles, named, "headings") if titles else "It has no headings."
             raise NotFound(f"No section {named!r} in {document.file_path!r}.", hint=hint)

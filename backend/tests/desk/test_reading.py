@@ -46,6 +46,32 @@ def test_a_section_is_found_by_its_text_or_anchor_and_holds_its_sub_sections(sec
     assert (answer.line_start, answer.line_end, answer.section) == (3, 6, "Install it")
 
 
+@pytest.mark.parametrize(
+    ("text", "section"),
+    [
+        ("# T\n## Other\n## Container restart {#restart-policy}\nx", "restart-policy"),
+        ("# T\n## Other\n## Container restart {#restart-policy}\nx", "Restart policy"),
+        ("# T\n## Other\n## Container restart {: #restart .wide}\nx", "#restart"),
+        ("# T\n## Other\ny\n\n.. _restart:\n\n## Container restart\nx", "restart"),
+        ("# T\n## Other\ny\n[[restart, Restarting]]\n## Container restart\nx", "restart"),
+        ("# T\n## Other\ny\n[#restart]\n## Container restart\nx", "restart"),
+        ('# T\n## Other\ny <b>z</b>\n<a name="restart"></a>\n\n## Container restart\nx', "restart"),
+        ('# T\n## Other\n## Container restart\n| <a id="opt-x" href="#opt-x">x</a> | y |\n\n## Next', "opt-x"),
+        ("# T\n## 5.1 Other\n## 5.10.3 Container restart\nx", "5.10.3"),
+        ("# T\n## V6.1 Other\n## V6.2 Container restart\nx", "section V6.2"),
+        ("# T\n## 1. Other\n## 2. Container restart\nx", "container restart"),
+    ],
+)
+def test_a_section_is_found_by_its_authors_id_and_by_its_number_or_without(text: str, section: str) -> None:
+    assert "Container restart" in (ask(text, section=section).section or "")
+    assert "Container restart" in (ask(text, anchor=section.strip("#")).section or "")
+
+
+def test_a_number_that_several_sections_have_names_none() -> None:
+    with pytest.raises(NotFound, match=r"No section '1'"):
+        ask("# A\n## 1. One\n# B\n## 1. Two", section="1")
+
+
 def test_a_part_of_many_headings_comes_with_those_that_concern_it() -> None:
     units = "".join(f"## Unit {{0}}.{one}\n### Note\ntext\n" for one in range(30))
     text = "".join(f"# Part {part}\n{units.format(part)}" for part in range(5))
