@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from librarian.vocabulary.changelogs import is_changelog
 from librarian.vocabulary.types import Ids
 
-from .columns import CODED, LoadedColumns, Mail, Vocabulary, unaccented
+from .columns import CODED, Arrays, LoadedColumns, Mail, Vocabulary, unaccented
 from .dates import NO_DATE
 
 DOCUMENTS = f"""SELECT d.id, d.modified, d.file_path, d.tags, {", ".join("d." + name for name in CODED)},
@@ -27,21 +28,19 @@ def columns_of(
     shared_products: frozenset[str],
 ) -> LoadedColumns:
     """Columns from rows of `DOCUMENTS` and (chunk id, document id, text key) rows."""
-    empty = LoadedColumns(
-        generation=generation,
-        shared_products=shared_products,
-        _doc_of=np.zeros(1, dtype=np.int32),
-        _text=np.zeros(1, dtype=np.int64),
-        _group=np.zeros(1, dtype=np.int64),
-        _modified=np.full(1, NO_DATE, dtype=np.int64),
-        _changelog=np.zeros(1, dtype=np.bool_),
-        _codes={name: np.full(1, -1, dtype=np.int32) for name in CODED},
-        _tagged=np.empty((0, 2), dtype=np.int32),
-        _mails={},
-        _paths={},
-        _vocabularies={name: Vocabulary() for name in (*CODED, "tags", "threads")},
+    empty = Arrays(
+        doc_of=np.zeros(1, dtype=np.int32),
+        text=np.zeros(1, dtype=np.int64),
+        group=np.zeros(1, dtype=np.int64),
+        modified=np.full(1, NO_DATE, dtype=np.int64),
+        changelog=np.zeros(1, dtype=np.bool_),
+        codes={name: np.full(1, -1, dtype=np.int32) for name in CODED},
+        tagged=np.empty((0, 2), dtype=np.int32),
+        mails={},
+        paths={},
+        vocabularies={name: Vocabulary() for name in (*CODED, "tags", "threads")},
     )
-    return _filled(empty, generation, documents, chunks, np.empty(0, dtype=np.int64))
+    return LoadedColumns(generation, shared_products, _filled(empty, documents, chunks, ()))
 
 
 def columns_with(
@@ -52,76 +51,90 @@ def columns_with(
     changed: Sequence[int],
 ) -> LoadedColumns:
     """New columns in which the documents `changed` are as these rows say; those without a row are gone."""
-    return _filled(columns, generation, documents, chunks, np.array(changed, dtype=np.int64))
+    return LoadedColumns(generation, columns.shared_products, _filled(columns.arrays, documents, chunks, changed))
 
 
 def _filled(
-    base: LoadedColumns,
-    generation: int,
+    base: Arrays,
     documents: Sequence[tuple[Any, ...]],
     chunks: Sequence[tuple[Any, ...]],
-    forgotten: Ids,
-) -> LoadedColumns:
+    forgotten: Sequence[int],
+) -> Arrays:
     """A copy of `base` without the `forgotten` documents and with the given rows."""
     chunk_rows = np.array(chunks, dtype=np.int64).reshape(-1, 3)
     doc_ids = np.array([row[0] for row in documents], dtype=np.int64)
-    length = max(len(base._group), int(doc_ids.max(initial=0)) + 1)
-    highest = max(len(base._doc_of), int(chunk_rows[:, 0].max(initial=0)) + 1)
-    doc_of, text = _longer(base._doc_of, highest, 0), _longer(base._text, highest, 0)
-    group = _longer(base._group, length, 0)
-    modified = _longer(base._modified, length, NO_DATE)
-    changelog = _longer(base._changelog, length, 0)
-    codes = {name: _longer(column, length, -1) for name, column in base._codes.items()}
-    tagged, mails, paths = base._tagged, dict(base._mails), dict(base._paths)
-
-    if len(forgotten):
-        known = forgotten[forgotten < length]
-        dropped = np.zeros(max(length, int(forgotten.max()) + 1), dtype=np.bool_)
-        dropped[forgotten] = True
-        gone = dropped[doc_of]
-        doc_of[gone], text[gone] = 0, 0
-        group[known], modified[known], changelog[known] = 0, NO_DATE, False
-        for column in codes.values():
-            column[known] = -1
-        tagged = tagged[~dropped[tagged[:, 0]]]
-        for doc_id in forgotten.tolist():
-            mails.pop(doc_id, None)
-        paths = {path: doc_id for path, doc_id in paths.items() if not dropped[doc_id]}
-
-    doc_of[chunk_rows[:, 0]], text[chunk_rows[:, 0]] = chunk_rows[:, 1], chunk_rows[:, 2]
-    group[doc_ids] = doc_ids
-    modified[doc_ids] = np.array([row[1] for row in documents], dtype=np.int64)
-    changelog[doc_ids] = np.array([is_changelog(row[2]) for row in documents], dtype=np.bool_)
-    for place, name in enumerate(CODED, start=4):
-        code = base._vocabularies[name].code
-        codes[name][doc_ids] = np.array([code(row[place]) for row in documents], dtype=np.int32)
-    tags: list[tuple[int, int]] = []
-    for row in documents:
-        doc_id = row[0]
-        paths[row[2]] = doc_id
-        if row[3] != "[]":
-            tags.extend((doc_id, base._vocabularies["tags"].code(tag)) for tag in json.loads(row[3]))
-        thread_id, sender, subject, attachments, to = row[4 + len(CODED) :]
-        if thread_id is not None:
-            mails[doc_id] = Mail(thread_id, unaccented(sender), unaccented(subject), bool(attachments), unaccented(to))
-            if thread_id:
-                group[doc_id] = -1 - base._vocabularies["threads"].code(thread_id)
-    if tags:
-        tagged = np.concatenate((tagged, np.array(tags, dtype=np.int32)))
-    return LoadedColumns(
-        generation=generation,
-        shared_products=base.shared_products,
-        _doc_of=doc_of,
-        _text=text,
-        _group=group,
-        _modified=modified,
-        _changelog=changelog,
-        _codes=codes,
-        _tagged=tagged,
-        _mails=mails,
-        _paths=paths,
-        _vocabularies=base._vocabularies,
+    copy = _copied(
+        base,
+        chunks=int(chunk_rows[:, 0].max(initial=0)) + 1,
+        documents=int(doc_ids.max(initial=0)) + 1,
     )
+    if forgotten:
+        copy = _without(copy, np.array(forgotten, dtype=np.int64))
+    copy.doc_of[chunk_rows[:, 0]], copy.text[chunk_rows[:, 0]] = chunk_rows[:, 1], chunk_rows[:, 2]
+    copy.group[doc_ids] = doc_ids
+    copy.modified[doc_ids] = np.array([row[1] for row in documents], dtype=np.int64)
+    copy.changelog[doc_ids] = np.array([is_changelog(row[2]) for row in documents], dtype=np.bool_)
+    for place, name in enumerate(CODED, start=4):
+        code = copy.vocabularies[name].code
+        copy.codes[name][doc_ids] = np.array([code(row[place]) for row in documents], dtype=np.int32)
+    copy.paths.update((row[2], row[0]) for row in documents)
+    _write_mails(copy, documents)
+    return _with_tags(copy, documents)
+
+
+def _copied(base: Arrays, *, chunks: int, documents: int) -> Arrays:
+    """A copy to be written into, for at least so many chunk and document ids; it shares `base`'s vocabularies."""
+    documents, chunks = max(len(base.group), documents), max(len(base.doc_of), chunks)
+    return replace(
+        base,
+        doc_of=_longer(base.doc_of, chunks, 0),
+        text=_longer(base.text, chunks, 0),
+        group=_longer(base.group, documents, 0),
+        modified=_longer(base.modified, documents, NO_DATE),
+        changelog=_longer(base.changelog, documents, 0),
+        codes={name: _longer(column, documents, -1) for name, column in base.codes.items()},
+        mails=dict(base.mails),
+        paths=dict(base.paths),
+    )
+
+
+def _without(copy: Arrays, doc_ids: Ids) -> Arrays:
+    """The copy, written into, as if these documents weren't there; ids beyond its ends are no error."""
+    known = doc_ids[doc_ids < len(copy.group)]
+    dropped = np.zeros(max(len(copy.group), int(doc_ids.max()) + 1), dtype=np.bool_)
+    dropped[doc_ids] = True
+    gone = dropped[copy.doc_of]
+    copy.doc_of[gone], copy.text[gone] = 0, 0
+    copy.group[known], copy.modified[known], copy.changelog[known] = 0, NO_DATE, False
+    for column in copy.codes.values():
+        column[known] = -1
+    for doc_id in doc_ids.tolist():
+        copy.mails.pop(doc_id, None)
+    return replace(
+        copy,
+        tagged=copy.tagged[~dropped[copy.tagged[:, 0]]],
+        paths={path: doc_id for path, doc_id in copy.paths.items() if not dropped[doc_id]},
+    )
+
+
+def _write_mails(copy: Arrays, documents: Sequence[tuple[Any, ...]]) -> None:
+    """Write what mail filters look at, and the group of each conversation, into the copy."""
+    code = copy.vocabularies["threads"].code
+    for row in documents:
+        thread_id, sender, subject, attachments, to = row[4 + len(CODED) :]
+        if thread_id is None:
+            continue
+        copy.mails[row[0]] = Mail(thread_id, unaccented(sender), unaccented(subject), bool(attachments), unaccented(to))
+        if thread_id:
+            copy.group[row[0]] = -1 - code(thread_id)
+
+
+def _with_tags(arrays: Arrays, documents: Sequence[tuple[Any, ...]]) -> Arrays:
+    code = arrays.vocabularies["tags"].code
+    tags = [(row[0], code(tag)) for row in documents if row[3] != "[]" for tag in json.loads(row[3])]
+    if not tags:
+        return arrays
+    return replace(arrays, tagged=np.concatenate((arrays.tagged, np.array(tags, dtype=np.int32))))
 
 
 def _longer(array: npt.NDArray[Any], length: int, fill: int) -> npt.NDArray[Any]:

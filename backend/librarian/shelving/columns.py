@@ -89,49 +89,56 @@ class Vocabulary:
         return [self._codes[name] for name in names if name in self._codes]
 
 
-@dataclass(frozen=True)
-class LoadedColumns:
-    """`protocols.Columns` over arrays.
+@dataclass(frozen=True, slots=True)
+class Arrays:
+    """What columns are made of.
 
-    `_doc_of` and `_text` have shape (highest chunk id + 1,), 0 where there is no chunk. All other arrays have shape
-    (highest document id + 1,); `_codes[name]` is −1 where there is no document. `_tagged` holds (document id, tag code)
+    `doc_of` and `text` have shape (highest chunk id + 1,), 0 where there is no chunk. All other arrays have shape
+    (highest document id + 1,); `codes[name]` is −1 where there is no document. `tagged` holds (document id, tag code)
     rows.
     """
 
+    doc_of: Codes  #: document id
+    text: Ids  #: one number for all chunks of equal text
+    group: Ids  #: document id, or one negative number for all mails of a thread
+    modified: Ids  #: µs since 1970, `NO_DATE` where unknown
+    changelog: Mask
+    codes: dict[str, Codes]
+    tagged: Codes
+    mails: dict[int, Mail]  #: by document id
+    paths: dict[str, int]  #: document id by file path
+    vocabularies: dict[str, Vocabulary]  #: of each of `codes`, and of tags and threads
+
+
+@dataclass(frozen=True)
+class LoadedColumns:
+    """`protocols.Columns` over arrays."""
+
     generation: int
     shared_products: frozenset[str]
-    _doc_of: Codes
-    _text: Ids
-    _group: Ids
-    _modified: Ids
-    _changelog: Mask
-    _codes: dict[str, Codes]
-    _tagged: Codes
-    _mails: dict[int, Mail]
-    _paths: dict[str, int]
-    _vocabularies: dict[str, Vocabulary]
+    arrays: Arrays
     _selections: LruCache[Filters, Selection] = field(default_factory=lambda: LruCache(_KEPT_SELECTIONS), repr=False)
 
     @property
     def documents(self) -> int:
         """How many documents there are, mails included."""
-        return len(self._paths)
+        return len(self.arrays.paths)
 
     def doc_of(self, chunk_ids: Ids) -> Ids:
         """Document id of each chunk id, 0 where unknown."""
-        return _looked_up(self._doc_of, chunk_ids)
+        return _looked_up(self.arrays.doc_of, chunk_ids)
 
     def text_of(self, chunk_ids: Ids) -> Ids:
         """One number for all chunks of equal text; 0 where unknown."""
-        return _looked_up(self._text, chunk_ids)
+        return _looked_up(self.arrays.text, chunk_ids)
 
     def modified_of(self, chunk_ids: Ids) -> Ids:
         """When each chunk's document was last modified, in µs since 1970; `NO_DATE` where unknown."""
-        return self._modified[self.doc_of(chunk_ids)]
+        return self.arrays.modified[self.doc_of(chunk_ids)]
 
     def group_of(self, chunk_ids: Ids) -> Ids:
         """Document id, or one negative number for all mails of a thread; 0 where unknown."""
-        return self._group[self.doc_of(chunk_ids)]
+        return self.arrays.group[self.doc_of(chunk_ids)]
 
     def passages_of(self, doc_ids: Ids) -> Ids:
         """How many passages each of these documents has."""
@@ -139,23 +146,23 @@ class LoadedColumns:
 
     @cached_property
     def _passages(self) -> Ids:
-        return np.bincount(self._doc_of)
+        return np.bincount(self.arrays.doc_of)
 
     def changelogs(self, doc_ids: Ids) -> Ids:
         """Those of these documents that are changelogs by their names, in their order."""
-        return doc_ids[self._changelog[doc_ids]]
+        return doc_ids[self.arrays.changelog[doc_ids]]
 
     def newest(self, filters: Filters, per_group: int) -> Ids:
         """Documents that pass and have passages, latest first; of one thread at most `per_group` (0: all)."""
         passing = self.select(filters).doc_ids
-        ids = np.unique(self._doc_of).astype(np.int64)
+        ids = np.unique(self.arrays.doc_of).astype(np.int64)
         ids = ids[ids > 0] if passing is None else np.intersect1d(ids[ids > 0], passing)
-        ids = ids[np.lexsort((ids, self._modified[ids]))[::-1]]
+        ids = ids[np.lexsort((ids, self.arrays.modified[ids]))[::-1]]
         if not per_group:
             return ids
         seen: Counter[int] = Counter()
         kept = np.zeros(len(ids), dtype=np.bool_)
-        for place, group in enumerate(self._group[ids].tolist()):
+        for place, group in enumerate(self.arrays.group[ids].tolist()):
             seen[group] += 1
             kept[place] = seen[group] <= per_group
         return ids[kept]
@@ -167,23 +174,23 @@ class LoadedColumns:
 
     @cached_property
     def _languages(self) -> tuple[str, ...]:
-        codes = self._codes["language"]
-        names = self._vocabularies["language"].names()
+        codes = self.arrays.codes["language"]
+        names = self.arrays.vocabularies["language"].names()
         counts = Counter({names[code]: int(n) for code, n in enumerate(np.bincount(codes[codes >= 0])) if n})
         known = [name for name, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if name]
         return tuple(dict.fromkeys([*known, "en"] if counts[""] else known))
 
     def tally(self, kind: Kind) -> Tally:
         """What filters on documents of this kind may choose from."""
-        chosen = np.isin(self._codes["kind"], self._vocabularies["kind"].codes([kind]))
-        names = {name: vocabulary.names() for name, vocabulary in self._vocabularies.items()}
-        return tally(chosen, self._codes, names, self._tagged, self._modified)
+        chosen = np.isin(self.arrays.codes["kind"], self.arrays.vocabularies["kind"].codes([kind]))
+        names = {name: vocabulary.names() for name, vocabulary in self.arrays.vocabularies.items()}
+        return tally(chosen, self.arrays.codes, names, self.arrays.tagged, self.arrays.modified)
 
     def only(self, chunk_ids: Ids) -> Selection:
         """Just these chunks: a mask of full length with no filters; unknown ids are left out."""
         ids = np.asarray(chunk_ids, dtype=np.int64)
         documents = self.doc_of(ids)
-        mask = np.zeros(len(self._doc_of), dtype=np.bool_)
+        mask = np.zeros(len(self.arrays.doc_of), dtype=np.bool_)
         mask[ids[documents != 0]] = True
         return Selection(Filters(), mask, int(np.count_nonzero(mask)), doc_ids=np.unique(documents[documents != 0]))
 
@@ -198,24 +205,24 @@ class LoadedColumns:
     # -- selecting -------------------------------------------------------------------------------------------------
 
     def _select(self, filters: Filters) -> Selection:
-        alive = self._codes["kind"] >= 0
+        alive = self.arrays.codes["kind"] >= 0
         passing = alive.copy()
         allowed = self._allowed(filters, alive)
         for name, values in allowed.items():
-            codes = self._vocabularies[name].codes(values)
+            codes = self.arrays.vocabularies[name].codes(values)
             if name == "tags":
                 tagged = np.zeros(len(alive), dtype=np.bool_)
-                tagged[self._tagged[np.isin(self._tagged[:, 1], codes), 0]] = True
+                tagged[self.arrays.tagged[np.isin(self.arrays.tagged[:, 1], codes), 0]] = True
                 passing &= tagged
             else:
-                passing &= np.isin(self._codes[name], codes)
+                passing &= np.isin(self.arrays.codes[name], codes)
         modified = _bounds(filters)
         if modified is not None:
-            passing &= (self._modified >= modified[0]) & (self._modified <= modified[1])
+            passing &= (self.arrays.modified >= modified[0]) & (self.arrays.modified <= modified[1])
         beyond = self._narrow(passing, filters)
         if bool(np.array_equal(passing, alive)):
-            return Selection(filters, None, int(np.count_nonzero(self._doc_of)))
-        mask = passing[self._doc_of]
+            return Selection(filters, None, int(np.count_nonzero(self.arrays.doc_of)))
+        mask = passing[self.arrays.doc_of]
         return Selection(
             filters,
             mask,
@@ -231,7 +238,7 @@ class LoadedColumns:
         allowed: dict[str, tuple[str, ...]] = {}
         if filters.product is not None:
             names = self._names_like("product", filters.product, alive)
-            shared = self.shared_products.intersection(self._vocabularies["product"].names())
+            shared = self.shared_products.intersection(self.arrays.vocabularies["product"].names())
             allowed["product"] = tuple(sorted({*names, *shared}))
         if filters.component is not None:
             allowed["component"] = self._names_like("component", filters.component, alive)
@@ -242,13 +249,13 @@ class LoadedColumns:
             allowed["file_type"] = tuple(sorted(set(filters.file_types)))
         if filters.tags:
             asked = {caseless(tag) for tag in filters.tags}
-            allowed["tags"] = tuple(sorted(t for t in self._vocabularies["tags"].names() if caseless(t) in asked))
+            allowed["tags"] = tuple(sorted(t for t in self.arrays.vocabularies["tags"].names() if caseless(t) in asked))
         return allowed
 
     def _names_like(self, column: str, wanted: str, alive: Mask) -> tuple[str, ...]:
         """The name itself where a document has it, else all that are equal to it in their `caseless` form."""
-        names = self._vocabularies[column].names()
-        used = set(np.unique(self._codes[column][alive]).tolist())
+        names = self.arrays.vocabularies[column].names()
+        used = set(np.unique(self.arrays.codes[column][alive]).tolist())
         present = [name for code, name in enumerate(names) if code in used]
         if wanted in present:
             return (wanted,)
@@ -259,11 +266,11 @@ class LoadedColumns:
         beyond = False
         if filters.file_paths:
             beyond = True
-            _keep(passing, [self._paths[path] for path in filters.file_paths if path in self._paths])
+            _keep(passing, [self.arrays.paths[path] for path in filters.file_paths if path in self.arrays.paths])
         if filters.absent:
             beyond = True
             inside = tuple(f"{path}/" for path in filters.absent)
-            gone = [n for path, n in self._paths.items() if path in filters.absent or path.startswith(inside)]
+            gone = [n for path, n in self.arrays.paths.items() if path in filters.absent or path.startswith(inside)]
             passing[np.array(gone, dtype=np.int64)] = False
         if (
             filters.sender is not None
@@ -280,7 +287,7 @@ class LoadedColumns:
                 passing,
                 [
                     doc_id
-                    for doc_id, mail in self._mails.items()
+                    for doc_id, mail in self.arrays.mails.items()
                     if passing[doc_id]
                     and sender in mail.sender
                     and subject in mail.subject
