@@ -76,7 +76,8 @@ class SqliteCatalog:
         self._columns_lock = RLock()
         self._columns_at = 0
         self._log: dict[int, frozenset[int]] = {}
-        self._embedded_below: dict[tuple[str, Products], int] = {}
+        self._embedded_below: dict[tuple[str, Products], int] = {}  # first chunk that may be pending
+        self._pending_below = False  # whether a transaction makes such before it pending: guarded by the write lock
         self.identity: str = self._identity()
         self._damage = ""
         self.rescued = ""  #: a sentence, where a damaged file was set aside for this one
@@ -186,6 +187,7 @@ class SqliteCatalog:
             )
             connection.execute("DELETE FROM failures WHERE file_path = ?", (new.file_path,))
             self._note(connection, [doc_id])
+            self._pending_below = True  # among products all of whose own chunks are embedded
             return doc_id
 
     def touch(self, file_path: str, size: int, mtime_ns: int) -> None:
@@ -244,12 +246,12 @@ class SqliteCatalog:
 
     def pending(self, model: str, limit: int, within: Products = ALL_PRODUCTS) -> list[tuple[StoredChunk, str]]:
         """Chunks of these products that lack vectors of `model`, with their embedding prefix, lowest id first."""
+        below = self._embedded_below  # others take its place once more is pending than is found here
         with self.read() as reader:
-            first = self._embedded_below.get((model, within), 0)
+            first = below.get((model, within), 0)
             found = catalog_windows.pending(reader.connection, model, limit, within, first)
         if found:
-            # Ids only grow and what is embedded stays so: the next call needn't look below.
-            self._embedded_below[model, within] = found[0][0].chunk_id
+            below[model, within] = found[0][0].chunk_id  # ids only grow: the next call needn't look below
         return found
 
     def lacking(self, model: str, limit: int, within: Products = ALL_PRODUCTS) -> list[int]:
@@ -269,7 +271,7 @@ class SqliteCatalog:
     def forget(self, model: str, within: Products = ALL_PRODUCTS) -> list[int]:
         """Drop what is remembered of a model's windows; the chunks of these products are returned, pending again."""
         with self._writing() as connection:
-            self._embedded_below = {key: first for key, first in self._embedded_below.items() if key[0] != model}
+            self._pending_below = True
             return catalog_windows.forget(connection, model, within)
 
     # -- care ------------------------------------------------------------------------------------------------------
@@ -320,6 +322,8 @@ class SqliteCatalog:
                 self._writer.execute(begin)
                 yield self._writer
                 self._writer.execute(commit)
+                if self._pending_below and not self._writer.in_transaction:
+                    self._pending_below, self._embedded_below = False, {}
             except BaseException as error:
                 if self._writer.in_transaction:
                     self._writer.execute(undo)

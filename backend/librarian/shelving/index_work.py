@@ -170,10 +170,10 @@ class IndexWork:
                     found += self._shelf.examine(model) + self._shelf.examine_archive(model)
                 return found
             found += dict.fromkeys([*self._prepare(), *self._reconcile(thoroughly=True)])
-            for model in self._spaces.fingerprints():
-                if lost := self._shelf.examine_archive(model, repair=True):
-                    found += lost
-                    self._wake_embedding()
+            with self._writing:
+                for model in self._spaces.fingerprints():
+                    found += self._shelf.examine_archive(model, repair=True)
+            self._wake_embedding()
             self._forced = replace(self._forced, again=self._forced.again | unread)
             if found:
                 self._refresh(Scope(), [])

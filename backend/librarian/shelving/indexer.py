@@ -229,7 +229,7 @@ class FileIndexer(IndexWork):
     def _pause(self) -> float:
         """Seconds until everything is looked at again."""
         soon = {"root": _ROOT_RETRY_S, "index": BACKOFF_S[0]}
-        return min([self._options.reconcile_s, *(soon[part] for part in self._problems if part in soon)])
+        return min([self._options.reconcile_s, *(pause for part, pause in soon.items() if part in self._problems)])
 
     def _patience(self) -> float:
         return max(0.0, min(self._look_at - time.monotonic(), self._options.idle_s))

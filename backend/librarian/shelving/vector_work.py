@@ -160,11 +160,11 @@ class VectorWork:
             self._untidy[model] = 0
 
     def _say(self, failed: dict[str, Unavailable]) -> None:
-        for part in [part for part in self._problems if part.startswith(EMBEDDINGS)]:
-            del self._problems[part]
-        if self.unfit:
+        for part in list(self._problems):  # others write of theirs meanwhile
+            if part.startswith(EMBEDDINGS):
+                del self._problems[part]
+        if reasons := list(self.unfit.values()):
             self._problems[EMBEDDINGS] = (
-                f"{len(self.unfit):,} passages can't be embedded ({next(iter(self.unfit.values()))});"
-                " keyword search finds them."
+                f"{len(reasons):,} passages can't be embedded ({reasons[0]}); keyword search finds them."
             )
         self._problems.update({part: str(error) for part, error in failed.items()})

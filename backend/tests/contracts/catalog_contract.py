@@ -716,6 +716,15 @@ class CatalogContract:
         with catalog.read() as reader:
             assert reader.count().embedded_chunks == len(beta.chunk_ids)
 
+    def test_a_document_that_came_to_other_products_is_pending_among_them(self, catalog: Catalog) -> None:
+        moved, there = catalog.put([result(document("alpha/api/a.md")), result(document("beta/api/b.md"))])
+        within = Products(frozenset({"beta"}), others=False)
+        assert catalog.lacking("m", 9, within) == list(there.chunk_ids)
+        catalog.mark_embedded("m", {number: ["h"] for number in there.chunk_ids})
+        assert catalog.lacking("m", 9, within) == []
+        assert catalog.move("alpha/api/a.md", source("beta/api/a.md")) == moved.doc_id
+        assert catalog.lacking("m", 9, within) == list(moved.chunk_ids)
+
     def test_a_chunk_counts_as_embedded_whichever_model_did_it(self, catalog: Catalog) -> None:
         (stored,) = catalog.put([result(document())])
         first, second, *_ = stored.chunk_ids

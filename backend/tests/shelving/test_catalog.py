@@ -10,10 +10,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from librarian.shelving import catalog_windows
 from librarian.shelving.catalog import SqliteCatalog
 from librarian.shelving.catalog_schema import MIGRATIONS
 from librarian.shelving.path_length import LONGEST
@@ -161,6 +163,26 @@ def test_columns_keep_working_after_an_error_while_they_were_read(path: Path, mo
 
 def _full_disk(*_: object) -> None:
     raise sqlite3.OperationalError("disk I/O error")
+
+
+def test_what_is_forgotten_while_pending_passages_are_read_is_found_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = SqliteCatalog(path)
+    (stored,) = catalog.put([result(document())])
+    catalog.mark_embedded("m", {stored.chunk_ids[0]: ["h"]})
+
+    def read(*given: Any) -> object:
+        found = pending(*given)
+        catalog.forget("m")
+        return found
+
+    pending = catalog_windows.pending
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(catalog_windows, "pending", read)
+        assert stored.chunk_ids[0] not in catalog.lacking("m", 9)
+    assert catalog.lacking("m", 9) == list(stored.chunk_ids)
+    catalog.close()
 
 
 def test_older_columns_stay_as_they_were(path: Path) -> None:
