@@ -7,7 +7,6 @@ kept in the index folder.
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +17,7 @@ from .vocabulary.errors import LibrarianError, Unavailable
 from .vocabulary.protocols import Budget
 from .vocabulary.toolsets import RAG, REGISTRY, SITES
 from .vocabulary.verbs import FACETS, VERBS
+from .vocabulary.whole_file import write_whole
 
 if TYPE_CHECKING:
     from .desk import Librarian
@@ -109,10 +109,8 @@ class Opening:
     def _keep(self, text: str) -> None:
         if self._last() == text:
             return
-        beside = self._kept.with_name(f"{KEPT}.{os.getpid()}")
         try:
-            beside.write_text(f"{__version__}\n{text}", "utf-8")
-            beside.replace(self._kept)
+            write_whole(self._kept, f"{__version__}\n{text}")
         except OSError as error:
             logger.warning("The introduction can't be kept: %s", error)
 

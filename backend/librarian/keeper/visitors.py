@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
+
+from librarian.vocabulary.whole_file import write_whole
 
 logger = logging.getLogger(__name__)
 
@@ -57,14 +57,10 @@ class Visitors:
     def write(self) -> None:
         """Put the list into the index folder; where that fails the log says so."""
         self._written = self._clock()
-        beside = self._path.with_name(f"{CLIENTS}.{os.getpid()}")
         try:
-            beside.write_text(json.dumps([asdict(visitor) for visitor in self._known.values()], indent=1), "utf-8")
-            beside.replace(self._path)
+            write_whole(self._path, json.dumps([asdict(visitor) for visitor in self._known.values()], indent=1))
         except OSError as error:
             logger.warning("The list of clients can't be kept: %s", error)
-            with suppress(OSError):
-                beside.unlink()
 
 
 def read(index: Path) -> list[Visitor]:
