@@ -17,10 +17,20 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
-from librarian.vocabulary.errors import CallerError, LibrarianError, NotFound, SourceError
+from librarian.vocabulary.errors import (
+    BUG,
+    CALLER,
+    INTERRUPTED,
+    NOTHING_FOUND,
+    SETUP,
+    UNREADABLE,
+    CallerError,
+    LibrarianError,
+    NotFound,
+    SourceError,
+)
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-NOTHING_FOUND, CALLER, UNREADABLE, INTERRUPTED, BUG, SETUP = 1, 2, 3, 130, 70, 78
 
 
 def exit_code(error: LibrarianError) -> int:

@@ -41,7 +41,7 @@ from .shelving.heap import keep_small
 from .vocabulary.arguments import Counts
 from .vocabulary.calls import Calls
 from .vocabulary.desk_protocol import Desk
-from .vocabulary.errors import LibrarianError, SetupError, Unavailable
+from .vocabulary.errors import SETUP, LibrarianError, SetupError, Unavailable
 from .welcome import places, welcome
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return serve(settings, http=not given.socket_only)
     except LibrarianError as error:
         print(error, file=sys.stderr)  # noqa: T201 (the last line that a starting relay shows)
-        return 78
+        return SETUP
 
 
 def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None, as_json: bool = False) -> int:

@@ -3,8 +3,8 @@
 An MCP host starts one such process each. It loads nothing: it finds the keeper or starts it, and copies lines. It looks
 into a line only to remember the handshake, which a new keeper is told again, and which requests are open: when their
 keeper dies they are answered with an error (one of them may have killed it), when it says farewell they are sent to
-the next. It ends when its stdin does. Nothing but protocol is ever written to
-stdout: the descriptor is taken away from everybody else.
+the next. It ends when its stdin does. Nothing but protocol is ever written to stdout: the descriptor is taken away from
+everybody else.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, BinaryIO, Final
 
-from librarian.vocabulary.errors import LibrarianError, SetupError, Unavailable
+from librarian.vocabulary.errors import CALLER, INTERRUPTED, SETUP, LibrarianError, SetupError, Unavailable
 
 from .greeting import FAILED, FAREWELL, GREETING_S, Lines, encode
 from .starting import Library, connect
@@ -32,7 +32,6 @@ AGAIN_S: Final = 1.0  #: a failed start isn't tried again sooner
 HANDOVERS: Final = 5  #: keepers that may make way while they are told the handshake
 BRIEF_S: Final = 5.0  #: a keeper that ends sooner, with nothing to answer, isn't followed by another until it is needed
 LONGEST_LINE: Final = 4 * 1024 * 1024  #: bytes that a keeper takes; it hangs up on longer ones
-SETUP_EXIT: Final = 78
 
 _ANSWER: Final = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?\d+|"[^"\\]*"),"(?:result|error)":')
 _USAGE: Final = """\
@@ -310,7 +309,7 @@ def run(library: Library, source: BinaryIO, write: Callable[[bytes], None], *, g
             relay.forward(line)
     if not gone.is_set():
         relay.close()
-    return SETUP_EXIT if relay.setup_failed else 0
+    return SETUP if relay.setup_failed else 0
 
 
 def main(argv: Sequence[str] | None = None, *, program: Sequence[str] | None = None) -> int:
@@ -325,10 +324,10 @@ def main(argv: Sequence[str] | None = None, *, program: Sequence[str] | None = N
         library = Library.at(where, root_given="root" in given)._replace(**_program(program))
     except SetupError as error:
         print(f"librarian: {error}", file=sys.stderr)  # noqa: T201
-        return SETUP_EXIT
+        return SETUP
     except ValueError as error:
         print(f"librarian: {error}\n\n{_USAGE}", file=sys.stderr, end="")  # noqa: T201
-        return 2
+        return CALLER
     # whatever prints from here on goes to stderr; only `write` knows the real stdout
     protocol = os.dup(1)
     os.dup2(2, 1)
@@ -340,7 +339,7 @@ def main(argv: Sequence[str] | None = None, *, program: Sequence[str] | None = N
     try:
         return run(library, sys.stdin.buffer, write)
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     finally:
         os.close(protocol)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from librarian import __version__
-from librarian.vocabulary.errors import SetupError, Unavailable
+from librarian.vocabulary.errors import SETUP, SetupError, Unavailable
 
 from . import address as addresses
 from .greeting import GREETING_S, Kind, Lines, Welcome, greet
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 LOG: Final = "keeper.log"
 START_S: Final = 30.0  #: until a started keeper must have published its address; it does so before it loads anything
-SETUP_EXIT: Final = 78  #: exit code of a keeper whose configuration is wrong
 _LONGEST_LOG: Final = 1 << 20  #: bytes; a longer log begins anew
 _POLL_S: Final = 0.01
 
@@ -255,7 +254,7 @@ def _spawn(library: Library) -> subprocess.Popen[bytes]:
 
 def _failed(library: Library, code: int) -> SetupError | Unavailable:
     last = _last_words(library.index / LOG)
-    if code == SETUP_EXIT:
+    if code == SETUP:
         return SetupError(last or "The keeper's configuration is wrong.", hint="" if last else f"See {LOG}.")
     return Unavailable(
         f"The keeper of {library.index} ended with code {code} while starting: {last or 'it left no word'}",

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from librarian import __version__
-from librarian.vocabulary.errors import CallerError
+from librarian.vocabulary.errors import NOTHING_FOUND, CallerError
 
 from . import crawl, rendering, upkeep
 from .application import ASK, Application
@@ -117,7 +117,7 @@ def search(
         write_json(answer)
     else:
         rendering.search(Page(), answer, why=why)
-    raise typer.Exit(0 if answer["results"] else 1)
+    raise typer.Exit(0 if answer["results"] else NOTHING_FOUND)
 
 
 @app.command(

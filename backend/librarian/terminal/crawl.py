@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from librarian.vocabulary.errors import CallerError, NotFound, Unavailable
+from librarian.vocabulary.errors import NOTHING_FOUND, UNREADABLE, CallerError, NotFound, Unavailable
 
 from .application import KEEP, MEASURE
 from .options import Config, Index, Json, Root
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from librarian.gathering.crawl_options import CrawlOptions, ProjectModel
     from librarian.gathering.crawl_report import CrawlProgress
 
-NOTHING, UNREADABLE = 1, 3
 EVERY_S = 5.0  #: between two lines of progress where there is no terminal
 SHOWN = 20
 
@@ -101,7 +100,7 @@ def crawl(
         for answer in answers:
             (_show_plan if dry_run else _show)(Page(), answer)
     if not dry_run and not any(answer["pages"] for answer in answers):
-        raise typer.Exit(NOTHING)
+        raise typer.Exit(NOTHING_FOUND)
     raise typer.Exit(UNREADABLE if any(answer.get("errors") for answer in answers) else 0)
 
 

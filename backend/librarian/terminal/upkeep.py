@@ -13,7 +13,7 @@ import typer
 
 from librarian.keeper.address import url_of
 from librarian.keeper.client import served_at
-from librarian.vocabulary.errors import CallerError, LibrarianError
+from librarian.vocabulary.errors import SETUP, UNREADABLE, CallerError, LibrarianError
 
 from . import rendering
 from .application import KEEP, MEASURE, SET_UP, Application
@@ -25,7 +25,6 @@ from .progress import ProgressLine
 if TYPE_CHECKING:
     from librarian.models.store import ModelStore
 
-UNREADABLE, SETUP = 3, 78
 
 models_app = Application(no_args_is_help=True, help="Fetch, list and choose embedding models.")
 

@@ -10,10 +10,13 @@
     ├── SetupError             configuration, missing model, index in use exit 78
     └── Unavailable            a part (model, store, LLM) doesn't work now; the answer says `degraded`
 
-Each message names the culprit and ends with the next step. Anything else that is raised is a bug.
+Each message names the culprit and ends with the next step. Anything else that is raised is a bug, exit 70.
 """
 
 from __future__ import annotations
+
+#: Exit codes by which a script knows whose turn it is; 0 is done, 130 is what shells make of Ctrl-C.
+NOTHING_FOUND, CALLER, UNREADABLE, BUG, SETUP, INTERRUPTED = 1, 2, 3, 70, 78, 130
 
 
 class LibrarianError(Exception):
