@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from . import __version__
+from .vocabulary.desk_protocol import LONGEST_INSTRUCTIONS
 from .vocabulary.errors import LibrarianError, Unavailable
 from .vocabulary.protocols import Budget
 from .vocabulary.toolsets import RAG, REGISTRY, SITES
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 KEPT: Final = "introduction.txt"
-_LONGEST: Final = 2047  #: characters; hosts cut behind them
 _POLL_S: Final = 0.1  #: how often a waiting call looks whether it was given up
 _VERBS: Final = frozenset(verb.method for verb in (*VERBS, FACETS, *RAG, *REGISTRY, *SITES)) | {
     *("bench", "check", "complete", "evaluate", "gaps", "health", "refresh", "resources"),
@@ -94,7 +94,7 @@ class Opening:
         try:
             text = self.wait().instructions()
         except LibrarianError as error:
-            return f"Librarian can't answer: {error}"[:_LONGEST]
+            return f"Librarian can't answer: {error}"[:LONGEST_INSTRUCTIONS]
         self._keep(text)
         return text
 

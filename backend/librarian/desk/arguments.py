@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import calendar
 import datetime as dt
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 from typing import get_args
 
+from ..vocabulary.arguments import LONGEST_QUERY, nearest
 from ..vocabulary.errors import CallerError, NotFound
 from ..vocabulary.paths import name_of
 from ..vocabulary.types import Mode
 
 MODES: tuple[str, ...] = get_args(Mode)
 DOC_TYPES = ("api", "guide", "architecture", "reference", "readme", "documentation")
-
-
-def nearest(word: str, known: Iterable[str], count: int = 3) -> list[str]:
-    """The known names most like `word`, best first (difflib ratio ≥ 0.5, any case)."""
-    by_lower = {name.lower(): name for name in known}
-    return [by_lower[found] for found in difflib.get_close_matches(word.lower(), list(by_lower), count, 0.5)]
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -32,16 +26,16 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 _ASK = "Ask with at least one word, for example 'how to rotate a token'."
 
 
-def query_text(query: object, longest: int, *, may_be_empty: bool = False, hint: str = _ASK) -> str:
-    """The question, stripped; 1 to `longest` characters. `hint` is what helps where it is empty."""
+def query_text(query: object, *, may_be_empty: bool = False, hint: str = _ASK) -> str:
+    """The question, stripped; 1 to `LONGEST_QUERY` characters. `hint` is what helps where it is empty."""
     if not isinstance(query, str):
         raise CallerError(f"query must be a string, not {type(query).__name__}.", hint="Pass the question as text.")
     text = query.strip()
     if not text and not may_be_empty:
         raise CallerError("query is empty.", hint=hint)
-    if len(query) > longest:
+    if len(query) > LONGEST_QUERY:
         raise CallerError(
-            f"query has {len(query)} characters; at most {longest} are allowed.",
+            f"query has {len(query)} characters; at most {LONGEST_QUERY} are allowed.",
             hint="Shorten it to the question itself; pass a draft of the answer as hypothetical_answer.",
         )
     return text

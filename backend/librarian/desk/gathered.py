@@ -28,7 +28,7 @@ class Gathered:
     ) -> RegistryAnswer:
         """Servers, agents and tools of the library's registry files; arguments as of the tool `search_registry`."""
         options = self._parts.options
-        text = check.query_text(query, options.max_query_length)
+        text = check.query_text(query)
         most = options.max_results
         most = min(3, most) if max_results is None else check.whole_number("max_results", max_results, 1, most)
         wanted = tuple(dict.fromkeys(entity_types or ENTITY_TYPES))
@@ -49,7 +49,7 @@ class Gathered:
     ) -> SiteSearchAnswer:
         """Documents with their matching sections; arguments as of the tool `searchDoc`."""
         options = self._parts.options
-        text = check.query_text(query, options.max_query_length)
+        text = check.query_text(query)
         most = options.max_results
         most = min(5, most) if limit is None else check.whole_number("limit", limit, 1, most)
         asked = Query(text=text, mode=options.default_mode, filters=Filters(product=self._project(project)))

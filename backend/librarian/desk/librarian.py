@@ -14,12 +14,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..vocabulary import wire
-from ..vocabulary.arguments import named
+from ..vocabulary.arguments import LONG_DOCUMENT, LONG_THREAD, named
 from ..vocabulary.errors import CallerError, NotFound
 from ..vocabulary.paths import Paths
 from ..vocabulary.protocols import Budget
 from ..vocabulary.types import Count, Filters, IndexReport, Query, SearchOutcome
-from ..vocabulary.verbs import LONG_THREAD, SEARCH, SEARCH_EMAILS
+from ..vocabulary.verbs import SEARCH, SEARCH_EMAILS
 from . import addresses, answers, journal, questions
 from . import arguments as check
 from .browsing import facets, newest_first
@@ -185,7 +185,7 @@ class Librarian(Gathered, Knowledge, Hosting):
 
     def analyze(self, query: str, *, path: str | None = None, budget: Budget | None = None) -> wire.AnalyzeAnswer:
         """What kind of question it is, which mode suits it, and with `path` where that document falls out."""
-        text = check.query_text(query, self._parts.options.max_query_length)
+        text = check.query_text(query)
         analysis = self._parts.analyst.analyze(text)
         if not path:
             return analysis
@@ -218,7 +218,7 @@ class Librarian(Gathered, Knowledge, Hosting):
         section: str | None = None,
         line_start: int | None = None,
         line_end: int | None = None,
-        max_chars: int | None = 20_000,
+        max_chars: int | None = LONG_DOCUMENT,
         column_start: int | None = None,
         budget: Budget | None = None,
     ) -> wire.DocumentAnswer:
@@ -226,7 +226,8 @@ class Librarian(Gathered, Knowledge, Hosting):
         first = None if line_start is None else check.whole_number("line_start", line_start, 1, None)
         last = None if line_end is None else check.whole_number("line_end", line_end, 1, None)
         column = 1 if column_start is None else check.whole_number("column_start", column_start, 1, None)
-        limit = check.whole_number("max_chars", 20_000 if max_chars is None else max_chars, 0, None, hint="0 = all.")
+        limit = LONG_DOCUMENT if max_chars is None else max_chars
+        limit = check.whole_number("max_chars", limit, 0, None, hint="0 = all.")
         wanted = check.text_or_none("section", section)
         with self._parts.catalog.read() as reader:
             place, stored = document_meant(reader, path)

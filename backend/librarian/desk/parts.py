@@ -137,7 +137,6 @@ class DeskOptions:
     default_max_results: int = 10
     max_results: int = 50
     max_per_document: int = 3
-    max_query_length: int = 2000
     model: str = ""
     knowledge_weight: float = 0.7  #: the meaning's share in hybrid `search_knowledge_base`
     embeddings_enabled: bool = True

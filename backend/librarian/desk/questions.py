@@ -67,7 +67,7 @@ def documents(options: DeskOptions, products: Products, given: Mapping[str, Any]
     before = check.moment("modified_before", given.get("modified_before"), end=True)
     _ordered(after, before, ("modified_after", "modified_before"))
     return Query(
-        text=check.query_text(given.get("query"), options.max_query_length),
+        text=check.query_text(given.get("query")),
         filters=Filters(
             kind="document",
             product=product,
@@ -87,7 +87,7 @@ def documents(options: DeskOptions, products: Products, given: Mapping[str, Any]
 
 def emails(options: DeskOptions, products: Products, given: Mapping[str, Any]) -> Query:
     """The arguments of `search_emails`; `query` may hold operators, and be empty where a filter is given."""
-    text = check.query_text(given.get("query") or "", options.max_query_length, may_be_empty=True)
+    text = check.query_text(given.get("query") or "", may_be_empty=True)
     text, given = without_operators(text, given)
     product, component = _place(options, products, given.get("product"), given.get("component"))
     after = check.moment("date_after", given.get("date_after"), end=False)
@@ -106,9 +106,7 @@ def emails(options: DeskOptions, products: Products, given: Mapping[str, Any]) -
         modified_before=before,
     )
     return Query(
-        text=check.query_text(
-            text, options.max_query_length, may_be_empty=filters != Filters(kind="email"), hint=_ASK_OR_FILTER
-        ),
+        text=check.query_text(text, may_be_empty=filters != Filters(kind="email"), hint=_ASK_OR_FILTER),
         filters=filters,
         **_common(options, given, "max_per_thread"),
     )

@@ -9,12 +9,11 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from ..vocabulary import wire
-from ..vocabulary.arguments import some_of
+from ..vocabulary.arguments import nearest, some_of
 from ..vocabulary.errors import CallerError, NotFound
 from ..vocabulary.protocols import CatalogReader
 from ..vocabulary.types import Document, Heading, StoredChunk, StoredDocument
 from . import addresses
-from .arguments import nearest
 
 OUTLINE = 100  #: headings that every part of a document comes with; of more, a part has those that concern it
 AHEAD = 40  #: of these, sections that follow behind the part

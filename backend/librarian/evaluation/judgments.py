@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from librarian.vocabulary.arguments import LONGEST_QUERY
 from librarian.vocabulary.errors import CallerError
 
-LONGEST = 2_000  #: characters of a question that a search takes
 _NUMBER = re.compile(r"[+-]?[\d.]")
 _WHOLE = re.compile(r"\.0*$")  #: some write grades as 1.0
 
@@ -37,12 +37,12 @@ def load(queries: Path, qrels: Path) -> list[Judged]:
     return list(read(queries, qrels).questions)
 
 
-def read(queries: Path, qrels: Path, *, longest: int = LONGEST) -> Judgments:
-    """The same with notes; empty questions, and those of more than `longest` characters, can't be asked."""
+def read(queries: Path, qrels: Path) -> Judgments:
+    """The same with notes; empty questions, and those of more than `LONGEST_QUERY` characters, can't be asked."""
     grades = _grades(qrels)
     texts = _texts(queries)
     wanted = [query_id for query_id in texts if any(grade > 0 for grade in grades.get(query_id, {}).values())]
-    judged = [Judged(one, texts[one], grades[one]) for one in wanted if 0 < len(texts[one].strip()) <= longest]
+    judged = [Judged(one, texts[one], grades[one]) for one in wanted if 0 < len(texts[one].strip()) <= LONGEST_QUERY]
     if not judged:
         raise CallerError(
             f"No question of {queries.name} has a relevant file in {qrels.name}.",
@@ -51,7 +51,7 @@ def read(queries: Path, qrels: Path, *, longest: int = LONGEST) -> Judgments:
     asked = {question.query_id for question in judged}
     left_out = (
         (queries, f"without a relevant file in {qrels.name}", texts.keys() - set(wanted)),
-        (queries, f"empty or longer than {longest:,} characters", set(wanted) - asked),
+        (queries, f"empty or longer than {LONGEST_QUERY:,} characters", set(wanted) - asked),
         (qrels, f"not in {queries.name}", grades.keys() - texts.keys()),
     )
     notes = [

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -39,6 +39,10 @@ _JSON: Mapping[Kind, dict[str, object]] = {
 
 SHOWN = 8  #: names that an error lists where none resembles what was asked for
 USUAL = 10  #: results where neither the caller nor the settings say
+LONGEST_QUERY = 2000  #: characters
+LONG_DOCUMENT = 20_000  #: characters of a document that are given at once where the caller doesn't say
+#: The same of a conversation, headers included: some 250 usual mails, half of what models read at once.
+LONG_THREAD = 400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +141,10 @@ def shortened(value: object, limit: int = 80) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def nearest(word: str, names: Sequence[str]) -> str | None:
-    """The name most like `word`, or None where none is near (difflib ratio ≥ 0.5)."""
-    found = difflib.get_close_matches(word.lower(), names, 1, 0.5)
-    return found[0] if found else None
+def nearest(word: str, names: Iterable[str], count: int = 3) -> list[str]:
+    """The names most like `word`, best first (difflib ratio ≥ 0.5, any case)."""
+    by_lower = {name.lower(): name for name in names}
+    return [by_lower[found] for found in difflib.get_close_matches(word.lower(), list(by_lower), count, 0.5)]
 
 
 def some_of(names: Sequence[str], wanted: str, what: str) -> str:
@@ -149,8 +153,7 @@ def some_of(names: Sequence[str], wanted: str, what: str) -> str:
     >>> some_of(["Install", "Use"], "Instal", "headings"), some_of(["a", "b"], "zzz", "categories")
     ("Nearest of 2 headings: 'Install'.", "All categories: 'a', 'b'.")
     """
-    by_lower = {name.lower(): name for name in names}
-    near = [by_lower[found] for found in difflib.get_close_matches(wanted.lower(), list(by_lower), 3, 0.5)]
+    near = nearest(wanted, names)
     shown = ", ".join(map(repr, near or names[:SHOWN]))
     if near:
         return f"Nearest of {len(names)} {what}: {shown}."
@@ -159,8 +162,8 @@ def some_of(names: Sequence[str], wanted: str, what: str) -> str:
 
 def _unknown(verb: str, name: str, value: object, names: list[str]) -> CallerError:
     message = f"{verb} has no argument {shortened(name)} (given: {shortened(value)})."
-    near = nearest(name, [*names, *(alias for alias, real in ALIASES.items() if real in names)])
-    hint = f"Did you mean {ALIASES.get(near, near)!r}?" if near is not None else ""
+    near = nearest(name, [*names, *(alias for alias, real in ALIASES.items() if real in names)], 1)
+    hint = f"Did you mean {ALIASES.get(near[0], near[0])!r}?" if near else ""
     takes = f"It takes {', '.join(names)}." if names else "It takes no arguments."
     return CallerError(message, hint=f"{hint} {takes}".strip())
 

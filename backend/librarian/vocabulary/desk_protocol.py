@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from .arguments import LONG_DOCUMENT, LONG_THREAD
 from .knowledge import KnowledgeAnswer
 from .protocols import Budget
 from .registry import RegistryAnswer
@@ -27,6 +28,7 @@ from .wire import (
     ThreadAnswer,
 )
 
+LONGEST_INSTRUCTIONS = 2047  #: characters; hosts cut behind them
 ResourceRow = tuple[str, str, str, str]  #: uri, title, file type with its dot, last modified (ISO 8601)
 
 
@@ -80,7 +82,7 @@ class Desk(Protocol):
         """Mails that answer `query`, or, where it is empty, the newest that pass the filters."""
 
     def get_thread(
-        self, thread_id: str, *, offset: int = 0, max_chars: int = 400_000, budget: Budget | None = None
+        self, thread_id: str, *, offset: int = 0, max_chars: int = LONG_THREAD, budget: Budget | None = None
     ) -> ThreadAnswer:
         """A conversation, oldest mail first, or as many of its mails as `max_chars` has room for."""
 
@@ -91,7 +93,7 @@ class Desk(Protocol):
         section: str | None = None,
         line_start: int | None = None,
         line_end: int | None = None,
-        max_chars: int = 20_000,
+        max_chars: int = LONG_DOCUMENT,
         column_start: int | None = None,
         budget: Budget | None = None,
     ) -> DocumentAnswer:
@@ -150,7 +152,7 @@ class Desk(Protocol):
         """
 
     def instructions(self) -> str:
-        """When to use this library and what it holds, for a model: under 2,048 characters."""
+        """When to use this library and what it holds, for a model: at most `LONGEST_INSTRUCTIONS` characters."""
 
     def on_generation(self, callback: Callable[[int], None]) -> Callable[[], None] | None:
         """Call `callback` with the new generation after each refresh, from whatever thread; returns what ends it."""

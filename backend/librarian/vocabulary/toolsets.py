@@ -6,7 +6,7 @@ from .arguments import USUAL, Argument
 from .knowledge import SEARCH_TYPES, KnowledgeAnswer
 from .registry import ENTITY_TYPES, RegistryAnswer
 from .sites import SORTINGS, SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
-from .verbs import Verb
+from .verbs import QUESTION, Verb
 
 SEARCH_REGISTRY = Verb(
     "search_registry",
@@ -54,7 +54,7 @@ SEARCH_DOC = Verb(
     "Search documents",
     "Find documents that answer a question, with the sections that match. Read one with loadDoc(slug).",
     (
-        Argument("query", description="The question", required=True, limits={"minLength": 1, "maxLength": 2000}),
+        QUESTION,
         _PROJECT,
         _CATEGORY,
         Argument("limit", "whole", "Documents", results=5),

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import get_args
 
-from .arguments import USUAL, Argument, checked
+from .arguments import LONG_DOCUMENT, LONG_THREAD, LONGEST_QUERY, USUAL, Argument, checked
 from .desk_protocol import Desk
 from .protocols import Budget
 from .types import Mode
@@ -40,15 +40,14 @@ class Verb:
     answer: type[Wire]
 
 
+_QUERY_LIMITS = {"minLength": 1, "maxLength": LONGEST_QUERY}
+QUESTION = Argument("query", description="The question", required=True, limits=_QUERY_LIMITS)
 _PRODUCT = Argument("product", description="Only this product (list_products)")
 _COMPONENT = Argument("component", description="Only this component (list_components)")
 _MAX_RESULTS = Argument("max_results", "whole", results=USUAL)
 _OFFSET = Argument("offset", "whole", "next_offset of the page before", limits={"minimum": 0, "default": 0})
 _MODE = Argument("mode", limits={"enum": list(get_args(Mode))}, description="Leave out for the library's default")
 _WEIGHT = Argument("semantic_weight", "number", "0 = words only, 1 = meaning only", limits={"minimum": 0, "maximum": 1})
-#: Characters of the mails that a conversation is answered with at once, headers included: some 250 usual mails, half of
-#: what models read at once.
-LONG_THREAD = 400_000
 _MAX_TOKENS = Argument("max_tokens", "whole", "Whole results up to this many tokens", limits={"minimum": 1})
 
 SEARCH = Verb(
@@ -62,7 +61,7 @@ SEARCH = Verb(
             "query",
             description='The question. "quoted words" must occur, -word excludes',
             required=True,
-            limits={"minLength": 1, "maxLength": 2000},
+            limits=_QUERY_LIMITS,
         ),
         _PRODUCT,
         _COMPONENT,
@@ -90,7 +89,7 @@ SEARCH_EMAILS = Verb(
     "Find indexed emails by question, sender, subject, date or thread. Without a query: the newest that pass the "
     "filters.",
     (
-        Argument("query", description="The question; may be empty with a filter", limits={"maxLength": 2000}),
+        Argument("query", description="The question; may be empty with a filter", limits={"maxLength": LONGEST_QUERY}),
         Argument("sender", description="Part of name or address"),
         Argument("thread_id"),
         Argument("subject_contains"),
@@ -131,7 +130,7 @@ DOCUMENT = Verb(
         Argument("line_start", "whole", limits={"minimum": 1}),
         Argument("line_end", "whole", limits={"minimum": 1}),
         Argument("column_start", "whole", "next_column of a cut line, its line as line_start", limits={"minimum": 1}),
-        Argument("max_chars", "whole", "0 = all", limits={"minimum": 0, "default": 20000}),
+        Argument("max_chars", "whole", "0 = all", limits={"minimum": 0, "default": LONG_DOCUMENT}),
     ),
     DocumentAnswer,
 )
@@ -165,7 +164,7 @@ ANALYZE = Verb(
     "Analyze a query",
     "How a question is understood and which mode suits it; with path, why that document is not found for it.",
     (
-        Argument("query", description="The question", required=True, limits={"minLength": 1, "maxLength": 2000}),
+        QUESTION,
         Argument("path", description="A document that ought to be found"),
     ),
     AnalyzeAnswer,

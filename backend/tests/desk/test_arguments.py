@@ -28,12 +28,12 @@ def test_an_unknown_mode_names_the_six_and_the_nearest() -> None:
 @pytest.mark.parametrize("value", ["", "   ", None, 7])
 def test_an_empty_or_foreign_query_is_refused(value: object) -> None:
     with pytest.raises(CallerError, match="query"):
-        check.query_text(value, 2000)
+        check.query_text(value)
 
 
 def test_a_query_of_three_thousand_characters_is_refused_with_both_lengths() -> None:
     with pytest.raises(CallerError, match="3000 characters; at most 2000"):
-        check.query_text("x" * 3000, 2000)
+        check.query_text("x" * 3000)
 
 
 @pytest.mark.parametrize(("value", "expected"), [(5, 5), ("5", 5), (5.0, 5), (1, 1), (50, 50)])
@@ -144,7 +144,7 @@ def test_any_value_at_all_is_accepted_or_refused_by_a_caller_error(value: object
         ("number", lambda given: check.whole_number("offset", given, 0, None)),
         ("tags", lambda given: check.strings("tags", given)),
         ("truth", lambda given: check.truth("has_attachments", given)),
-        ("query", lambda given: check.query_text(given, 2000)),
+        ("query", lambda given: check.query_text(given)),
     ):
         try:
             checked(value)
