@@ -22,7 +22,7 @@ from .parsers import ARCHIVES, PARSERS, READABLE, SOURCES
 
 _log = logging.getLogger(__name__)
 
-_VERSION = "10"
+_VERSION = "11"
 #: Characters of prose that the language is found by.
 _LANGUAGE_SAMPLE = 4_000
 

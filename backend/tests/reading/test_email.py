@@ -229,6 +229,21 @@ def test_outlooks_conversations_are_kept_together_and_addresses_are_no_messages(
     assert header_of(parse(old, NAME)).in_reply_to == ()
 
 
+@pytest.mark.parametrize(
+    ("value", "ids"),
+    [
+        (b'ann@x.org\'s message of "Tue, 27 Aug 2002 13:17:15 +0100"', ()),
+        (b'Message from Ann <ann@x.org>\n    of "Mon, 26 Aug 2002." <one@x>', ("one@x",)),
+        (b"<one@x> (message from Ann <ann@x.org> on Friday)", ("one@x", "ann@x.org")),
+        (b"<one@mail.x.o rg>", ("one@mail.x.org",)),
+        (b"one@x", ("one@x",)),
+    ],
+)
+def test_who_is_answered_is_no_mail_that_is_answered(parse: Parse, value: bytes, ids: tuple[str, ...]) -> None:
+    mail = b"From: Bob <bob@x.org>\nTo: list@x.org\nIn-Reply-To: %b\n\nbody\n" % value
+    assert header_of(parse(mail, NAME)).in_reply_to == ids
+
+
 def test_a_plain_part_that_only_names_the_other_one_gives_way(parse: Parse) -> None:
     mail = EmailMessage()
     mail["From"] = "a@b.c"

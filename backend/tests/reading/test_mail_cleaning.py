@@ -186,6 +186,8 @@ def test_what_only_looks_like_history_stays(text: str) -> None:
         ("Outlook für iOS beziehen <https://aka.ms/x>", "signature"),
         ("_______________________________________________\ndev mailing list\ndev@lists.x.org", "footer"),
         ("-- \nTo unsubscribe from this group, send mail to dev+unsubscribe@x.org", "footer"),
+        ("https://lists.x.org/mailman/listinfo/dev", "footer"),
+        ("Ciao,\nAnn", "closing"),
         ("-----BEGIN PGP SIGNATURE-----\n\niQEz\n=abcd\n-----END PGP SIGNATURE-----", "pgp"),
         ("Best regards,\nAnn", "closing"),
         ("Freundliche Grüsse\nAnn", "closing"),

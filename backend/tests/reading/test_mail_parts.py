@@ -331,3 +331,47 @@ def test_a_plain_part_that_only_says_that_there_is_html_isnt_read(parse: Parse, 
     html = f"Content-Type: text/html\n\n{words}".encode()
     mail = multipart("alternative", f"Content-Type: text/plain\n\n{said}".encode(), html)
     assert parse(mail, NAME).text.startswith(read)
+
+
+@pytest.mark.parametrize("mark", ["AL> ", "    A> ", "  | "])
+def test_quotes_with_initials_or_bars_are_quotes_and_the_answers_between_them_are_not(mark: str) -> None:
+    quoted = f"Thursday, September 05, 2002, 11:33:18 PM, you wrote:\n\n{mark}Which pump?\n{mark}Or none?\n"
+    text = f"Hello Ann,\n\n{quoted}\nThe second one.\n\n{mark}And when?\n\nOn Monday.\n"
+    assert own(text) == ["Hello", "Ann,", "The", "second", "one.", "On", "Monday."]
+    headers = f"    Date:  Mon, 26 Aug 2002 09:27:56 -0500\n    From:  Ann <ann@x.org>\n\n{mark}Which pump?\n"
+    assert own(f"{headers}\nThe second one.\n") == ["The", "second", "one."]
+    assert "SQL>" in own("Type this:\n\nSQL> select 1\nSQL> quit\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "On Tue, Aug 27, 2002 at 11:38:00PM +0100, Ann Bee mentioned:",
+        "El 31 de mar? de 2012 6:10, Ann Bee <ann at x.org> ha escrit:",
+        "* Ann Bee:",
+        "Ann Bee <ann@x.org> @ 2015-01-15 17:54 SAST:",
+    ],
+)
+def test_a_line_above_quotes_that_says_who_or_when_introduces_them(line: str) -> None:
+    assert own(f"{line}\n> Which pump?\n\nThe second one.\n") == ["The", "second", "one."]
+    assert own(f"{line}\nWhich pump?\n\nThe second one.\n")[0] == line.split()[0]
+
+
+def test_copied_headers_may_have_blank_lines_between_them() -> None:
+    headers = "From: Ann [mailto:ann@x.org]\n\nSent: Tue 27 May 2014 18:46\n\nTo: Bob\n\nSubject: Pumps"
+    assert own(f"The second one.\n\n{headers}\n\nWhich pump?\n") == ["The", "second", "one."]
+
+
+def test_words_between_a_rule_and_what_a_list_adds_are_somebodys() -> None:
+    added = "To unsubscribe from this group, send an email to:\npumps-unsubscribe@x.org"
+    sponsor = f"------------------------ Yahoo! Groups Sponsor ---------------------~-->\nBuy\n{'-' * 60}~->"
+    said = ["They're", "of", "steel.", "-----", "Or", "of", "iron?"]
+    assert own("They're of steel.\n-----\nOr of iron?\n\nTo unsubscribe, write to us.\n")[:7] == said
+    assert own(f"They're of steel.\n-----\nOr of iron?\n\n{sponsor}\n\n{added}\n") == said
+    page = "https://lists.x.org/mailman/listinfo/dev"
+    assert own(f"Of steel.\n\nThe list is here:\n\n{page}\n")[-1] == page
+
+
+def test_two_hyphens_further_in_are_comments_of_a_program() -> None:
+    text = "It fails:\n\nbegin\n    --\n    value := now();\nend;\n"
+    assert own(text) == text.split()

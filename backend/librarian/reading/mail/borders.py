@@ -45,6 +45,8 @@ _DATE_TO_ADDRESS = re.compile(
     r"(?=.{0,60}\b(?:19|20)\d\d\b)(?=.{0,60}\b\d{1,2}[:.]\d\d\b)(?:[^\W\d_]{2,12}[.,]*\s+){0,2}\d{1,4}\b.{0,160}"
     rf"{_BRACKETED}\s*[:：]$"
 )
+_MOMENT = re.compile(r"(?=.*\b(?:19|20)\d\d\b).*\b\d{1,2}[:.]\d{2}\b")  #: a year and a time
+_STARRED = re.compile(r"\* (?:[^\W\d_][\w.'’-]*,? ){1,3}[^\W\d_][\w.'’-]*[:：]$")  #: as Gnus may write it
 _BETWEEN_DASHES = re.compile(r"^\s*[>\s*]*-{3,}\s*(?P<words>[^-].{0,120}?)\s*-{3,}[\s*]*$")
 _ORIGINAL = re.compile(rf"^[>\s*_=-]*(?:{_any(phrases.ORIGINAL_MESSAGE)})[\s*:：_=-]*$", re.I)
 _FORWARDED = re.compile(rf"^[>\s*_=-]*(?:{_any(phrases.FORWARDED_MESSAGE)})\b.{{0,80}}$", re.I)
@@ -137,7 +139,7 @@ def find(lines: Sequence[str]) -> list[Border]:
         torn = above.rstrip().lower().endswith(_VERBS_BEGIN)  # "ha scritto" and "a écrit" may stand on two lines
         spoken = _has_verb(line) or (torn and _has_verb(_joined((above, line))))
         border = _attribution(lines, place) if spoken else None
-        border = border or _dated(lines, place)
+        border = border or _dated(lines, place) or _above_quotes(lines, place)
         if border is not None:
             found.setdefault(border.start, border)
     kept: list[Border] = []
@@ -286,6 +288,19 @@ def _dated(lines: Sequence[str], place: int) -> Border | None:
     return None
 
 
+def _above_quotes(lines: Sequence[str], place: int) -> Border | None:
+    """A line with a colon right above quoted ones that says when or who: `On …, Ann Bee mentioned:`, `* Ann Bee:`."""
+    line = lines[place].strip()
+    below = next((below for below in lines[place + 1 : place + 3] if below.strip()), "")
+    if not line.endswith((":", "：")) or margin_of(line) or len(line) > 200 or not margin_of(below):
+        return None
+    for first in range(place, max(-1, place - 2), -1):
+        if _OPENED.match(lines[first].lstrip(_TRIM)) and _MOMENT.match(_joined(lines[first : place + 1])):
+            return Border("attribution", first, place + 1)
+    addressed = _MOMENT.match(line) and _ADDRESS.search(line)
+    return Border("attribution", place, place + 1) if addressed or _STARRED.match(line) else None
+
+
 # -- dividers and copied headers ---------------------------------------------------------------------------------------
 
 
@@ -357,6 +372,8 @@ def _header_block(lines: Sequence[str], start: int) -> tuple[int, list[str]]:
         if match is not None:
             meanings.append(_MEANING[match["name"].casefold()])
             wrapped, end = 0, place + 1
+        elif not line.strip() and end == place and _goes_on(lines, place + 1, meanings):
+            pass
         elif not line.strip(_TRIM) or wrapped >= _WRAPPED or not meanings:
             break
         else:
@@ -374,3 +391,9 @@ def _header_block(lines: Sequence[str], start: int) -> tuple[int, list[str]]:
             end = place + 1
         place += 1
     return end, meanings
+
+
+def _goes_on(lines: Sequence[str], place: int, meanings: Sequence[str]) -> bool:
+    """Whether below a blank line another header follows: some programs write each as a paragraph."""
+    match = _HEADER.match(lines[place][:_LONGEST_LINE]) if meanings and place < len(lines) else None
+    return match is not None and _MEANING[match["name"].casefold()] not in meanings

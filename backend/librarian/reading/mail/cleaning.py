@@ -14,7 +14,7 @@ from librarian.vocabulary.types import FOLDED, Excluded
 
 from . import closings, disclaimers, notices, phrases
 from .borders import Border, find, margin_of
-from .signatures import FOOTER, FOOTER_LINES, SIGNATURE, may_open, opens
+from .signatures import FOOTER, FOOTER_LINES, SIGNATURE, is_list_page, may_open, opens
 
 QUOTE = "quote"  #: history
 INLINE_QUOTE = "inline quote"  #: quoted lines that are answered between
@@ -32,6 +32,7 @@ _SENT_FROM_LONGEST = 120
 _SNIP = rf"[\[(<{{*-]+\s*(?:{'|'.join(phrases.SNIPS)})\b[^\])>}}*-]{{0,30}}[\])>}}*-]+"
 _LEFT_OUT = re.compile(rf"^\s*(?:[\[(<{{*-]*\s*(?:\.{{3,}}|…)\s*[\])>}}*-]*|{_SNIP})\s*$", re.I)  #: out of a quote
 _BAR = re.compile(r"(\s*)\|(?!.*\|\s*$)")  #: a quote mark of old programs; a table's row ends with one too
+_INITIALS = re.compile(r"\s{0,8}([^\W\d_]{1,4})(?=>)")  #: of whom is quoted, as The Bat! and Supercite write them
 _RULE = re.compile(r"^\s*(?:[-_=*#~+—–ᐧ]\s*)+$")
 _PGP_BEGIN = re.compile(r"^-----BEGIN PGP (?P<what>[A-Z ]+)-----\s*$")
 _PGP_END = "-----END PGP "
@@ -82,13 +83,18 @@ def own_words(text: str, excluded: Iterable[Excluded], reasons: Iterable[str] = 
 
 
 def _with_arrows(lines: list[str]) -> list[str]:
-    """The lines with `>` for `|` below an attribution that `|` stands under; none gets longer or shorter."""
-    if not any(_BAR.match(line) for line in lines):
+    """The lines with `>` for `|`, and for initials in front of it, below what introduces such; none gets longer."""
+    if not any(_BAR.match(line) or _INITIALS.match(line) for line in lines):
         return lines
     for border in find(lines):
         below = _next_words(lines, border.end)
-        if border.kind == "attribution" and below < len(lines) and _BAR.match(lines[below]):
+        if border.kind not in ("attribution", "headers") or below == len(lines):
+            continue
+        if _BAR.match(lines[below]):
             return [*lines[:below], *(_BAR.sub(r"\1>", line) for line in lines[below:])]
+        if initials := _INITIALS.match(lines[below]):
+            mark = re.compile(rf"(\s*){initials[1]}(?=>)")
+            lines = [*lines[:below], *(mark.sub(lambda found: " " * len(found[0]), line, 1) for line in lines[below:])]
     return lines
 
 
@@ -102,6 +108,10 @@ def _footer_below(lines: Sequence[str]) -> _Span | None:
     end = len(lines)
     while end > 0 and not lines[end - 1].strip():
         end -= 1
+    if end > 1 and is_list_page(lines[end - 1]) and not lines[end - 2].strip():
+        above = next((line for line in reversed(lines[: end - 1]) if line.strip()), "")
+        if not above.rstrip().endswith((":", "：")):  # else somebody says where it is
+            return _Span(end - 1, end, FOOTER)
     for place in range(end - 1, max(-1, end - 2 - FOOTER_LINES), -1):
         if margin_of(lines[place]):
             return None

@@ -21,6 +21,9 @@ from ..encoding import decode
 from ..metadata import iso_of_ns
 
 _MESSAGE_ID = re.compile(r"<\s*([^<>\s]+)\s*>")
+_BROKEN_ID = re.compile(r"<[^<>@]+@[^<>@]+>")  #: with a space in it, where a program folded what has none
+#: "Message from Ann <ann@x.org> of Friday <id@x>", as exmh writes it: a person among the ids.
+_FROM_WHOM = re.compile(r"\bfrom [^<>]{0,80}<\s*([^<>\s]+)\s*>(?=[^<>]*<)", re.I)
 _VEILED = re.compile(
     r"^([^\s<>@()]+) (?:at|en|chez) ([\w-]+(?:\.[\w-]+)+)(?= \(|$)"
 )  # as Mailman's archives write them
@@ -110,8 +113,12 @@ class Headers:
         """Message-IDs without their brackets, in order, each once."""
         whole = " ".join(self.raw(name))
         found = _MESSAGE_ID.findall(whole)
-        if not found:
-            found = [word.strip("<>,;") for word in whole.split() if "@" in word]
+        if not found and _BROKEN_ID.fullmatch(whole.strip()):
+            found = ["".join(whole.split()).strip("<>")]
+        elif not found and all("@" in word for word in whole.split()):  # else "ann@x.org's message of Friday"
+            found = [word.strip("<>,;") for word in whole.split()]
+        elif len(found) > 1 and (people := _FROM_WHOM.findall(_SPACES.sub(" ", whole))):
+            found = [one for one in found if one not in people] or found
         return tuple(dict.fromkeys(found))
 
 

@@ -55,7 +55,7 @@ ORIGINAL_MESSAGE = (
 
 #: The same for forwarded messages.
 FORWARDED_MESSAGE = (
-    "forwarded message", "begin forwarded message", "forwarded by", "weitergeleitete nachricht",
+    "forwarded message", "begin forwarded message", "begin forwarded text", "forwarded by", "weitergeleitete nachricht",
     "anfang der weitergeleiteten nachricht", "weitergeleitete e-mail", "message transféré", "message transmis",
     "début du message réexpédié", "début du message transféré", "mensaje reenviado", "mensagem encaminhada",
     "mensagem reencaminhada", "messaggio inoltrato", "inizio messaggio inoltrato", "doorgestuurd bericht",
@@ -136,7 +136,7 @@ SENT_FROM = (
 CLOSINGS = (
     "thanks", "thank you", "many thanks", "thx", "regards", "best regards", "kind regards", "warm regards", "best",
     "best wishes", "all the best", "cheers", "sincerely", "yours", "yours sincerely", "yours truly", "br", "kr",
-    "rgds", "take care",
+    "rgds", "take care", "ciao", "bye",
     "mit freundlichen grüßen", "mit freundlichem gruß", "mit besten grüßen", "freundliche grüße", "viele grüße",
     "beste grüße", "liebe grüße", "herzliche grüße", "schöne grüße", "gruß", "grüße", "mit freundlichen grüssen",
     "freundliche grüsse", "viele grüsse", "beste grüsse", "liebe grüsse", "herzliche grüsse", "gruss", "grüsse",

@@ -13,21 +13,29 @@ FOOTER = "footer"  #: of a mailing list
 FOOTER_LINES = 10
 _SIGNATURE_LINES = 15
 _REACH = 200  #: lines from a rule to the end of what it may open, so that a mail of nothing but rules is read fast
-_FOOTER_RULE = re.compile(r"^\s*(?:_{5,}|-{5,}|={5,}|-- ?|\*{5,})\s*$")
+_FOOTER_RULE = re.compile(r"^\s*(?:_{5,}|-{5,}(?: Yahoo! Groups Sponsor -{5,})?(?:~-+>)?|={5,}|\*{5,})\s*$")
 _RULES = frozenset("-_=*—–")
 _SIGNATURE_RULES = frozenset({"--", "---", "—", "–"})
 _LISTED = re.compile(r"\s*--\s+\S")  #: what some programs print: the rules between such lines are empty ones of them
 _FOOTER_WORDS = re.compile(
-    r"mailing list|listinfo|unsubscri|lists?\.|/mailman|groups?\.google|google groups|list-?serv|abmelden|abbestellen"
-    r"|désinscri|desuscri|отписат|退订",
+    r"mailing list|listinfo|unsubscri|lists?\.|/mailman|groups?\.google|google groups|yahoo! groups|list-?serv"
+    r"|abmelden|abbestellen|désinscri|desuscri|отписат|退订",
     re.I,
 )
+_LIST_PAGE = re.compile(r"\s*https?://\S+/listinfo(?:\.cgi)?/\S+\s*$")
+
+
+def is_list_page(line: str) -> bool:
+    """Whether the line is nothing but a link to a mailing list's page, which is all that some lists add."""
+    return "/listinfo" in line and bool(_LIST_PAGE.match(line))
 
 
 def may_open(line: str) -> bool:
     """Whether the line is a rule, or one of the marks that signatures begin with."""
     bare = line.strip()
-    return bare[:1] in _RULES and (bare in _SIGNATURE_RULES or bool(_FOOTER_RULE.match(line)))
+    if bare in _SIGNATURE_RULES:  # further in they are comments of a program
+        return len(line) - len(line.lstrip()) <= 1
+    return bare[:1] in _RULES and bool(_FOOTER_RULE.match(line))
 
 
 def opens(lines: Sequence[str], place: int, stop: int) -> str:
@@ -38,7 +46,8 @@ def opens(lines: Sequence[str], place: int, stop: int) -> str:
     below = [text for text in lines[place + 1 : stop] if text.strip()]
     if line.strip() != "--" and any(text.strip() == "--" for text in below):
         return ""  # the signature is further down, and lists add their footers below that
-    if len(below) <= FOOTER_LINES and any(_FOOTER_WORDS.search(text) for text in below):
+    telling = (line, *_first_paragraph(lines[place + 1 : stop]))
+    if len(below) <= FOOTER_LINES and any(map(_FOOTER_WORDS.search, telling)):
         return FOOTER
     if sum(bool(_LISTED.match(text)) for text in (*lines[max(0, place - 1) : place], *below[:2])) > 1:
         return ""
@@ -56,3 +65,14 @@ def opens(lines: Sequence[str], place: int, stop: int) -> str:
         if re.search(r"@|\+?\d[\d\s()./-]{6,}|www\.|https?:|signature|signatur", whole, re.I):
             return SIGNATURE
     return ""
+
+
+def _first_paragraph(lines: Sequence[str]) -> list[str]:
+    """The first lines with words. Further down may stand a footer that no rule opens, below somebody's words."""
+    found: list[str] = []
+    for line in lines:
+        if line.strip():
+            found.append(line)
+        elif found:
+            break
+    return found
