@@ -21,6 +21,10 @@ _SILENT = frozenset(
     b"xmlnstbl filetbl revtbl nonshppict shpinst bkmkstart bkmkend atnid atnref atnicn pntext pnseclvl mmathPr".split()
 )
 _SHOWN = frozenset(b"shptxt fldrslt shppict footnote annotation listtext".split())
+#: Groups at the file's beginning, and what their content is for.
+_HEADER = {b"fonttbl": "font", b"stylesheet": "styles", b"info": "info"}
+_HEADER_TARGETS = frozenset(("font", "styles", "style", "info", "title"))
+_SYMBOLS = {b"~": "\xa0", b"_": "-", b"\n": "\n", b"\r": "\n"}
 _CHARACTERS = {
     b"tab": "\t", b"line": "\n", b"emdash": "—", b"endash": "–", b"lquote": "‘", b"rquote": "’", b"ldblquote": "“",
     b"rdblquote": "”", b"bullet": "•", b"emspace": " ", b"enspace": " ", b"softline": "\n",
@@ -43,7 +47,7 @@ class _State:
 
     silent: bool = False
     hidden: bool = False
-    target: str = ""  # text | style | font | title | note
+    target: str = ""  # font | styles | style | info | title | note; empty: the text
     encoding: str = "cp1252"
     skip: int = 1  # bytes that stand for a \u character in old readers
 
@@ -86,7 +90,11 @@ class _Reading:
         self._paragraph = _Paragraph()
         self._row: list[str] = []
         self._rows: list[list[str]] = []
-        self._bytes = bytearray()
+        self._bytes = bytearray()  # of text, not yet decoded
+        self._state = _State()
+        self._stack: list[_State] = []  # of the groups around
+        self._left_out = 0  # characters that follow \u for old readers
+        self._opening = self._starred = False  # whether nothing of the group has come yet; whether `\*` has
         self._read(data)
         self._paragraph.in_table = False  # what stands behind the last cell is no part of the table
         self._end_paragraph()
@@ -95,118 +103,127 @@ class _Reading:
             self.out.paragraph(f"[{number}] {one_line(''.join(pieces))}")
 
     def _read(self, data: bytes) -> None:
-        state = _State()
-        stack: list[_State] = []
-        left_out = 0  # characters that follow \u for old readers
-        starred = opening = False
         position = 0
-        scan = _TOKEN.match
         while position < len(data) and not self.out.full:
-            token = scan(data, position)
+            token = _TOKEN.match(data, position)
             if token is None:
                 position += 1
                 continue
             position = token.end()
             word, number, code, sign, brace, text = token.groups()
             if code is not None:
-                if left_out:
-                    left_out -= 1
-                elif not state.silent:
-                    self._bytes += bytes.fromhex(code.decode())
+                self._take(bytes.fromhex(code.decode()))
                 continue
             if text is not None:
-                if left_out:
-                    cut = min(left_out, len(text))
-                    left_out, text = left_out - cut, text[cut:]
-                if not state.silent:
-                    self._bytes += text
-                opening = False
+                self._take(text)
+                self._opening = False
                 continue
-            self._decode(state)
+            self._decode()
             if brace == b"{":
-                if len(stack) >= _MAX_DEPTH:
-                    raise SourceError("its groups are nested too deep", reason="corrupt")
-                stack.append(state)
-                state = _State(state.silent, state.hidden, state.target, state.encoding, state.skip)
-                opening, starred, left_out = True, False, 0
-            elif brace == b"}":
-                self._end_group(state, stack[-1] if stack else _State())
-                state = stack.pop() if stack else _State()
-                if not stack:
-                    state.encoding = self.encoding
-                left_out = 0
+                self._open_group()
+            elif brace is not None:
+                self._close_group()
             elif sign is not None:
-                starred = sign == b"*" and opening
-                if not state.silent and sign != b"*":
-                    self._add(
-                        {b"~": "\xa0", b"_": "-", b"\n": "\n", b"\r": "\n"}.get(
-                            sign, "" if sign == b"-" else sign.decode("latin-1")
-                        ),
-                        state,
-                    )
+                self._symbol(sign)
             elif word is not None:
                 value = int(number) if number is not None else None
                 if word == b"bin":
                     position += max(0, min(value or 0, len(data)))
-                elif word == b"u" and value is not None:
-                    self._add(chr(value % 0x10000), state)
-                    left_out = state.skip
-                elif opening and (word in _SILENT or (starred and word not in _SHOWN)):
-                    self._open_silent(word, state)
                 else:
-                    self._control(word, value, state)
-                opening = False
-            elif not stack:  # a line below the document, as programs append them
+                    self._word(word, value)
+                self._opening = False
+            elif not self._stack:  # a line below the document, as programs append them
                 self._paragraph.in_table = False
                 self._end_paragraph()
-        self._decode(state)
+        self._decode()
 
-    def _open_silent(self, word: bytes, state: _State) -> None:
-        state.silent = True
-        if word in (b"fonttbl", b"stylesheet", b"info"):
-            state.target = {b"fonttbl": "font", b"stylesheet": "styles", b"info": "info"}[word]
+    # -- tokens ------------------------------------------------------------------------------------------------------
 
-    def _control(self, word: bytes, value: int | None, state: _State) -> None:
-        if state.target in ("font", "styles", "style", "info", "title"):
-            self._control_in_header(word, value, state)
+    def _take(self, text: bytes) -> None:
+        cut = min(self._left_out, len(text))
+        self._left_out -= cut
+        if not self._state.silent:
+            self._bytes += text[cut:]
+
+    def _open_group(self) -> None:
+        if len(self._stack) >= _MAX_DEPTH:
+            raise SourceError("its groups are nested too deep", reason="corrupt")
+        self._stack.append(self._state)
+        self._state = replace(self._state)
+        self._opening, self._starred, self._left_out = True, False, 0
+
+    def _close_group(self) -> None:
+        outer = self._stack.pop() if self._stack else _State()
+        self._end_target(self._state.target, outer.target)
+        self._state = outer
+        if not self._stack:
+            outer.encoding = self.encoding
+        self._left_out = 0
+
+    def _symbol(self, sign: bytes) -> None:
+        self._starred = sign == b"*" and self._opening
+        if sign not in b"*-":  # a mark of groups, and where a word may be hyphenated
+            self._add(_SYMBOLS.get(sign) or sign.decode("latin-1"))
+
+    def _word(self, word: bytes, value: int | None) -> None:
+        if word == b"u" and value is not None:
+            self._add(chr(value % 0x10000))
+            self._left_out = self._state.skip
+        elif self._opening and (word in _SILENT or (self._starred and word not in _SHOWN)):
+            self._state.silent = True
+            self._state.target = _HEADER.get(word, self._state.target)
+        elif self._state.target in _HEADER_TARGETS:
+            self._word_in_header(word, value)
         elif word in _CHARACTERS:
-            self._add(_CHARACTERS[word], state)
-        elif word in (b"par", b"sect", b"page"):
-            if not state.silent:
-                self._end_paragraph()
-        elif word == b"pard":
-            self._paragraph.level, self._paragraph.in_table, self._paragraph.listed = 0, False, False
-        elif word == b"s":
-            self._paragraph.level = self._styles.get(value or 0, 0)
-        elif word == b"outlinelevel" and value is not None and value < 9:
-            self._paragraph.level = min(6, value + 1)
-        elif word == b"ls":
-            self._paragraph.listed = True
-        elif word == b"intbl":
-            self._paragraph.in_table = True
-        elif word in (b"cell", b"nestcell"):
-            self._end_cell()
-        elif word in (b"row", b"nestrow"):
-            self._rows.append(self._row)
-            self._row = []
-        elif word in (b"footnote", b"annotation"):
-            self._notes.append([])
-            self._add(f"[{len(self._notes)}]", state)
-            state.target = "note"
-        elif word == b"v" or word == b"deleted":
-            state.hidden = value != 0
-        elif word == b"plain":
-            state.hidden = False
-        elif word == b"uc" and value is not None:
-            state.skip = max(0, min(value, 10))
-        elif word == b"f" and value is not None:
-            state.encoding = self._fonts.get(value, self.encoding)
-        elif word == b"ansicpg" and value is not None:
-            self.encoding = state.encoding = _known(f"cp{value}", self.encoding)
-        elif word in (b"mac", b"pc", b"pca"):
-            self.encoding = state.encoding = {b"mac": "mac_roman", b"pc": "cp437", b"pca": "cp850"}[word]
+            self._add(_CHARACTERS[word])
+        else:
+            self._word_of_paragraph(word, value)
+            self._word_of_run(word, value)
 
-    def _control_in_header(self, word: bytes, value: int | None, state: _State) -> None:
+    def _word_of_paragraph(self, word: bytes, value: int | None) -> None:
+        paragraph = self._paragraph
+        match word:
+            case b"par" | b"sect" | b"page":
+                if not self._state.silent:
+                    self._end_paragraph()
+            case b"pard":
+                paragraph.level, paragraph.in_table, paragraph.listed = 0, False, False
+            case b"s":
+                paragraph.level = self._styles.get(value or 0, 0)
+            case b"outlinelevel":
+                paragraph.level = _level(value) or paragraph.level
+            case b"ls":
+                paragraph.listed = True
+            case b"intbl":
+                paragraph.in_table = True
+            case b"cell" | b"nestcell":
+                self._end_cell()
+            case b"row" | b"nestrow":
+                self._rows.append(self._row)
+                self._row = []
+
+    def _word_of_run(self, word: bytes, value: int | None) -> None:
+        state = self._state
+        match word:
+            case b"footnote" | b"annotation":
+                self._notes.append([])
+                self._add(f"[{len(self._notes)}]")
+                state.target = "note"
+            case b"v" | b"deleted":
+                state.hidden = value != 0
+            case b"plain":
+                state.hidden = False
+            case b"uc" if value is not None:
+                state.skip = max(0, min(value, 10))
+            case b"f" if value is not None:
+                state.encoding = self._fonts.get(value, self.encoding)
+            case b"ansicpg" if value is not None:
+                self.encoding = state.encoding = _known(f"cp{value}", self.encoding)
+            case b"mac" | b"pc" | b"pca":
+                self.encoding = state.encoding = {b"mac": "mac_roman", b"pc": "cp437", b"pca": "cp850"}[word]
+
+    def _word_in_header(self, word: bytes, value: int | None) -> None:
+        state = self._state
         if state.target == "font":
             if word == b"f":
                 self._font = value or 0
@@ -215,14 +232,17 @@ class _Reading:
         elif state.target in ("styles", "style"):
             if word == b"s":
                 self._style = value or 0
-            elif word == b"outlinelevel" and value is not None and value < 9:
-                self._styles[self._style] = min(6, value + 1)
+            elif word == b"outlinelevel" and (level := _level(value)):
+                self._styles[self._style] = level
             state.target, state.silent = "style", False
         elif word == b"title":
             state.target, state.silent = "title", False
 
-    def _end_group(self, state: _State, outer: _State) -> None:
-        if state.target == "style" and outer.target != "style":
+    # -- text --------------------------------------------------------------------------------------------------------
+
+    def _end_target(self, target: str, outer: str) -> None:
+        """A group has ended: where it was a style or the title, what it said is known."""
+        if target == "style" != outer:
             name = "".join(self._words["style"]).strip(" ;")
             self._words["style"].clear()
             if found := _HEADING.match(name):
@@ -230,16 +250,17 @@ class _Reading:
             elif name.lower() == "title":
                 self._styles.setdefault(self._style, 1)
             self._style = 0
-        elif state.target == "title" and outer.target != "title":
+        elif target == "title" != outer:
             self.title = one_line("".join(self._words["title"]))
 
-    def _decode(self, state: _State) -> None:
+    def _decode(self) -> None:
         if self._bytes:
-            text = self._bytes.decode(state.encoding, "replace")
+            text = self._bytes.decode(self._state.encoding, "replace")
             self._bytes.clear()
-            self._add(text, state)
+            self._add(text)
 
-    def _add(self, text: str, state: _State) -> None:
+    def _add(self, text: str) -> None:
+        state = self._state
         if state.silent or state.hidden:
             return
         if state.target in self._words:
@@ -282,6 +303,11 @@ class _Reading:
         rows, self._rows = [*self._rows, *([self._row] if self._row else [])], []
         self._row = []
         self.out.table(rows)
+
+
+def _level(value: int | None) -> int:
+    """The heading level of an outline level; 0 for that of text."""
+    return min(6, value + 1) if value is not None and value < 9 else 0
 
 
 def _known(encoding: str, otherwise: str) -> str:
