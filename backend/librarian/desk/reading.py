@@ -201,32 +201,17 @@ def read(
     part = _part(document, len(lines), section, anchor, None if some_lines else chunk)
     first, last = _narrowed(document.file_path, len(lines), part, line_start, line_end) if some_lines else part[:2]
     last = max(first, last)
-    if (
-        chunk is not None
-        and not (some_lines or section or anchor)
-        and column == 1
-        and 0 < max_chars < len(lines[first - 1])
-    ):
-        # the answer would end before a passage far back in a long line begins
-        column = chunk.chunk.start - document.text.rfind("\n", 0, chunk.chunk.start)
+    if chunk is not None and not (some_lines or section or anchor) and column == 1:
+        column = _column_of(chunk, document.text, len(lines[first - 1]), max_chars)
     if column > max(1, len(lines[first - 1])):
         raise CallerError(
             f"column_start is {column}; line {first} of {document.file_path!r} has {len(lines[first - 1])} characters.",
             hint="Use next_column of the part before, with its line_end as line_start.",
         )
-    kept: list[str] = []
-    used, end, next_column = 0, first - 1, None
-    for number in range(first, last + 1):
-        line = lines[number - 1] if kept else lines[number - 1][column - 1 :]
-        if max_chars and used + len(line) + 1 > max_chars and kept:
-            break
-        if max_chars and len(line) > max_chars:
-            line, next_column = line[:max_chars], column + max_chars
-        kept.append(line)
-        used += len(line) + 1
-        end = number
+    kept, next_column = _cut(lines[first - 1 : last], column, max_chars)
+    end = max(first, first + len(kept) - 1)
     whole = first == 1 == column and not (section or anchor or chunk or line_end)
-    shown = document.headings if whole else outline(document.headings, first, max(first, end))
+    shown = document.headings if whole else outline(document.headings, first, end)
     return wire.DocumentAnswer(
         file_path=document.file_path,
         title=document.title,
@@ -244,7 +229,7 @@ def read(
         section=part.name,
         content="\n".join(kept),
         line_start=first,
-        line_end=max(first, end),
+        line_end=end,
         truncated=end < last or next_column is not None,
         next_line=end + 1 if end < last else None,
         next_column=next_column,
@@ -252,6 +237,31 @@ def read(
         indexed_at=stored.indexed_at.replace("+00:00", "Z"),
         stale=stale,
     )
+
+
+def _column_of(chunk: StoredChunk, text: str, length: int, max_chars: int) -> int:
+    """Where a passage's first line of that length is read from: where the passage begins, if the line doesn't fit."""
+    if not 0 < max_chars < length:
+        return 1
+    return chunk.chunk.start - text.rfind("\n", 0, chunk.chunk.start)
+
+
+def _cut(lines: Sequence[str], column: int, max_chars: int) -> tuple[list[str], int | None]:
+    """As many of the lines as have up to `max_chars` characters (0: all), the first from `column` on.
+
+    At least one; where that is longer by itself, with the column from which it goes on.
+    """
+    kept: list[str] = []
+    left = max_chars
+    for line in lines:
+        shown = line if kept else line[column - 1 :]
+        if max_chars and kept and len(shown) >= left:
+            break
+        if 0 < max_chars < len(shown):
+            return [shown[:max_chars]], column + max_chars
+        kept.append(shown)
+        left -= len(shown) + 1
+    return kept, None
 
 
 class _Part(NamedTuple):
