@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from librarian.vocabulary.errors import Unavailable
 from librarian.vocabulary.types import Progress
@@ -28,6 +28,14 @@ logger = logging.getLogger(__name__)
 _HELD_S = 5.0  # passages that other processes hold are asked for again: they may be left behind
 _ROOT_RETRY_S = 30.0  # a root that is missing is looked for that often
 _BACK_AFTER = 4  # times as long as the last look at everything, until the next where missing files may be back
+
+
+class _Turn(NamedTuple):
+    """What the thread that writes text does next."""
+
+    everything: bool
+    paths: frozenset[str]  #: absolute
+    missed: bool  #: whether files were missing before it
 
 
 class FileIndexer(IndexWork):
@@ -182,49 +190,61 @@ class FileIndexer(IndexWork):
 
     def _run_text(self) -> None:
         first = True
-        while True:
-            with self._state:
-                self._state.wait_for(self._has_text_work, self._patience())
-                if self._stop.is_set():
-                    return
-                everything = self._look_at <= time.monotonic()
-                paths, self._inbox = self._inbox, frozenset()
-                missed = "root" in self._problems
-                if everything or paths:
-                    self._look_at = self._look_at or time.monotonic()
-                    self._busy += 1
-            if not (everything or paths):
+        while (turn := self._turn()) is not None:
+            if not (turn.everything or turn.paths):
                 self._rest()
-                continue
-            started, came = time.monotonic(), False
-            try:
-                if everything and not first:
-                    with self._refreshing:
-                        self._reconcile()
-                        self._renew()
-                report = self.refresh(None if everything else paths)
-                came = bool(report.added or report.changed or report.moved or report.unchanged)
+            elif self._look(turn, first=first):
                 first = False
-                self._problems.pop("index", None)
-            except Exception as error:
-                if not self._stop.is_set():
-                    logger.exception("indexing failed")
-                    self._problems["index"] = f"Indexing failed and is tried again: {error}"
-            finally:
-                self._problem_log.tell(self._problems)
-                if everything:
-                    give_back()
-                with self._state:
-                    self._busy -= 1
-                    now = time.monotonic()
-                    if everything:
-                        self._look_took_s = now - started
-                    if everything or "index" in self._problems:
-                        self._look_at = now + self._pause()
-                    elif "root" in self._problems:  # whether those files are gone or elsewhere is seen by looking there
-                        pause = self._pause() if not came else _BACK_AFTER * self._look_took_s
-                        self._look_at = min(self._look_at, now + (pause if missed else 0))
-                    self._state.notify_all()
+
+    def _turn(self) -> _Turn | None:
+        """Wait for what is to be looked at, and take it; nothing where there was none for a while, None at the end."""
+        with self._state:
+            self._state.wait_for(self._has_text_work, self._patience())
+            if self._stop.is_set():
+                return None
+            turn = _Turn(self._look_at <= time.monotonic(), self._inbox, missed="root" in self._problems)
+            self._inbox = frozenset()
+            if turn.everything or turn.paths:
+                self._look_at = self._look_at or time.monotonic()
+                self._busy += 1
+            return turn
+
+    def _look(self, turn: _Turn, *, first: bool) -> bool:
+        """Make the index equal to what is there; False where that fails, which is tried again."""
+        started, came, done = time.monotonic(), False, False
+        try:
+            if turn.everything and not first:
+                with self._refreshing:
+                    self._reconcile()
+                    self._renew()
+            report = self.refresh(None if turn.everything else turn.paths)
+            came = bool(report.added or report.changed or report.moved or report.unchanged)
+            self._problems.pop("index", None)
+            done = True
+        except Exception as error:
+            if not self._stop.is_set():
+                logger.exception("indexing failed")
+                self._problems["index"] = f"Indexing failed and is tried again: {error}"
+        finally:
+            self._problem_log.tell(self._problems)
+            if turn.everything:
+                give_back()
+            with self._state:
+                self._busy -= 1
+                self._plan(turn, started, came=came)
+                self._state.notify_all()
+        return done
+
+    def _plan(self, turn: _Turn, started: float, *, came: bool) -> None:
+        """Say when everything is looked at next, after a turn that `started` then and in which some file `came`."""
+        now = time.monotonic()
+        if turn.everything:
+            self._look_took_s = now - started
+        if turn.everything or "index" in self._problems:
+            self._look_at = now + self._pause()
+        elif "root" in self._problems:  # whether those files are gone or elsewhere is seen by looking there
+            pause = self._pause() if not came else _BACK_AFTER * self._look_took_s
+            self._look_at = min(self._look_at, now + (pause if turn.missed else 0))
 
     def _pause(self) -> float:
         """Seconds until everything is looked at again."""
