@@ -27,6 +27,7 @@ from .tally import tally
 Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int32]
 
+#: What a document has one value of and filters ask for by name, beside its tags, of which it may have several.
 CODED = ("product", "component", "file_type", "doc_type", "language", "kind")
 _KEPT_SELECTIONS = 64
 

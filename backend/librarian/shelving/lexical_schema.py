@@ -20,6 +20,7 @@ from librarian.vocabulary.errors import Damaged, SetupError
 from librarian.vocabulary.types import Document, LexicalEntry
 from librarian.vocabulary.whole_file import write_whole
 
+from .columns import CODED
 from .dates import micros_or_no_date
 
 log = logging.getLogger(__name__)
@@ -32,7 +33,7 @@ PHRASED = ("body", "title", "headings")
 UNPHRASED = ("path", "identifiers")
 FIELDS = PHRASED + UNPHRASED
 WORDED = (*PHRASED, "path")
-VALUES = ("product", "component", "file_type", "doc_type", "language", "kind", "tags")
+VALUES = (*CODED, "tags")
 
 _OF_THE_DISK = ("Permission denied", "No space left", "Read-only file system", "File too large", "Too many open files")
 _LEFTOVER = re.compile(r'FileAlreadyExists\("([0-9a-f]{32}\.[\w.]+)"\)')
@@ -70,7 +71,7 @@ def entry_of(chunk_id: int, doc_id: int, document: Document, entry: LexicalEntry
     made.add_integer("modified", micros_or_no_date(document.last_modified))
     for name in FIELDS:
         made.add_text(name, getattr(entry, name))
-    for name in ("product", "component", "file_type", "doc_type", "language", "kind"):
+    for name in CODED:
         made.add_text(name, getattr(document, name))
     for tag in document.tags:
         made.add_text("tags", tag)

@@ -15,6 +15,7 @@ import numpy as np
 from librarian.vocabulary.protocols import BulkStore, Catalog, VectorArchive, VectorStore
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Document, HalfVectors, Ids, Products, Vector, Vectors
 
+from .columns import CODED
 from .company import Company, Nobody
 from .dates import micros_or_no_date
 
@@ -307,12 +308,7 @@ def window_id(chunk_id: int, ordinal: int) -> int:
 def payload(document: Document) -> dict[str, object]:
     """What stores may filter by: the names of `Selection.allowed`, and `modified` in microseconds since 1970."""
     return {
-        "product": document.product,
-        "component": document.component,
-        "file_type": document.file_type,
-        "doc_type": document.doc_type,
-        "language": document.language,
-        "kind": document.kind,
+        **{name: getattr(document, name) for name in CODED},
         "tags": list(document.tags),
         "modified": micros_or_no_date(document.last_modified),
     }

@@ -16,6 +16,7 @@ import numpy as np
 
 from librarian.vocabulary.types import Ids, Vectors
 
+from ..columns import CODED
 from ..vectors.batch import checked_batch
 
 if TYPE_CHECKING:
@@ -26,8 +27,7 @@ logger = logging.getLogger(__name__)
 
 Batch = tuple[Ids, Vectors, Sequence[Mapping[str, object]]]
 
-VALUES: Final = ("product", "component", "file_type", "doc_type", "language", "kind")
-_COLUMNS: Final = ("id", "vector", *VALUES, "tags", "modified")
+_COLUMNS: Final = ("id", "vector", *CODED, "tags", "modified")
 _HEADER: Final = b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0)
 _TRAILER: Final = struct.pack(">h", -1)
 _NULL: Final = struct.pack(">i", -1)
@@ -101,7 +101,7 @@ def _packed(ids: Ids, vectors: Vectors, payloads: Sequence[Mapping[str, object]]
         yield head.pack(len(_COLUMNS), 8, number)
         yield vector_head
         yield row.tobytes()
-        for name in VALUES:
+        for name in CODED:
             yield _text(payload.get(name))
         yield _array(payload.get("tags") or ())
         modified = payload.get("modified")

@@ -22,10 +22,11 @@ import numpy as np
 from librarian.vocabulary.errors import SetupError, Unavailable
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Ids, Selection, Vector, Vectors
 
+from ..columns import CODED
 from ..vectors.batch import best_first, checked_batch, checked_question, passes
 from .database import Database
 from .selecting import by_chunk, by_value
-from .vector_loading import VALUES, load, plain
+from .vector_loading import load, plain
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -108,7 +109,7 @@ class PgVectorStore:
                         "vectors": [json.dumps(row) for row in vectors[start : start + _BATCH].tolist()],
                         "tags": [json.dumps(row.get("tags", [])).replace("\\u0000", "") for row in rows],
                         "modified": [row.get("modified") for row in rows],
-                        **{name: [_plain(row.get(name)) for row in rows] for name in VALUES},
+                        **{name: [_plain(row.get(name)) for row in rows] for name in CODED},
                     },
                 )
 

@@ -19,6 +19,7 @@ import numpy as np
 from librarian.vocabulary.errors import Unavailable
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Ids, Selection, Vector, Vectors
 
+from ..columns import CODED
 from ..extras import missing
 from .batch import best_first, checked_batch, checked_question, passes
 
@@ -26,7 +27,6 @@ logger = logging.getLogger(__name__)
 
 Quantization = Literal["none", "scalar", "binary"]
 
-PAYLOAD_KEYWORDS: Final = ("product", "component", "file_type", "doc_type", "language", "kind", "tags")
 IN_MEMORY: Final = ":memory:"
 _BATCH: Final = 500  # rows per request: 0.8 MB at 384 dimensions
 _PAGE: Final = 10_000
@@ -203,7 +203,7 @@ class QdrantStore:
         )
         if self._local:  # has no indexes, and says so in warnings
             return
-        for name in PAYLOAD_KEYWORDS:
+        for name in (*CODED, "tags"):
             self._client.create_payload_index(self.collection, name, models.PayloadSchemaType.KEYWORD, wait=True)
         for name in ("chunk", "modified"):
             self._client.create_payload_index(self.collection, name, models.PayloadSchemaType.INTEGER, wait=True)
