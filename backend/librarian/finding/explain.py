@@ -158,15 +158,14 @@ def _shown(query: Query, file_path: str, legs: list[LegPlace], rank: int, shown_
 
 def _dropped(judged: Judged, stored: StoredDocument, legs: list[LegPlace], *, in_full_thread: bool) -> WhyNot:
     """Of a document that a leg found and no page of the answer shows."""
-    own = [(rank, one.why) for rank, one in enumerate(judged.candidates, 1) if one.doc_id == stored.doc_id]
-    explanation, rank = "A leg found it, but this mode drops it.", None
-    if own:
-        rank, why = own[0]
-        explanation = f"A leg found it, but as candidate {rank} it falls below the cut ({_reasons(why)})."
+    own = ((rank, one.why) for rank, one in enumerate(judged.candidates, 1) if one.doc_id == stored.doc_id)
+    rank, why = next(own, (None, ()))
     if in_full_thread:
         explanation = "A leg found it, but other mails of its conversation fit better: max_per_thread=0 shows all."
+    elif rank is None:
+        explanation = f"A leg found it, but this mode drops it. {_NARROW}"
     else:
-        explanation = f"{explanation} {_NARROW}"
+        explanation = f"A leg found it, but as candidate {rank} it falls below the cut ({_reasons(why)}). {_NARROW}"
     return WhyNot(file_path=stored.document.file_path, stage="below_cut", explanation=explanation, legs=legs, rank=rank)
 
 

@@ -321,10 +321,10 @@ def _rendered(text: str, shown: Sequence[Unit]) -> str:
 def _entered(piece: Unit) -> list[str]:
     """What goes before a fence's or table's first shown unit."""
     frame = piece.frame
-    if frame is None or not frame.opening or piece.start < frame.opening_end:
-        if frame is None or piece.start <= frame.start or not frame.opening:
-            return []
-        return frame.opening[: piece.start - frame.start].rstrip("\n").splitlines()
+    if frame is None or not frame.opening:
+        return []
+    if piece.start < frame.opening_end:  # of the opening only what goes before it
+        return frame.opening[: max(0, piece.start - frame.start)].rstrip("\n").splitlines()
     skipped = piece.start > frame.opening_end + 1
     return [*frame.opening.splitlines(), *([_mark(frame)] if skipped else [])]
 
