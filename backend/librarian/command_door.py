@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from .keeper.host import ReportProgress
@@ -44,7 +44,8 @@ class Verbs:
         return answer if isinstance(answer, Mapping) else answer.model_dump(mode="json")
 
     @contextlib.contextmanager
-    def _reporting(self, report: ReportProgress | None) -> Any:
+    def _reporting(self, report: ReportProgress | None) -> Iterator[None]:
+        """While the body runs, `report` is told again and again how far the index is."""
         if report is None:
             yield
             return

@@ -30,7 +30,7 @@ from .knowledge import Knowledge
 from .parts import Parts
 from .presence import Checked, checked, has_changed, present
 from .reading import document_meant, passage, read
-from .state import StateReport, layout_notes, skipped, unread
+from .state import StateReport, layout_notes, skipped, unread, unreadable
 
 #: Reasons of a degraded state without which an index run hasn't done its work, by how they begin.
 _NEEDED = ("root: ", "index: ", "catalog: ", "embeddings")
@@ -318,10 +318,7 @@ class Librarian(Gathered, Knowledge, Hosting):
         return wire.RefreshAnswer.model_validate(
             {
                 **{name: getattr(report, name) for name in ("added", "changed", "removed", "moved", "unchanged")},
-                "failed": [
-                    {"path": item.file_path, "reason": f"{item.reason}: {item.detail}" if item.detail else item.reason}
-                    for item in report.failed
-                ],
+                "failed": unreadable(report.failed),
                 "skipped": skipped(report.skipped),
                 "documents": count.documents,
                 "chunks": count.chunks,

@@ -186,10 +186,7 @@ class StateReport:
         failed = [item for item in failures if item.kind == "failed"]
         return {
             "total": len(failed),
-            "items": [
-                {"path": item.file_path, "reason": f"{item.reason}: {item.detail}" if item.detail else item.reason}
-                for item in failed[:FAILURES_SHOWN]
-            ],
+            "items": unreadable(failed[:FAILURES_SHOWN]),
         }
 
     def _disk_bytes(self, folder: Path) -> int:
@@ -245,6 +242,14 @@ def _iso(seconds: float | None) -> str | None:
     if seconds is None:
         return None
     return dt.datetime.fromtimestamp(seconds, dt.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def unreadable(failures: Sequence[Failure]) -> list[dict[str, str]]:
+    """Each file with what was wrong with it."""
+    return [
+        {"path": item.file_path, "reason": f"{item.reason}: {item.detail}" if item.detail else item.reason}
+        for item in failures
+    ]
 
 
 def skipped(failures: Sequence[Failure]) -> dict[str, object]:

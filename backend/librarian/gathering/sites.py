@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from librarian.vocabulary.arguments import some_of
+from librarian.vocabulary.arguments import nearest, some_of
 from librarian.vocabulary.errors import CallerError, NotFound
 from librarian.vocabulary.protocols import Budget, Catalog, CatalogReader
 from librarian.vocabulary.sites import (
@@ -183,7 +182,7 @@ def _of_type(entries: list[_Entry], wanted: str) -> list[_Entry]:
 
 def _no_slug(name: str, entries: Mapping[str, _Entry]) -> NotFound:
     low = name.lower()
-    near = difflib.get_close_matches(low, list(entries), 3, 0.5)
+    near = nearest(name, entries)
     near += [slug for slug in entries if low and low in slug and slug not in near][: 3 - len(near)]
     hint = f"Nearest: {', '.join(map(repr, near))}." if near else "Use searchDoc or listDoc."
     return NotFound(f"No document {name!r}.", hint=hint)
