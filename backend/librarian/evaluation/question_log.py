@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from librarian.vocabulary.sites import GapItem, GapsAnswer
@@ -23,16 +23,9 @@ class QuestionLog:
     Where it isn't enabled nothing is written, and `gaps` shows what was kept earlier.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        enabled: bool = False,
-        now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
-    ) -> None:
+    def __init__(self, path: Path, *, enabled: bool = False) -> None:
         self._path = path
         self._enabled = enabled
-        self._now = now
         self._lock = threading.Lock()
 
     @property
@@ -44,7 +37,7 @@ class QuestionLog:
         """Keep one question. A full disk loses the note, not the answer."""
         if not self._enabled:
             return
-        line = {"at": self._now().isoformat(timespec="seconds"), "query": query, "results": results}
+        line = {"at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"), "query": query, "results": results}
         line |= {"answerable": answerable, "product": product or ""}
         try:
             with self._lock:

@@ -11,19 +11,20 @@ import numpy as np
 
 SEED = 20260101
 ROUNDS = 10_000
+CONFIDENCE = 0.95  #: of an interval
 
 
-def interval(values: Sequence[float], *, confidence: float = 0.95, rounds: int = ROUNDS) -> tuple[float, float]:
+def interval(values: Sequence[float]) -> tuple[float, float]:
     """Percentile bootstrap interval of the mean (Efron 1979). No values give (0, 0)."""
     if not values:
         return 0.0, 0.0
     sample = np.asarray(values, dtype=np.float64)
-    drawn = np.random.default_rng(SEED).integers(0, len(sample), size=(rounds, len(sample)))
-    low, high = np.quantile(sample[drawn].mean(axis=1), [(1 - confidence) / 2, (1 + confidence) / 2])
+    drawn = np.random.default_rng(SEED).integers(0, len(sample), size=(ROUNDS, len(sample)))
+    low, high = np.quantile(sample[drawn].mean(axis=1), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return float(low), float(high)
 
 
-def randomisation(first: Sequence[float], second: Sequence[float], *, rounds: int = ROUNDS) -> float:
+def randomisation(first: Sequence[float], second: Sequence[float]) -> float:
     """Two-sided p of the paired randomisation test: how often swapping systems at random gives as large a difference.
 
     Fisher 1935; recommended for retrieval by Smucker, Allan and Carterette, CIKM 2007. The observed arrangement counts
@@ -35,9 +36,9 @@ def randomisation(first: Sequence[float], second: Sequence[float], *, rounds: in
     differences = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
     if not len(differences):
         return 1.0
-    signs = np.random.default_rng(SEED).choice((-1.0, 1.0), size=(rounds, len(differences)))
+    signs = np.random.default_rng(SEED).choice((-1.0, 1.0), size=(ROUNDS, len(differences)))
     extreme = np.abs((signs * differences).sum(axis=1)) >= abs(differences.sum()) - 1e-12
-    return float((1 + extreme.sum()) / (1 + rounds))
+    return float((1 + extreme.sum()) / (1 + ROUNDS))
 
 
 def percentile(values: Sequence[float], share: float) -> float:

@@ -23,7 +23,6 @@ def of_documents(
     ranking: Ranking,
     doc_of: Mapping[int, int],
     *,
-    further: int = FURTHER,
     decay: float = DECAY,
     floor: float = 0.0,
 ) -> Ranking:
@@ -44,7 +43,7 @@ def of_documents(
     evidence = {}
     for doc_id, scores in gathered.items():
         scores.sort(reverse=True)
-        counted = [own for own in scores[1 : further + 1] if own > 0 and own >= floor]
+        counted = [own for own in scores[1 : FURTHER + 1] if own > 0 and own >= floor]
         if len(counted) < FEWEST:
             counted = []
         evidence[doc_id] = math.fsum([scores[0], *(own * decay**i for i, own in enumerate(counted, start=1))])

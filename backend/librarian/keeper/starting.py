@@ -150,27 +150,27 @@ def take_over(index: Path, *, version: str, timeout_s: float = 30.0) -> FolderLo
     return lock
 
 
-def step_in(index: Path, *, version: str = __version__) -> FolderLock | None:
+def step_in(index: Path) -> FolderLock | None:
     """The keeper's lock, for a program that uses the library by itself for a while. A keeper that a command or a host
     has left behind makes way; None where another process really uses the folder.
 
     Raises `Unavailable` where a keeper that was asked doesn't let go.
     """
     lock = FolderLock(index, KEEPER)
-    if lock.acquire(version=version):
+    if lock.acquire(version=__version__):
         return lock
     with FolderLock(index, STARTING).hold(timeout_s=START_S):
         address = addresses.read(index)
         try:
-            lines, welcome = greet(address, "ping", version) if address else (None, None)
+            lines, welcome = greet(address, "ping", __version__) if address else (None, None)
         except OSError:
             return None
         if lines is not None:
             lines.close()
         if welcome is None or welcome.role != "background" or welcome.clients:
             return None
-        retire(index, version=version)
-        return lock if lock.acquire(version=version, timeout_s=1.0) else None
+        retire(index, version=__version__)
+        return lock if lock.acquire(version=__version__, timeout_s=1.0) else None
 
 
 def _reach(library: Library, kind: Kind, timeout_s: float) -> Greeted | None:

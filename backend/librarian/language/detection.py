@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from functools import cache
 
 from .stopwords import LANGUAGES, raw_stop_words
@@ -54,12 +53,11 @@ def _weights() -> dict[str, tuple[tuple[str, float], ...]]:
     return {word: tuple((language, 1 / len(found)) for language in found) for word, found in places.items()}
 
 
-def detect(text: str, among: Sequence[str] = (), *, needed: float = _TEXT, alone: bool = False) -> str:
+def detect(text: str, *, needed: float = _TEXT, alone: bool = False) -> str:
     """ISO 639-1 code, or an empty string where the text doesn't say.
 
-    `among` restricts the answer to some languages. `needed` is the weight of stop words (a word that belongs to one
-    language weighs 1) below which a text in Latin or Cyrillic letters counts as undecided; `alone` says whether one
-    word may tell of another language than English.
+    `needed` is the weight of stop words (a word that belongs to one language weighs 1) below which a text in Latin or
+    Cyrillic letters counts as undecided; `alone` says whether one word may tell of another language than English.
 
     >>> detect("how do I restart the pod"), detect("der Pod, der nicht bereit ist"), detect("nginx redis")
     ('en', 'de', '')
@@ -68,14 +66,14 @@ def detect(text: str, among: Sequence[str] = (), *, needed: float = _TEXT, alone
     if not sample.isascii():
         found = _by_script(sample)
         if found:
-            return found if not among or found in among else ""
-    best, different = _by_words(sample, among, needed, alone)
+            return found
+    best, different = _by_words(sample, needed, alone)
     if best and different < _FEW and _NAME.search(sample):
-        best, _ = _by_words(_NAME.sub(" ", sample), among, needed, alone)
+        best, _ = _by_words(_NAME.sub(" ", sample), needed, alone)
     return best
 
 
-def _by_words(sample: str, among: Sequence[str], needed: float, alone: bool) -> tuple[str, int]:
+def _by_words(sample: str, needed: float, alone: bool) -> tuple[str, int]:
     """The language that the stop words speak for, empty where undecided, and how many different ones do."""
     words = sample.translate(_LETTERS_ALONE).split() if sample.isascii() else _WORD.findall(sample)
     weights = _weights()
@@ -84,10 +82,9 @@ def _by_words(sample: str, among: Sequence[str], needed: float, alone: bool) -> 
     different: Counter[str] = Counter()
     for word, times in Counter(words).items():
         for language, weight in weights.get(word, ()):
-            if not among or language in among:
-                votes[language] = votes.get(language, 0.0) + times * weight
-                loudest[language] = max(loudest.get(language, 0.0), times * weight)
-                different[language] += 1
+            votes[language] = votes.get(language, 0.0) + times * weight
+            loudest[language] = max(loudest.get(language, 0.0), times * weight)
+            different[language] += 1
     if not votes:
         return "", 0
     (best, score), *rest = sorted(votes.items(), key=lambda item: -item[1])[:2]

@@ -85,13 +85,13 @@ class _Graph:
     def floats(self, value: float) -> str:
         return self.constant(np.array(value, dtype=np.float32))
 
-    def node(self, op: str, *inputs: str, outputs: int = 1, name: str = "", **attributes: object) -> Any:
+    def node(self, op: str, *inputs: str, name: str = "", **attributes: object) -> str:
         from onnx import helper
 
         self._count += 1
-        names = [name] if name else [f"{op.lower()}_{self._count}_{i}" for i in range(outputs)]
-        self.nodes.append(helper.make_node(op, list(inputs), names, name=f"node_{self._count}", **attributes))
-        return names[0] if outputs == 1 else names
+        output = name or f"{op.lower()}_{self._count}_0"
+        self.nodes.append(helper.make_node(op, list(inputs), [output], name=f"node_{self._count}", **attributes))
+        return output
 
     def linear(self, value: str, weight: Array, bias: Array, name: str) -> str:
         """value · weightᵀ + bias, the weight as published: (out, in)."""

@@ -35,10 +35,9 @@ Target = tuple[str, str]  #: words of a link, and where it leads
 class Manuscript:
     """Collects blocks; `document` makes them a `Document`. `full` says that nothing more is taken."""
 
-    def __init__(self, limit: int = MAX_CHARACTERS) -> None:
+    def __init__(self) -> None:
         self.notes: list[str] = []
         self.full = False
-        self._limit = limit
         self._parts: list[str] = []
         self._length = 0
         self._line = 1
@@ -129,7 +128,7 @@ class Manuscript:
         body = _clean(body)
         if not body.strip() or self.full:
             return
-        if self._length + len(body) > self._limit:
+        if self._length + len(body) > MAX_CHARACTERS:
             self.full = True
             self.notes.append(f"only the first {self._length:,} characters are kept")
             return

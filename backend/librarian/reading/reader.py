@@ -28,10 +28,7 @@ _LANGUAGE_SAMPLE = 4_000
 
 
 class FileReader:
-    """Reads files with the parser of their extension. Holds no open resource and is picklable.
-
-    `default_language` (ISO 639-1) is used where a document's own language can't be told.
-    """
+    """Reads files with the parser of their extension. Holds no open resource and is picklable."""
 
     def __init__(
         self,
@@ -41,20 +38,18 @@ class FileReader:
         extract_tags: bool = True,
         infer_doc_type: bool = True,
         track_modifications: bool = True,
-        default_language: str = "",
     ) -> None:
         self._analyzer = analyzer
         self._chunker = chunker
         self._extract_tags = extract_tags
         self._infer_doc_type = infer_doc_type
         self._track_modifications = track_modifications
-        self._default_language = default_language
 
     @property
     def fingerprint(self) -> str:
         """Changes whenever the same file would be read, cut or analysed otherwise."""
         dates = "1" if self._track_modifications else "mails"
-        options = f"{self._extract_tags:d}{self._infer_doc_type:d}{dates}{self._default_language}"
+        options = f"{self._extract_tags:d}{self._infer_doc_type:d}{dates}"
         return f"reader-{_VERSION}:{options}|{self._chunker.fingerprint}|{self._analyzer.fingerprint}"
 
     def read(self, source: SourceFile) -> ReadResult:
@@ -117,7 +112,7 @@ class FileReader:
         return ReadResult(label, (), (), (time.perf_counter() - begun) * 1000, members=tuple(found))
 
     def _completed(self, document: Document, data: bytes) -> Document:
-        language = document.language or self._analyzer.detect(_prose(document)) or self._default_language
+        language = document.language or self._analyzer.detect(_prose(document))
         return replace(
             document,
             content_hash=hashlib.sha256(data).hexdigest(),

@@ -104,14 +104,14 @@ class TantivyIndex:
             save_state(path, self._state)
 
     @classmethod
-    def sound(cls, path: Path, *, weights: FieldWeights = FieldWeights(), identity: str = "") -> TantivyIndex:
+    def sound(cls, path: Path, *, identity: str = "") -> TantivyIndex:
         """The index in that folder; an empty one, to be filled from the catalog, where it is damaged."""
         try:
-            return cls(path, weights=weights, identity=identity)
+            return cls(path, identity=identity)
         except Damaged as error:
             log.warning("%s It is made again.", error.message)
             discard(path)
-            return cls(path, weights=weights, identity=identity)
+            return cls(path, identity=identity)
 
     # -- writing ---------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from typing import Literal
 
 from librarian.vocabulary.index_folder import is_index
 
-from .folder_events import Ignored, Source, is_remote, kernel_events, polled_events
+from .folder_events import Source, is_remote, kernel_events, polled_events
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class FileWatcher:
 
     Changes are gathered until nothing happened for `debounce_ms`, at most twice that from the first. `on_lost` is
     called with a reason where events were dropped, and `on_change` with the root itself: look at everything. Folders
-    for which `ignored` holds aren't watched. Reading files never fires.
+    that are `usually_ignored` aren't watched. Reading files never fires.
 
     Where the kernel tells nothing (a probe stays unanswered, the folder lies on a network file system, the allowance
     of watches is used up), the folder is looked at every `poll_s` seconds; `polling` forces or forbids that.
@@ -47,7 +47,6 @@ class FileWatcher:
         on_change: Callable[[frozenset[str]], None],
         *,
         debounce_ms: float = 1000,
-        ignored: Ignored = usually_ignored,
         on_lost: Callable[[str], None] | None = None,
         polling: bool | None = None,
         poll_s: float = 5.0,
@@ -57,7 +56,6 @@ class FileWatcher:
         self._root = os.path.abspath(root)
         self._on_change = on_change
         self._quiet_s = debounce_ms / 1000
-        self._ignored = ignored
         self._on_lost = on_lost
         self._polling = polling
         self._poll_s = poll_s
@@ -182,7 +180,7 @@ class FileWatcher:
         try:
             if self._polling is not True and (self._polling is False or not is_remote(self._root)):
                 try:
-                    self._source = kernel_events(self._root, self, self._ignored, self._probe_s)
+                    self._source = kernel_events(self._root, self, usually_ignored, self._probe_s)
                 except OSError as error:
                     if self._polling is False or not os.path.isdir(self._root):
                         raise
@@ -191,7 +189,7 @@ class FileWatcher:
             if self._source is None:
                 if self._polling is False:
                     raise OSError("the kernel tells nothing about this folder")
-                self._source = polled_events(self._root, self, self._ignored, self._poll_s)
+                self._source = polled_events(self._root, self, usually_ignored, self._poll_s)
                 self._how = "polling"
         except OSError as error:
             self._problem = f"{error.strerror or error}"

@@ -72,9 +72,9 @@ def _seen(host: Host, path: Path, entry: Mapping[str, Any]) -> Connection:
     return Connection(host, path, target)
 
 
-def callers(index: Path, limit: int = 5) -> list[str]:
-    """Who has called, the last one first, as words."""
-    found = visitors.read(index)[::-1][:limit]
+def callers(index: Path) -> list[str]:
+    """The last five who have called, the latest first, as words."""
+    found = visitors.read(index)[::-1][:5]
     return [
         f"{visitor.name} {visitor.version}".strip()
         + f" ({visitor.calls} call{'s' if visitor.calls != 1 else ''}, last {_when(visitor.last)})"

@@ -135,10 +135,10 @@ def named(verb: str, arguments: Sequence[Argument], given: Mapping[str, object])
     return taken
 
 
-def shortened(value: object, limit: int = 80) -> str:
-    """A value as it may stand in an error message."""
+def shortened(value: object) -> str:
+    """A value as it may stand in an error message: at most 80 characters."""
     text = repr(value)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return text if len(text) <= 80 else text[:79] + "…"
 
 
 def nearest(word: str, names: Iterable[str], count: int = 3) -> list[str]:

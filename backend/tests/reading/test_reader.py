@@ -114,20 +114,16 @@ def test_a_mail_keeps_its_date_where_changes_arent_tracked(tmp_path: Path) -> No
         ("doc_type: Reference\nlanguage: de", "reference", "de"),
         ("doc_type: documentation\nlang: pt-BR", "documentation", "pt"),
         ("lang: zh_Hans_CN\ndoc_type: poem", "", "zh"),
-        ("doc_type: [api]\nlanguage: python", "", "xx"),
-        ("language: 7\nlang: true", "", "xx"),
+        ("doc_type: [api]\nlanguage: python", "", ""),
+        ("language: 7\nlang: true", "", ""),
     ],
 )
 def test_type_and_language_that_front_matter_gives_hold(
     tmp_path: Path, front: str, doc_type: str, language: str, infer: bool
 ) -> None:
     text = f"---\n{front}\n---\n# Setup\n\nWords of a page.\n"
-    found = read(tmp_path, text, "acme/guides/setup.md", infer_doc_type=infer, default_language="xx").document
+    found = read(tmp_path, text, "acme/guides/setup.md", infer_doc_type=infer).document
     assert (found.doc_type, found.language) == (doc_type or ("guide" if infer else "documentation"), language)
-
-
-def test_a_default_language_stands_in_where_none_is_found(tmp_path: Path) -> None:
-    assert read(tmp_path, "mots", default_language="fr").document.language == "fr"
 
 
 def source(path: Path, name: str) -> SourceFile:

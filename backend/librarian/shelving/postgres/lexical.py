@@ -51,13 +51,11 @@ class PostgresLexicalIndex:
     `note` is said with every answer, since it ranks otherwise than the keyword index on one machine does.
     """
 
-    def __init__(
-        self, database: Database, *, weights: FieldWeights = FieldWeights(), identity: str = "", note: str = ""
-    ) -> None:
+    def __init__(self, database: Database, *, identity: str = "", note: str = "") -> None:
         self._note = note
         self._database = database.join()
         self._language = database.text_search
-        self._weights = {name: float(getattr(weights, name)) for name in _LABELS}
+        self._weights = {name: float(getattr(FieldWeights(), name)) for name in _LABELS}
         self._lock = RLock()
         self._open: contextlib.ExitStack | None = None
         self._writer: Connection[Any] | None = None
