@@ -588,7 +588,9 @@ def test_questions_of_stop_words_only_dont_fail(manual: Library) -> None:
     engine = manual.engine()
     for mode in MODES:
         for text in ("how to", "?", "the", "--", '""', "-"):
-            engine.search(Query(text, mode=mode))
+            outcome = engine.search(Query(text, mode=mode))
+            assert {name for name, leg in outcome.legs.items() if leg.status == "failed"} == set(), text
+            assert outcome.query.text == text
 
 
 def test_an_unknown_mode_and_a_spent_budget_are_the_callers_errors(manual: Library) -> None:
