@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from librarian.reading.chunking import HARD_CEILING_CHARACTERS, StructureChunker
@@ -125,6 +125,7 @@ def test_a_heading_opens_the_chunk_of_its_section() -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(line, max_size=60).map("\n".join))
+@example("```\na\n```\n\n| a | b |\n|---|---|\n| c | d |\n")  # both in one passage, which chance hardly makes
 def test_a_passage_knows_the_fences_and_tables_that_it_is_in_and_where_its_headings_stand(text: str) -> None:
     doc = document(text)
     for chunk in StructureChunker(target_tokens=20, ceiling_tokens=40, overlap_tokens=4).chunk(doc):
