@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..vocabulary.sites import SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
+from ..vocabulary.types import QUOTED_PATH
 from ..vocabulary.wire import (
     AnalyzeAnswer,
     ClearedAnswer,
@@ -183,10 +184,11 @@ def _facts(item: Result) -> list[str]:
 
 
 def _email_head(item: EmailResult) -> str:
+    who = "Quoted by" if tuple(item.heading_path[:1]) == QUOTED_PATH else "From"
     lines = [
         f"{item.rank}. {_cut(item.subject or '(no subject)', 140)}",
         f"{item.id} lines {item.line_start}–{item.line_end}{' (stale)' if item.stale else ''}",
-        f"From {_cut(item.sender, 80) or '–'} to {_cut(', '.join(item.to) or '–', 80)} "
+        f"{who} {_cut(item.sender, 80) or '–'} to {_cut(', '.join(item.to) or '–', 80)} "
         f"on {item.date or 'unknown date'}",
         f"thread_id {item.thread_id}" + ("" if _by_date(item) else f" · {_facts(item)[0]}"),
     ]

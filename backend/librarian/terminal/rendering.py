@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from librarian.vocabulary.types import QUOTED_PATH
+
 from .page import Page
 
 Answer = Mapping[str, Any]
@@ -37,7 +39,8 @@ def _heading(page: Page, result: Answer) -> None:
     parts: list[str | tuple[str, str]] = [f"{result['rank']}. "]
     if "sender" in result:
         crumbs = [result["subject"] or "(no subject)"]
-        parts = [*parts, (result["sender"], "cyan"), f"  {(result.get('date') or '')[:10]}  "]
+        quoted = "quoted by " if tuple(result.get("heading_path", ())[:1]) == QUOTED_PATH else ""
+        parts = [*parts, quoted, (result["sender"], "cyan"), f"  {(result.get('date') or '')[:10]}  "]
     by_date = [reason["source"] for reason in result["why"]] == ["date"]  # then no score says anything
     score = "" if by_date else f"  {result['relevance_score']:.2f}"
     page.line(*parts, (" › ".join(crumbs), "bold"), (score, "green"))

@@ -788,3 +788,9 @@ def test_mails_that_filters_alone_chose_show_no_score(source: str, line: str) ->
     out, why = io.StringIO(), [{"source": source, "rank": 1, "raw": None, "points": 1.0}]
     rendering.search(Page(out), answer([result(**MAIL, why=why)]))
     assert line in out.getvalue()
+
+
+def test_words_that_a_mail_quotes_arent_told_as_its_senders() -> None:
+    out = io.StringIO()
+    rendering.search(Page(out), answer([result(**MAIL, heading_path=["Quoted"], why=[])]))
+    assert "1. quoted by ann@example.org  2026-01-02  Overdue" in out.getvalue()

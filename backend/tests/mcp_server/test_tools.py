@@ -193,6 +193,8 @@ def test_mails_that_only_pass_filters_are_told_without_a_score() -> None:
     assert text.startswith(f"Results 1–{len(hits)} of {answer.total} (newest first)")
     assert "score" not in text
     assert "From – to" in text
+    quoted = [item.model_copy(update={"heading_path": ["Quoted"]}) for item in hits]
+    assert "Quoted by – to" in render(answer.model_copy(update={"results": quoted, "query": ""}))
     nothing = {"results": [], "total": 0, "query": "", "suggestions": []}
     assert render(answer.model_copy(update=nothing)).startswith("Nothing found.")
 

@@ -311,9 +311,10 @@ def test_a_mail_that_was_saved_as_a_text_of_an_editor_is_read(parse: Parse, enco
         ("2026-03-03T08:00:00Z", "2026-03-03T08:00:00Z"),
         ("2026-03-03 08:00", "2026-03-03T08:00:00Z"),
         ("2026-13-03 08:00", None),
+        ("Wed, 24 Jul 102 08:01:49 -0000", "2002-07-24T08:01:49Z"),
     ],
 )
-def test_dates_of_iso_8601_are_dates(parse: Parse, said: str, date: str | None) -> None:
+def test_dates_of_other_forms_are_dates(parse: Parse, said: str, date: str | None) -> None:
     mail = parse(f"Subject: x\nDate: {said}\n\nThe pump.\n".encode(), NAME).email
     assert mail is not None
     assert mail.date == date

@@ -304,6 +304,8 @@ def _date(headers: Headers) -> str | None:
                 return iso_of_ns(int((said if said.tzinfo else said.replace(tzinfo=UTC)).timestamp()) * 1_000_000_000)
             parsed = parsedate_tz(value)
             if parsed is not None:
+                if 100 <= parsed[0] < 1000:  # a year counted from 1900 (RFC 5322, 4.3)
+                    parsed = (parsed[0] + 1900, *parsed[1:])
                 return iso_of_ns(int(mktime_tz(parsed)) * 1_000_000_000)
         except (ValueError, OverflowError, TypeError, IndexError):
             continue
