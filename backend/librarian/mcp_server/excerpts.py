@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 MARK = "[…]"
+_PADDING = re.compile(r"(?<=-{3})-+|(?<= ) +")
 
 
 def excerpt(text: str, highlights: Sequence[tuple[int, int]], limit: int) -> str:
-    """`text` in at most about `limit` UTF-8 bytes, cut between lines around the first highlight.
+    """`text` in at most about `limit` UTF-8 bytes, cut between lines around that with the most highlighted words.
 
-    A line that alone is too long is cut between words. A fence that loses its end (or its beginning) gets one.
+    What aligns the cells of a table goes first. A line that alone is too long is cut between words.
+    A fence that loses its end (or its beginning) gets one.
     The marks and fences come on top of `limit`: some 20 bytes.
 
     >>> excerpt("one\\ntwo\\nthree", [(4, 7)], 8)
@@ -19,11 +22,13 @@ def excerpt(text: str, highlights: Sequence[tuple[int, int]], limit: int) -> str
     if len(text.encode()) <= limit:
         return text
     lines = text.split("\n")
-    match = text.count("\n", 0, min(highlights)[0]) if highlights else 0
+    match, at = _best_line(text, lines, highlights)
+    if lines[match].lstrip().startswith("|"):
+        at = len(_squeezed(lines[match][:at]))
+        lines = [_squeezed(line) if line.lstrip().startswith("|") else line for line in lines]
     first = last = match
     spent = len(lines[match].encode()) + 1
     if spent > limit:
-        at = min(highlights)[0] - sum(len(line) + 1 for line in lines[:match]) if highlights else 0
         kept = [_cut_line(lines[match], at, limit)]
     else:
         grown = True
@@ -46,6 +51,25 @@ def excerpt(text: str, highlights: Sequence[tuple[int, int]], limit: int) -> str
             *([MARK] if last < len(lines) - 1 else []),
         ]
     )
+
+
+def _best_line(text: str, lines: Sequence[str], highlights: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """The first line with the most different highlighted words, and where in it the first of them begins."""
+    words: dict[int, set[str]] = {}
+    begins: dict[int, int] = {}
+    for start, end in sorted(highlights):
+        line = text.count("\n", 0, start)
+        words.setdefault(line, set()).add(text[start:end].lower())
+        begins.setdefault(line, start)
+    if not words:
+        return 0, 0
+    best = min(words, key=lambda line: (-len(words[line]), line))
+    return best, begins[best] - sum(len(line) + 1 for line in lines[:best])
+
+
+def _squeezed(row: str) -> str:
+    """A table's row without what aligns its columns."""
+    return _PADDING.sub("", row)
 
 
 def _open_fence(lines: Sequence[str]) -> str:

@@ -347,6 +347,18 @@ def test_a_single_long_line_is_cut_between_words_around_the_match() -> None:
     assert set(shown.strip("…").split()) <= {"alpha", "needle", "omega"}
 
 
+def test_an_excerpt_of_a_table_keeps_the_row_that_answers_before_its_header() -> None:
+    rule = f"|{'-' * 90}|{'-' * 60}|"
+    rows = [f"| Option {' ' * 80}| Default |", rule, f"| {'`readTimeout` ' * 3}{' ' * 60}| 60s |"]
+    text = "\n".join(rows)
+    highlights = [(at, at + len(word)) for word in ("Default", "readTimeout") for at in [text.index(word)]]
+    highlights.append((text.index("60s"), text.index("60s") + 3))
+    assert excerpt(text, highlights, 150) == "\n".join(
+        ["| Option | Default |", "|---|---|", f"| {'`readTimeout` ' * 3}| 60s |"]
+    ), "what aligns the cells goes first"
+    assert excerpt(text, highlights, 60) == f"{MARK}\n| {'`readTimeout` ' * 3}| 60s |"
+
+
 def test_links_are_one_for_each_place_and_at_most_ten() -> None:
     hits = [result(rank, f"ray/core/{rank}.md", relevance_score=1.2) for rank in range(1, 15)]
     links = links_of(search_answer([*hits, hits[0]]))
