@@ -93,7 +93,7 @@ def title_from_name(file_path: str) -> str:
 def _stem(file_path: str) -> str:
     """A file's name without its endings."""
     stem = PurePosixPath(file_path).name
-    while (suffix := PurePosixPath(stem).suffix) and 1 < len(suffix) <= 6 and not suffix[1:].isdigit():
+    while (suffix := PurePosixPath(stem).suffix) and 1 < len(suffix) <= 6 and not suffix[1:2].isdigit():
         stem = stem[: -len(suffix)]
     return stem
 

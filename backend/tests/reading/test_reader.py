@@ -200,6 +200,7 @@ def test_a_summary_is_read_where_vowels_are_signs_beside_letters(parse: Parse) -
 
 def test_small_things_about_titles_dates_and_summaries(parse: Parse) -> None:
     assert title_from_name("a/b/release-1.2.md") == "Release 1 2"
+    assert title_from_name("a/b/standard-4.0.3-en.csv") == "Standard 4 0 3 en"
     assert title_from_name("a/b/page.rst.txt") == "Page"
     assert parse_date("2026/03/01") == "2026-03-01T00:00:00Z"
     assert parse_date("soon") == parse_date("0001-01-01T00:00:00+23:00") == ""
