@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..vocabulary.desk_protocol import LONGEST_INSTRUCTIONS, ResourceRow
-from ..vocabulary.protocols import Budget
-from ..vocabulary.types import Filters, StoredDocument
+from ..vocabulary.protocols import Budget, CatalogReader
+from ..vocabulary.types import Filters, Heading, StoredDocument
 from . import addresses
 from .parts import Parts
 
@@ -45,26 +45,10 @@ class Hosting:
         A `path` goes on behind a `#` with the anchors of that document's headings; a `thread` is named by its subject,
         or by its id where that was begun or others have the same subject.
         """
-        context = context or {}
         with self._parts.catalog.read() as reader:
-            products = reader.products()
-            if kind == "product":
-                names = sorted(products)
-            elif kind == "component":
-                inside = [products[context["product"]]] if context.get("product") in products else products.values()
-                names = sorted({component for components in inside for component in components})
-            elif kind == "heading":
-                stored = reader.document_by_path(context.get("path", ""), text=False)
-                names = [heading.text for heading in stored.document.headings] if stored else []
-            elif kind == "thread":
+            if kind == "thread":
                 return self._threads(reader.iter_documents(Filters(kind="email")), value)
-            elif "#" in value:
-                stored = reader.document_by_path(value.partition("#")[0], text=False)
-                headings = stored.document.headings if stored else ()
-                anchors = addresses.anchors(headings)
-                names = [f"{value.partition('#')[0]}#{name}" for name in anchors if name]
-            else:
-                names = [stored.document.file_path for stored in reader.iter_documents()]
+            names = _names(reader, kind, value, context or {})
         low = value.lower()
         found = [name for name in names if name.lower().startswith(low)]
         found += [name for name in names if low in name.lower() and not name.lower().startswith(low)]
@@ -113,3 +97,24 @@ class Hosting:
     def on_generation(self, callback: Callable[[int], None]) -> Callable[[], None]:
         """Call `callback` with the new generation after each change of the index; returns what ends it."""
         return self._parts.indexing.on_generation(callback)
+
+
+def _names(reader: CatalogReader, kind: str, value: str, context: Mapping[str, str]) -> list[str]:
+    """All that a value of this kind may be, but for threads."""
+    if kind in ("product", "component"):
+        products = reader.products()
+        if kind == "product":
+            return sorted(products)
+        inside = [products[context["product"]]] if context.get("product") in products else products.values()
+        return sorted({component for components in inside for component in components})
+    if kind == "heading":
+        return [heading.text for heading in _headings(reader, context.get("path", ""))]
+    path, mark, _ = value.partition("#")
+    if mark:
+        return [f"{path}#{name}" for name in addresses.anchors(_headings(reader, path)) if name]
+    return [stored.document.file_path for stored in reader.iter_documents()]
+
+
+def _headings(reader: CatalogReader, path: str) -> Sequence[Heading]:
+    stored = reader.document_by_path(path, text=False)
+    return stored.document.headings if stored else ()
