@@ -12,12 +12,12 @@ from .vocabulary.errors import CallerError
 from .vocabulary.protocols import Budget
 from .vocabulary.request import REQUEST, new_id
 from .vocabulary.toolsets import REGISTRY, SITES
+from .vocabulary.verbs import OF_COMMANDS, ask
 from .vocabulary.verbs import VERBS as KNOWN
-from .vocabulary.verbs import ask
 
 PROGRESS_S = 0.25
 _BY_METHOD = {verb.method: verb for verb in (*KNOWN, *REGISTRY, *SITES)}
-VERBS = frozenset(_BY_METHOD) | {"bench", "check", "evaluate", "gaps", "health", "refresh"}
+VERBS = frozenset(_BY_METHOD) | OF_COMMANDS
 """What may be asked for: what tools ask, and what is for commands alone."""
 
 

@@ -17,7 +17,7 @@ from .vocabulary.desk_protocol import LONGEST_INSTRUCTIONS
 from .vocabulary.errors import LibrarianError, Unavailable
 from .vocabulary.protocols import Budget
 from .vocabulary.toolsets import RAG, REGISTRY, SITES
-from .vocabulary.verbs import FACETS, VERBS
+from .vocabulary.verbs import FACETS, OF_COMMANDS, VERBS
 from .vocabulary.whole_file import write_whole
 
 if TYPE_CHECKING:
@@ -27,9 +27,8 @@ logger = logging.getLogger(__name__)
 
 KEPT: Final = "introduction.txt"
 _POLL_S: Final = 0.1  #: how often a waiting call looks whether it was given up
-_VERBS: Final = frozenset(verb.method for verb in (*VERBS, FACETS, *RAG, *REGISTRY, *SITES)) | {
-    *("bench", "check", "complete", "evaluate", "gaps", "health", "refresh", "resources"),
-}
+_TOOLS: Final = frozenset(verb.method for verb in (*VERBS, FACETS, *RAG, *REGISTRY, *SITES))
+_VERBS: Final = _TOOLS | OF_COMMANDS | {"complete", "resources"}
 """What waits for the library: what tools and REST ask, and what is for hosts and commands alone."""
 
 

@@ -348,8 +348,8 @@ class Crawler:
         category = self._frontier.category(url)
         title = page.title or page_files.title_of(markdown, url)
         text_hash = page_files.hash_of(markdown)
-        if not markdown.lstrip().startswith("# "):
-            markdown = markdown if re.search(r"^# ", markdown, re.M) else f"# {title}\n\n{markdown}"
+        if not re.search(r"\A\s*# |^# ", markdown, re.MULTILINE):
+            markdown = f"# {title}\n\n{markdown}"
         keywords = tuple(dict.fromkeys([*page.keywords, *digest.keywords(markdown)]))[:10]
         fields: dict[str, object] = {
             "title": title,

@@ -134,8 +134,7 @@ def listen(index: Path, *, version: str, url: str = "", unix: bool | None = None
 def publish(index: Path, address: Address) -> None:
     """Write the address for others to find, readable for this user alone, whole or not at all."""
     beside = index / f"{ADDRESS}.{os.getpid()}"
-    with contextlib.suppress(FileNotFoundError):
-        beside.unlink()
+    beside.unlink(missing_ok=True)
     file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(file, "w", encoding="utf-8") as out:
         json.dump(address._asdict(), out)

@@ -200,6 +200,9 @@ VERBS: tuple[Verb, ...] = (
     CLEAR_CACHE,
 )
 
+#: Methods of the desk that commands alone ask, by their Python arguments.
+OF_COMMANDS = frozenset(("bench", "check", "evaluate", "gaps", "health", "refresh"))
+
 
 def ask(desk: Desk, verb: Verb, given: Mapping[str, object], budget: Budget) -> Wire:
     """Do `verb` at `desk` with arguments as a caller gave them.

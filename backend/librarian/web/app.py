@@ -50,7 +50,6 @@ def build_app(
     cors_origins: Sequence[str] = (),
     endpoint: str = "/mcp",
     rate_limit: int | None = None,
-    toolsets: Sequence[str] = (),
     version: str = "",
     counts: Counts = Counts(),
     door: McpDoor | ComingDoor | None = None,
@@ -63,7 +62,6 @@ def build_app(
         cors_origins: web origins that may call besides the page itself; `*` for any.
         endpoint: path of MCP's Streamable HTTP.
         rate_limit: requests a minute and caller; None or 0 for no limit.
-        toolsets: further MCP tools (not used where `door` is given).
         version: told to clients.
         counts: how many results the settings allow, which schemas say.
         door: one that other transports share; built here where absent. Must not be running yet.
@@ -71,7 +69,7 @@ def build_app(
     if door is None:
         from ..mcp_server.app import McpDoor  # the SDK takes a while to import
 
-        door = McpDoor(desk, toolsets=toolsets, counts=counts, version=version)
+        door = McpDoor(desk, counts=counts, version=version)
     metrics, mcp = Metrics(), door
     mcp.observe = metrics
 
