@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from librarian.vocabulary.errors import SetupError
 from librarian.vocabulary.protocols import Budget
 
-from .onnx_session import load, run
+from .onnx_session import load, places, run
 from .store import ModelStore
 from .table import positions, read_json
 from .windowing import clip
@@ -32,6 +33,7 @@ class OnnxCrossEncoder:
         self.name = name
         loaded = load(folder, f"cross-encoder '{name}'", threads=threads)
         self._session, self._tokenizer = loaded.session, loaded.tokenizer
+        self._places = partial(places, loaded.tokenizer)
         most = positions(read_json(folder / "config.json"))
         self._room = (min(max_length, most) if most else max_length) - len(self._tokenizer.encode("", "").ids)
         self._inputs = {item.name for item in self._session.get_inputs()}
@@ -53,10 +55,6 @@ class OnnxCrossEncoder:
             out[index] = self._logit(query, clip(passage, self._places, room))
             slowest_ms = max(slowest_ms, (time.monotonic() - started) * 1000)
         return out
-
-    def _places(self, text: str) -> list[tuple[int, int]]:
-        places: list[tuple[int, int]] = self._tokenizer.encode(text, add_special_tokens=False).offsets
-        return places
 
     def _logit(self, query: str, passage: str) -> float:
         pair = self._tokenizer.encode(query, passage)

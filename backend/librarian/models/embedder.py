@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from librarian.vocabulary.models import ModelSpec
 from librarian.vocabulary.types import Vector, Vectors, Window
 
 from . import windowing
-from .onnx_session import load, run
+from .onnx_session import load, places, run
 
 _LEAST_BATCH = 4  #: fewer per batch cost more for their overhead than they save in padding
 _TOKENS_PER_BATCH = 2_048  #: longer texts go in smaller batches, which bounds the memory of a run
@@ -37,11 +38,12 @@ class OnnxEmbedder:
     def __init__(self, folder: Path, spec: ModelSpec, *, threads: int = 2, max_batch: int = 8) -> None:
         self.spec = spec
         loaded = load(folder, f"model '{spec.name}'", threads=threads)
-        self._session, self._tokenizer, path = loaded.session, loaded.tokenizer, loaded.path
+        self._session, self._tokenizer = loaded.session, loaded.tokenizer
+        self._places = partial(places, loaded.tokenizer)
         self._inputs = {item.name for item in self._session.get_inputs()}
         self._output = _output_of(spec.name, (item.name for item in self._session.get_outputs()))
         self._device = "cuda" if self._session.get_providers()[0].startswith("CUDA") else "cpu"
-        self._precision = "int8" if "int8" in path.name else "fp32"
+        self._precision = "int8" if "int8" in loaded.path.name else "fp32"
         self._max_batch = 1 if self._precision == "int8" else max(1, max_batch)
         stamp = folder / "manifest.json"
         self._stamp = hashlib.sha256(stamp.read_bytes()).hexdigest()[:8] if stamp.exists() else "unstamped"
@@ -89,10 +91,6 @@ class OnnxEmbedder:
             self._session = None
 
     # -- inside ------------------------------------------------------------------------------------------------------
-
-    def _places(self, text: str) -> list[tuple[int, int]]:
-        places: list[tuple[int, int]] = self._tokenizer.encode(text, add_special_tokens=False).offsets
-        return places
 
     def _ids(self, text: str) -> list[int]:
         ids: list[int] = self._tokenizer.encode(text).ids

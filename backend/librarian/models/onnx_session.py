@@ -31,6 +31,12 @@ def run(session: Any, output: str, feed: Mapping[str, Any], what: str) -> Any:
         ) from error
 
 
+def places(tokenizer: Any, text: str) -> list[tuple[int, int]]:
+    """Where a text's tokens stand in it, in characters; special tokens aside."""
+    found: list[tuple[int, int]] = tokenizer.encode(text, add_special_tokens=False).offsets
+    return found
+
+
 def has_cuda() -> bool:
     """Whether the installed ONNX Runtime can use CUDA."""
     import onnxruntime
