@@ -348,7 +348,7 @@ def test_quotes_with_initials_or_bars_are_quotes_and_the_answers_between_them_ar
     "line",
     [
         "On Tue, Aug 27, 2002 at 11:38:00PM +0100, Ann Bee mentioned:",
-        "El 31 de mar? de 2012 6:10, Ann Bee <ann at x.org> ha escrit:",
+        "El 31 de mar? de 2012 6:10, Ann Bee <ann at x.org> va dir:",
         "* Ann Bee:",
         "Ann Bee <ann@x.org> @ 2015-01-15 17:54 SAST:",
     ],
@@ -376,3 +376,28 @@ def test_words_between_a_rule_and_what_a_list_adds_are_somebodys() -> None:
 def test_two_hyphens_further_in_are_comments_of_a_program() -> None:
     text = "It fails:\n\nbegin\n    --\n    value := now();\nend;\n"
     assert own(text) == text.split()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "El dl., 2 de març 2026 a les 9:15, Ann Lee (<ann@x.org>) va escriure:",
+        "O luns, 2 de mar. de 2026 ás 9:15, Ann Lee (<ann@x.org>) escribiu:",
+        "На пн, 2.03.2026 г. в 9:15 Ann Lee <ann@x.org> написа:",
+        "пон, 2. мар 2026. у 09:15 Ann Lee <ann@x.org> је написао/ла:",
+        "Dana 2.3.2026. u 9:15, Ann Lee je napisao/la:",
+        "V pon., 2. mar. 2026 ob 09:15 je oseba Ann Lee <ann@x.org> napisala:",
+        "Kuupäev E, 2. märts 2026 kell 09:15 kirjutas Ann Lee <ann@x.org>:",
+        "2026-03-02, pr, 09:15 Ann Lee <ann@x.org> rašė:",
+        "ในวันที่ จ. 2 มี.ค. 2026 เวลา 09:15 Ann Lee <ann@x.org> เขียนว่า:",
+        "सोम, 2 मार्च 2026 को 9:15 am बजे को Ann Lee <ann@x.org> ने लिखा:",
+        "Από: Ann Lee <ann@x.org>\nΑποστολή: 2/3/2026 9:15\nΠρος: Bob\nΘέμα: Pumps",
+        "От: Ann Lee <ann@x.org>\nИзпратено: 2.3.2026 9:15\nДо: Bob\nОтносно: Pumps",
+        "Saatja: Ann Lee <ann@x.org>\nSaadetud: 2. märts 2026 9:15\nAdressaat: Bob\nTeema: Pumps",
+        "De: Ann Lee <ann@x.org>\nEnviat: 2/3/2026 9:15\nPer a: Bob\nAssumpte: Pumps",
+        "מאת: Ann Lee <ann@x.org>\nנשלח: 2/3/2026 9:15\nאל: Bob\nנושא: Pumps",
+        "من: Ann Lee <ann@x.org>\nتم الإرسال: 2/3/2026 9:15\nإلى: Bob\nالموضوع: Pumps",
+    ],
+)
+def test_history_without_marks_is_told_in_further_languages(line: str) -> None:
+    assert own(f"The second one.\n\n{line}\n\nWhich pump?\n") == ["The", "second", "one."]

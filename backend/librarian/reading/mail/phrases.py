@@ -2,7 +2,9 @@
 
 Collected from the resource strings and answers of common programs (Gmail, Outlook, Apple Mail, Thunderbird, Yahoo,
 K-9, mobile ones): English, German, French, Spanish, Italian, Dutch, Portuguese, Polish, Russian, Ukrainian, Czech,
-Hungarian, Swedish, Norwegian, Danish, Finnish, Turkish, Vietnamese, Chinese, Japanese and Korean.
+Hungarian, Swedish, Norwegian, Danish, Finnish, Turkish, Vietnamese, Chinese, Japanese and Korean; their words above
+quotes alone in Catalan, Galician, Basque, Bulgarian, Serbian, Croatian, Slovene, Greek, Estonian, Latvian, Lithuanian,
+Hebrew, Arabic, Persian, Hindi, Thai and Indonesian.
 """
 
 from __future__ import annotations
@@ -23,6 +25,9 @@ VERBS = (
     "napsal(a)", "napsala",
     "napsal", "napísal(a)", "napísala", "napísal", "a scris", "έγραψε",
     "ezt írta", "írta", "skrev", "skrifaði", "kirjoitti", "yazdı", "đã viết", "menulis",
+    "va escriure", "ha escrit", "escribiu", "idatzi du", "написа", "написао/ла", "написао", "је написала",
+    "napisao/la", "napisao je", "napisala je", "je napisao", "je napisala", "napisala", "kirjutas", "rakstīja", "rašė",
+    "נכתב על ידי", "نوشت", "ने लिखा",
 )  # fmt: skip
 
 #: The same, in scripts without spaces between words.
@@ -38,6 +43,7 @@ VERBS_CJK = (
     "書きました",
     "님이 작성",
     "작성:",
+    "เขียนว่า",
 )
 
 #: What stands between dashes above the history.
@@ -72,7 +78,7 @@ FORWARDED_MESSAGE = (
 HEADER_NAMES: dict[str, tuple[str, ...]] = {
     "from": (
         "From", "Von", "De", "Da", "Van", "Från", "Fra", "Od", "От", "От кого", "Від", "Feladó", "Lähettäjä",
-        "Kimden", "Nadawca", "De la", "Šalje", "送信元",
+        "Kimden", "Nadawca", "De la", "Šalje", "送信元", "Από", "Saatja", "Nuo", "Từ", "จาก", "Dari", "מאת", "من",
         "Gönderen", "Odesílatel", "发件人", "發件人", "寄件者", "寄件人", "差出人", "送信者", "보낸 사람",
     ),
     "date": (
@@ -82,12 +88,14 @@ HEADER_NAMES: dict[str, tuple[str, ...]] = {
         "Gönderilen",
         "Datum odeslání", "Odesláno", "Odoslané", "Message du", "Dată", "Trimis", "Päivämäärä", "日付", "发送时间",
         "發送時間", "日期", "寄件日期", "日時", "送信日時", "날짜",
-        "보낸 날짜",
+        "보낸 날짜", "Poslano", "Poslato", "Изпратено", "Αποστολή", "Ημερομηνία", "Saadetud", "Kuupäev", "Išsiųsta",
+        "Enviat", "Đã gửi", "Ngày", "ส่ง", "Dikirim", "Tanggal", "נשלח", "תאריך", "تم الإرسال", "التاريخ",
     ),
     "to": (
         "To", "An", "À", "A", "Para", "Aan", "Till", "Til", "Do", "Кому", "Címzett", "Vastaanottaja", "Kime",
         "Komu", "Adresat", "Către", "Pre", "送信先",
-        "收件人", "收件者", "宛先", "받는 사람",
+        "收件人", "收件者", "宛先", "받는 사람", "Za", "Prima", "До", "Προς", "Adressaat", "Kam", "Per a", "Đến", "ถึง",
+        "Kepada", "אל", "إلى",
     ),
     "cc": (
         "Cc", "CC", "Kopie", "Copie", "Copia", "Kopi", "Kopia", "Kopio", "Kópia", "DW", "UDW", "Копия", "Копія",
@@ -97,6 +105,8 @@ HEADER_NAMES: dict[str, tuple[str, ...]] = {
         "Subject", "Betreff", "Objet", "Sujet", "Subiect", "Predmet", "Naslov", "Asunto", "Oggetto", "Onderwerp",
         "Ämne", "Emne", "Temat", "Тема", "Tárgy",
         "Assunto", "Aihe", "Konu", "Předmět", "主题", "主題", "主旨", "件名", "제목",
+        "Zadeva", "Относно", "Θέμα", "Teema",
+        "Tema", "Assumpte", "Chủ đề", "เรื่อง", "Subjek", "נושא", "الموضوع",
     ),
     "reply": ("Reply-To", "Risposta", "Antwort an", "Reply to", "Répondre à", "Responder a"),
 }  # fmt: skip
