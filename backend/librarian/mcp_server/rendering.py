@@ -7,6 +7,7 @@ what was degraded. Empty fields are left out.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from ..vocabulary.sites import SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
 from ..vocabulary.types import QUOTED_PATH
@@ -17,6 +18,7 @@ from ..vocabulary.wire import (
     DocumentAnswer,
     EmailResult,
     EmailSearchAnswer,
+    HeadingItem,
     ParentContext,
     ProductsAnswer,
     Result,
@@ -256,7 +258,7 @@ def document(answer: DocumentAnswer) -> str:
     foot = ["", STALE] if answer.stale else []
     if answer.truncated:
         foot += ["", f"[Truncated. Go on with {rest_of(answer)}.]"]
-        if ahead := [item for item in answer.headings if item.level <= 2 and item.line > answer.line_end]:
+        if ahead := _ahead(answer):
             named = "; ".join(f"{item.text} (line {item.line})" for item in ahead[:SECTIONS])
             last = f"; … {ahead[-1].text} (line {ahead[-1].line})" if len(ahead) > SECTIONS else ""
             which = f"{len(ahead)} sections further on"
@@ -264,6 +266,15 @@ def document(answer: DocumentAnswer) -> str:
                 which = f"Of {answer.heading_count} headings the next sections"
             inside += ["", f"{which}: {named}{last}"]
     return "\n".join([fenced("document", "\n".join(inside)), *foot])
+
+
+def _ahead(answer: DocumentAnswer) -> list[HeadingItem]:
+    """The sections behind what is shown: of a section its own, of a document those of its two highest levels."""
+    behind = [item for item in answer.headings if item.line > answer.line_end]
+    named = [item for item in answer.headings if item.text == answer.section and item.line <= answer.line_start]
+    if not named:
+        return [item for item in behind if item.level <= 2]
+    return list(takewhile(lambda item: item.level > named[-1].level, behind))
 
 
 def thread(answer: ThreadAnswer) -> str:

@@ -167,6 +167,10 @@ def test_a_truncated_document_names_the_sections_that_follow_and_how_many_there_
     of_many = render(cut.model_copy(update={"headings": headings[20:24], "heading_count": 601}))
     assert "Of 601 headings the next sections: Page 21 (line 210); Page 22 (line 220); Page 23 (line 230)\n" in of_many
     assert "further on" not in render(cut.model_copy(update={"line_end": 1000}))
+    parts = [item.model_copy(update={"level": 3 if item.line in (210, 220) else 2}) for item in headings]
+    section = {"headings": parts, "section": "Page 20", "line_start": 200}
+    assert "2 sections further on: Page 21 (line 210); Page 22 (line 220)\n" in render(cut.model_copy(update=section))
+    assert "further on" not in render(cut.model_copy(update={**section, "headings": headings})), "of a section its own"
 
 
 def test_results_are_told_as_the_best_where_there_may_be_more() -> None:
