@@ -246,7 +246,7 @@ class PostgresLexicalIndex:
             return 0 if row is None else int(row[0])
 
     def dead(self) -> int:
-        """None: `ts_rank` reads no frequencies."""
+        """0: `ts_rank` reads no frequencies."""
         return 0
 
     def tally(self) -> dict[int, int]:
