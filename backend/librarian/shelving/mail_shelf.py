@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from librarian.vocabulary.protocols import Catalog, CatalogReader
 from librarian.vocabulary.types import Email, ReadResult, StoredMail
@@ -29,6 +30,14 @@ class Settled:
     threads: dict[int, str] = field(default_factory=dict)
     withdrawn: list[int] = field(default_factory=list)
     outdated: set[str] = field(default_factory=set)
+
+
+class _Rendering(NamedTuple):
+    """A mail that others with its Message-ID are held against."""
+
+    fingerprint: str
+    heard: Heard
+    mail: StoredMail | None  #: None where it comes with the batch
 
 
 class MailShelf:
@@ -116,25 +125,18 @@ class MailShelf:
             for mail in reader.mails(fingerprints=prints)
             if mail.chunk_count and mail.doc_id not in gone
         }
-        ids = Counter(one for result in new.values() if (one := _email(result).message_id))
-        same: dict[str, list[tuple[str, Heard, StoredMail | None]]] = {
-            one: [] for one, times in ids.items() if times > 1
-        }
-        for mail in around.values():
-            if mail.chunk_count and mail.email.message_id in ids:
-                rendering = (mail.email.fingerprint, self._heard(reader, mail), mail)
-                same.setdefault(mail.email.message_id, []).append(rendering)
+        same = self._renderings(reader, new, around)
         ready: dict[str, ReadResult] = {}
         for path, result in sorted(new.items(), key=lambda item: -len(_email(item[1]).attachments)):
             email = _email(result)
             if email.message_id in same and email.fingerprint not in held:
                 heard, renderings = Heard.of(enumerate(result.chunks)), same[email.message_id]
-                first = next((one for one in renderings if is_rendering(heard.own, one[1].own)), None)
+                first = next((one for one in renderings if is_rendering(heard.own, one.heard.own)), None)
                 if first:
-                    email = replace(email, fingerprint=first[0])
-                    held.setdefault(first[0], first[2])
+                    email = replace(email, fingerprint=first.fingerprint)
+                    held.setdefault(first.fingerprint, first.mail)
                 elif result.chunks:
-                    renderings.append((email.fingerprint, heard, None))
+                    renderings.append(_Rendering(email.fingerprint, heard, None))
             poorer = held.get(email.fingerprint)
             if poorer is not None and result.chunks and _has_more(email, poorer.email):
                 settled.withdrawn += [one.chunk_id for one in reader.chunks_of(poorer.doc_id)]
@@ -148,6 +150,18 @@ class MailShelf:
                 if email.fingerprint and result.chunks:
                     held[email.fingerprint] = None
         return ready
+
+    def _renderings(
+        self, reader: CatalogReader, new: Mapping[str, ReadResult], around: Mapping[int, StoredMail]
+    ) -> dict[str, list[_Rendering]]:
+        """The indexed mails with the Message-ID of a new one, by that; an empty list where only new ones share it."""
+        ids = Counter(one for result in new.values() if (one := _email(result).message_id))
+        same: dict[str, list[_Rendering]] = {one: [] for one, times in ids.items() if times > 1}
+        for mail in around.values():
+            if mail.chunk_count and mail.email.message_id in ids:
+                rendering = _Rendering(mail.email.fingerprint, self._heard(reader, mail), mail)
+                same.setdefault(mail.email.message_id, []).append(rendering)
+        return same
 
     def _left_behind(
         self, reader: CatalogReader, leaving: Sequence[StoredMail], gone: set[int], new: Mapping[str, ReadResult]
