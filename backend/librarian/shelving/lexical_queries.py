@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -39,13 +40,7 @@ class QueryBuilder:
 
     def __init__(self, schema: Any, weights: FieldWeights) -> None:
         self._schema = schema
-        self.weights = {
-            "body": weights.body,
-            "title": weights.title,
-            "headings": weights.headings,
-            "path": weights.path,
-            "identifiers": weights.identifiers,
-        }
+        self.weights: dict[str, float] = asdict(weights)
 
     def terms_of(self, query: AnalyzedQuery, field: str) -> tuple[str, ...]:
         """The query's terms that are looked for in a field."""
