@@ -15,6 +15,13 @@ _OPERATOR = re.compile(
     rf"""(?:"(?P<quoted>[^"]*)"|\((?P<bracketed>[^()]*)\)|(?!-?(?:{_NAMES}):|(?<=\s)-)(?P<plain>[^\s"]+))[,;]*(?!\S)""",
     re.I,
 )
+#: Operators of mail programs that nothing here answers; as words they would find what nobody asked for.
+_FOREIGN = re.compile(
+    r"(?<!\S)-?(?:(?:older_than|newer_than|filename|larger|smaller|deliveredto|bcc|rfc822msgid):[^\s:]\S*"
+    r"|is:(?:unread|read|starred|important|flagged)|in:(?:inbox|sent|trash|spam|drafts|anywhere))(?!\S)",
+    re.I,
+)
+_QUOTED = re.compile('"[^"]*"')
 _ARGUMENTS = {
     "from": "sender",
     "to": "recipients",
@@ -48,13 +55,19 @@ def without_operators(query: str, given: Mapping[str, Any]) -> tuple[str, dict[s
 
     `before:` a day ends before it begins, `after:` begins with it, as mail programs have it; `until:` includes it. All
     of several recipients must be meant. A blank may follow the colon, and brackets stand around the value.
-    Raises `CallerError` where an operator and an argument, or two operators, say different things, and for a `-` before
-    an operator whose opposite no filter holds.
+    Raises `CallerError` where an operator and an argument, or two operators, say different things, for a `-` before an
+    operator whose opposite no filter holds, and for operators of mail programs that are none here.
 
     >>> without_operators('from:ann has:attachment budget', {})
     ('budget', {'sender': 'ann', 'has_attachments': True})
     """
     found: dict[str, Any] = {}
+    if ":" in query and (foreign := _FOREIGN.search(_QUOTED.sub('""', query))):
+        raise CallerError(
+            f"'{foreign[0]}' is no operator here.",
+            hint="There are from:, to:, cc:, subject:, before:, after:, until: (with a date as 2026-03), has:attachment"
+            " and thread:. In quotes it is searched as words.",
+        )
 
     def take(match: re.Match[str]) -> str:
         name = match["name"].lower()

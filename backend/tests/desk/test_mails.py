@@ -165,6 +165,11 @@ def test_operators_leave_other_colons_alone_and_tell_contradictions() -> None:
     for text in ("zoo -from:dora", "-to:bob", '-subject:"river boat"', "-thread:t1"):
         with pytest.raises(CallerError, match="-word"):
             without_operators(text, {})
+    for text in ("older_than:1y budget", "filename:plan.pdf", "budget is:unread", "-in:sent budget", "bcc:ann"):
+        with pytest.raises(CallerError, match="is no operator here"):
+            without_operators(text, {})
+    for text in ('"filename:plan.pdf" budget', 'a "flag is:unread here" b', "filename: plan", "is: unread", "in:out"):
+        assert without_operators(text, {}) == (text, {})
 
 
 def test_one_hit_per_thread_unless_all_are_wanted(library: Librarian) -> None:
