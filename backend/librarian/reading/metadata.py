@@ -17,6 +17,9 @@ DOC_TYPES = frozenset({"api", "guide", "architecture", "reference", "readme", "d
 
 _OF_FOLDERS = frozenset({"index", "readme", "toc"})  #: files that are named after their folder
 _WORD_BREAKS = re.compile(r"[-_.\s]+")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_PICTURES = re.compile(r"^[ \t]*(?:\[?!\[|<).*", re.MULTILINE)  #: badges and logos that a page opens with
+_PROSE = 10  #: words before a page's first heading, from which on they are no caption or date
 _SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\betc)[.!?؟۔।॥](?=[\"')\]]*\s)|[。！？｡]")
 _LANGUAGE = re.compile(r"([A-Za-z]{2,3})(?:[-_][A-Za-z0-9]{2,8})*$")
 _DATE_KEYS = ("updated", "lastmod", "last_modified", "date")
@@ -60,11 +63,13 @@ _TYPE_BY_CONTENT: tuple[tuple[str, re.Pattern[str]], ...] = (
 _CONTENT_SAMPLE = 2_000
 
 
-def title_of(front_matter: Mapping[str, object], headings: Sequence[Heading], file_path: str) -> tuple[str, bool]:
+def title_of(
+    front_matter: Mapping[str, object], headings: Sequence[Heading], file_path: str, opening: str = ""
+) -> tuple[str, bool]:
     """Title, and whether the document holds it: front matter, first level-1 heading, sole highest heading, file name.
 
-    Several headings below level 1 name the parts of a page whose title is its file's name, as wikis have it; unless
-    that says nothing (`index`, `0042`).
+    Several headings below level 1, or one behind prose (`opening` is the markup before the first), name the parts of a
+    page whose title is its file's name, as wikis have it; unless that says nothing (`index`, `0042`).
     """
     given = front_matter.get("title")
     if isinstance(given, (str, int, float)) and not isinstance(given, bool) and (title := plain(str(given))):
@@ -72,7 +77,9 @@ def title_of(front_matter: Mapping[str, object], headings: Sequence[Heading], fi
     named = [heading for heading in headings if heading.text]
     highest = min((heading.level for heading in named), default=0)
     first, *others = [heading.text for heading in named if heading.level == highest] or [""]
-    if first and (highest == 1 or not others or _says_nothing(_stem(file_path))):
+    prose = _WORD.findall(_PICTURES.sub("", opening))
+    is_part = highest > 1 and (len(others) > 0 or len(prose) >= _PROSE)
+    if first and (not is_part or _says_nothing(_stem(file_path))):
         return first, True
     return title_from_name(file_path), False
 

@@ -268,11 +268,32 @@ def test_a_title_is_taken_from_the_best_place_there_is(parse: Parse) -> None:
         "Controls",
     )
     assert parse(parts, "wiki/docs/index.md").title == parse(parts, "wiki/docs/README.md").title == "Controls"
+    command = "Set `key` to hold a string and to be forgotten after so many seconds.\n\n## See also\n"
+    assert parse(command, "redis/commands/SETEX.md").title == "SETEX"
+    assert parse(command, "redis/commands/index.md").title == "See also"
+    badges = "[![Tests pass](a.svg)](b) [![A version of it](c.svg)](d)\n" * 3 + "\n## Pump\n"
+    assert parse(badges, "acme/pump/about.md").title == "Pump"
     doc = parse("no heading", "acme/auth/single-sign_on.md")
     assert (doc.title, doc.title_in_text) == ("Single sign on", False)
     assert parse("x", "acme/auth/_index.md").title == "Auth"
     assert parse("x", "acme/auth/README.md").title == "Auth README"
     assert parse("---\ntitle: true\n---\n# H\n").title == "H"
+
+
+def test_what_hugo_highlights_is_code(parse: Parse) -> None:
+    opening = '{{< highlight yaml "linenos=false" >}}'
+    text = f"Deny all:\n\n{opening}\n# Deny everything\n- name: pump\n{{{{< /highlight >}}}}\n\nEnd.\n"
+    doc = parse(text)
+    assert not doc.headings
+    assert [doc.text[block.start : block.end] for block in doc.blocks if block.kind == "fence"] == [
+        "# Deny everything\n- name: pump"
+    ]
+    assert [doc.text[span.start : span.end] for span in doc.excluded] == [
+        opening,
+        "{{< /highlight >}}",
+    ]
+    unclosed = parse("{{% highlight sh %}}\n\n# A heading\n\n{{< highlight >}}\n{{< /highlight >}}\n")
+    assert [heading.text for heading in unclosed.headings] == ["A heading"]
 
 
 @pytest.mark.parametrize(
@@ -281,6 +302,7 @@ def test_a_title_is_taken_from_the_best_place_there_is(parse: Parse) -> None:
         "[" * 50_000,
         "<!--" * 20_000,
         "{{<" * 20_000,
+        "{{< highlight a >}}\n" * 20_000,
         "`" * 50_000,
         "](" * 30_000,
         "*_" * 30_000,

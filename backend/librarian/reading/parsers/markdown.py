@@ -54,7 +54,8 @@ class MarkdownParser:
             excluded.insert(0, Excluded(0, front.end, "front_matter"))
         elif front.end:
             blocks = [Block("other", 0, len(text[: front.end].rstrip()))]
-        title, in_text = title_of(front.values, headings, source.file_path)
+        opening = text[front.end : headings[0].start] if headings else ""
+        title, in_text = title_of(front.values, headings, source.file_path, opening)
         return Document(
             file_path=source.file_path,
             product=source.product,

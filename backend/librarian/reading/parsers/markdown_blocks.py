@@ -18,12 +18,13 @@ from ..plain_text import plain
 BlockKind = Literal["heading", "paragraph", "list", "table", "fence", "quote", "html", "other"]
 
 #: First characters of lines that may be more than text.
-_SPECIAL = frozenset("#`~=-|>*+_<:0123456789")
+_SPECIAL = frozenset("#`~=-|>*+_<:{0123456789")
 _TAB = 4
 _MAX_DEPTH = 64  #: of lists in lists; deeper ones are text
 
 _ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _FENCE = re.compile(r"(`{3,})[^`\n]*$|(~{3,})[^\n]*$")
+_HIGHLIGHT = re.compile(r"\{\{([<%])[ \t]*highlight\b[^\n]*[%>]\}\}[ \t]*$")  #: Hugo's, which shows code
 _SETEXT = re.compile(r"(=+|-+)[ \t]*$")
 _RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}[ \t]*$")
 _ITEM = re.compile(r"(?:[-*+]|(\d{1,9})[.)])(?=[ \t]|$)([ \t]*)")
@@ -65,7 +66,7 @@ class BlockScanner:
         self._previous = 0  # start of the previous line
         self._previous_opens_item = False
         self._counted_to = 0
-        self._unclosed: set[str] = set()  # ends of HTML that the rest of the text doesn't hold
+        self._unclosed: set[str] = set()  # ends of HTML and of Hugo's tags that the rest of the text doesn't hold
         self._line = 1
 
     def scan(self) -> BlockScanner:
@@ -160,6 +161,8 @@ class BlockScanner:
         base = self._base(column)
         if char in "`~" and self._fence(position, first, end, column, base):
             return
+        if char == "{" and column == 0 and self._highlighted(first, end):
+            return
         if column - base < self._code_column and not (self._kind == "html" and not self._items):
             if char == "#" and self._heading(position, first, end, column):
                 return
@@ -248,6 +251,25 @@ class BlockScanner:
         self.blocks.append(Block("fence", position, max(stop, end), end))
         self._after_blank = not self._items
         self._previous_opens_item = False
+        return True
+
+    def _highlighted(self, first: int, end: int) -> bool:
+        """The lines between `{{< highlight yaml >}}` and its closing tag; both tags stay lines of their own."""
+        opening = _HIGHLIGHT.match(self._text, first, end)
+        if opening is None or opening[1] in self._unclosed:
+            return False
+        closing = re.compile(rf"^[ \t]*\{{\{{{opening[1]}[ \t]*/[ \t]*highlight\b", re.M).search(self._text, end)
+        if closing is None:
+            self._unclosed.add(opening[1])
+            return False
+        self._leave_items(0)
+        self._open("paragraph", first, end)
+        self._close()
+        if code := self._text[end : closing.start()].strip("\n"):
+            start = self._text.index(code, end)
+            self.blocks.append(Block("fence", start, start + len(code)))
+        self._position = closing.start()
+        self._after_blank, self._previous_opens_item = True, False
         return True
 
     def _table(self, first: int, end: int) -> bool:
