@@ -15,7 +15,7 @@ from librarian.vocabulary.protocols import Analyzer, Columns, LexicalIndex
 from librarian.vocabulary.types import AnalyzedQuery, Filters, Query, Selection
 
 from .rewriting import EXCLUSIONS, FLAGS, SPELLING, Variant
-from .spelling import Spelling, Texts
+from .spelling import Naming, Spelling, Texts
 
 log = logging.getLogger(__name__)
 
@@ -58,12 +58,16 @@ class Hearing:
             variants.append(Variant(plain, "", FLAGS))
         elif query.excludes_alone:
             variants.append(Variant(_MINUS.sub(r"\1", text), "", EXCLUSIONS))
-        corrected = self._spelling.corrected(query, languages, texts)
+        corrected = self._spelling.corrected(query, languages, texts, _senders(asked, columns))
         if corrected is None:
             return Heard(query, tuple(variants))
         variants = [replace(variant, search_terms="") for variant in variants]
         variants.append(Variant(corrected.text, "", SPELLING))
         return Heard(self._analyzer.query(corrected.text, languages), tuple(variants), corrected.words)
+
+    def nearest(self, asked: Query, query: AnalyzedQuery, columns: Columns, texts: Texts) -> list[tuple[str, str]]:
+        """Words of a question that the library doesn't hold, each with the nearest one that it does."""
+        return self._spelling.nearest(query, columns.languages(), texts, _senders(asked, columns))
 
     def _without_flags(self, text: str, documents: Selection, texts: Texts) -> str:
         """A question with its flags as plain words."""
@@ -82,3 +86,10 @@ class Hearing:
         written = re.compile(rf"(?<![\w-])-{re.escape(word)}(?![\w-])")
         passages = texts(self._lexical.search(asked, documents, _READ).ids)
         return any(written.search(passage) for passage in passages.values())
+
+
+def _senders(asked: Query, columns: Columns) -> Naming:
+    """Tells the names of those whose mails are searched: few of them are signed with the name that the header has."""
+    if asked.filters.kind != "email":
+        return lambda word: False
+    return lambda word: columns.select(Filters(kind="email", sender=word)).count > 0

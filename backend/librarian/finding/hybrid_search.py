@@ -108,8 +108,7 @@ class HybridSearchEngine:
         self._epoch = 0
         self._router = QueryRouter(analyzer, semantic=self._semantic.configured)
         self._snippets = Snippets(analyzer, target=options.snippet_length, context_lines=options.context_lines)
-        self._spelling = Spelling(lexical, analyzer)
-        self._hearing = Hearing(analyzer, lexical, self._spelling)
+        self._hearing = Hearing(analyzer, lexical, Spelling(lexical, analyzer))
         self._names = Names(analyzer, lexical)
         self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="leg")
         self._turns = Turns()
@@ -176,7 +175,7 @@ class HybridSearchEngine:
         corrected = suggestions.corrected(run.corrected)
         if shown and (answerable != "unlikely" or run.legs["keyword"].status == "failed"):
             return corrected
-        nearest = suggestions.terms(self._spelling.nearest(run.analyzed, run.columns.languages(), run.reader.texts))
+        nearest = suggestions.terms(self._hearing.nearest(run.query, run.analyzed, run.columns, run.reader.texts))
         nearest = (*corrected, *nearest)
         if shown:
             return nearest

@@ -50,6 +50,7 @@ _EVERYTHING = Selection(Filters(), None, 0)
 _PLAIN = re.compile(rf"(?<!\S)\(*([^\W\d_]{{{SHORTEST},40}})\)*[,;:?!.]*(?!\S)")
 
 Texts = Callable[[Sequence[int]], Mapping[int, str]]  #: passages by id
+Naming = Callable[[str], bool]  #: whether a word is a name that no passage need hold, such as a sender's
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +69,23 @@ class Spelling:
         self._analyzer = analyzer
         self._beginning = lru_cache(PREFIXES_KEPT)(lambda prefix, generation: lexical.vocabulary(prefix, COMPARED))
 
-    def corrected(self, query: AnalyzedQuery, languages: Sequence[str], texts: Texts) -> Corrected | None:
+    def corrected(
+        self, query: AnalyzedQuery, languages: Sequence[str], texts: Texts, names: Naming = lambda word: False
+    ) -> Corrected | None:
         """The question with its misspelt words corrected; None where it has none, or none can be looked for.
 
-        `languages` are the library's, `texts` gives passages by id.
+        `languages` are the library's, `texts` gives passages by id, `names` tells words that are right.
         """
         try:
-            return self._corrected(query, languages, texts)
+            return self._corrected(query, languages, texts, names)
         except Exception:
             # A keyword index that fails is told of by its leg; the meaning may answer all the same.
             log.exception("misspelt words couldn't be looked for")
             return None
 
-    def _corrected(self, query: AnalyzedQuery, languages: Sequence[str], texts: Texts) -> Corrected | None:
+    def _corrected(
+        self, query: AnalyzedQuery, languages: Sequence[str], texts: Texts, names: Naming
+    ) -> Corrected | None:
         missing = set(query.terms).difference(self._lexical.frequencies(query.terms))
         if not missing or query.common:
             return None
@@ -93,24 +98,26 @@ class Spelling:
             if len(words) == CORRECTED or not self._is_missing(word, missing, languages):
                 continue
             meant = self._meant(word.lower(), asked, texts)
-            if meant:
+            if meant and not names(word):
                 start, end = found.start(1) + moved, found.end(1) + moved
                 text = text[:start] + meant + text[end:]
                 moved += len(meant) - len(word)
                 words.append((word, meant))
         return Corrected(text, tuple(words)) if words else None
 
-    def nearest(self, query: AnalyzedQuery, languages: Sequence[str], texts: Texts) -> list[tuple[str, str]]:
+    def nearest(
+        self, query: AnalyzedQuery, languages: Sequence[str], texts: Texts, names: Naming = lambda word: False
+    ) -> list[tuple[str, str]]:
         """(word as typed, nearest one as the library writes it) for words that occur nowhere in it.
 
-        `languages` are the library's, `texts` gives passages by id.
+        `languages` are the library's, `texts` gives passages by id, `names` tells words that are right.
         """
         words = {} if query.common else self._words(query, languages)  # stop words occur, and aren't indexed
         occurring = self._lexical.frequencies({stem for stems in words.values() for stem in stems})
         generation = self._lexical.generation
         found: list[tuple[str, str]] = []
         for word, stems in words.items():
-            if len(found) < MOST and stems.isdisjoint(occurring):
+            if len(found) < MOST and stems.isdisjoint(occurring) and not names(word):
                 near = [
                     (SequenceMatcher(None, close, stem).ratio(), close)
                     for stem in stems

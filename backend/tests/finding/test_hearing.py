@@ -4,7 +4,7 @@
 * what no document writes behind a minus is excluded, in another case too
 * what stands within a compound (`pre-race`) or behind two minuses (`--race`) is no flag
 * of more than eight words behind a minus none is excluded: that is a command
-* in mails, which people sign so, a minus excludes
+* in mails, which people sign so, a minus excludes; a sender's name is no misspelt word there
 * where the keyword index fails the meaning answers all the same
 """
 
@@ -83,6 +83,17 @@ def test_more_words_behind_a_minus_than_anybody_excludes_are_a_command(
 
 def test_in_mails_a_minus_excludes(pages: Library) -> None:
     assert found(pages, "tests -race", filters=Filters(kind="email")).rewritten is None
+
+
+def test_a_senders_name_is_corrected_among_documents_alone(shelve: Callable[..., Library]) -> None:
+    mail = "From: Peter Pumpp <p@x.org>\nSubject: Order\nMessage-ID: <1@x.org>\n\nThe pumps are ordered, every pump.\n"
+    library = shelve({"shop/mail/1.eml": mail, "shop/guide/pumps.md": "# Pumps\n\nEvery pump has a filter.\n"})
+    asked = found(library, "orders by Pumpp", "keyword", Filters(kind="email"))
+    assert asked.rewritten is None
+    assert not [item for item in asked.suggestions if item["kind"] == "term"]
+    documents = found(library, "orders by Pumpp", "keyword", Filters(kind="document"))
+    assert documents.rewritten is not None
+    assert documents.rewritten["search_terms"] == "orders by pump"
 
 
 def test_where_the_keyword_index_fails_the_meaning_answers(pages: Library, monkeypatch: pytest.MonkeyPatch) -> None:
