@@ -21,6 +21,14 @@ Kind = Literal["text", "whole", "number", "flag", "texts"]
 ALIASES: Mapping[str, str] = {"search_mode": "mode", "hybrid_weight": "semantic_weight"}
 """Names from older documents that are still understood, though no schema shows them."""
 
+#: What other systems call it, by the names here: whoever guesses one is told.
+_ELSEWHERE: Mapping[str, tuple[str, ...]] = {
+    "query": ("q", "question", "text", "search", "keywords"),
+    "max_results": ("limit", "top_k", "topk", "k", "n", "num_results", "page_size"),
+    "offset": ("skip", "start", "cursor"),
+    "path": ("file_path", "file", "uri", "document", "doc_id", "id"),
+}
+
 _WANTED: Mapping[Kind, str] = {
     "text": "a string",
     "whole": "a whole number",
@@ -162,7 +170,8 @@ def some_of(names: Sequence[str], wanted: str, what: str) -> str:
 
 def _unknown(verb: str, name: str, value: object, names: list[str]) -> CallerError:
     message = f"{verb} has no argument {shortened(name)} (given: {shortened(value)})."
-    near = nearest(name, [*names, *(alias for alias, real in ALIASES.items() if real in names)], 1)
+    near = [own for own, others in _ELSEWHERE.items() if own in names and name.lower() in others]
+    near = near or nearest(name, [*names, *(alias for alias, real in ALIASES.items() if real in names)], 1)
     hint = f"Did you mean {ALIASES.get(near[0], near[0])!r}?" if near else ""
     takes = f"It takes {', '.join(names)}." if names else "It takes no arguments."
     return CallerError(message, hint=f"{hint} {takes}".strip())

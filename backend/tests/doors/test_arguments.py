@@ -67,6 +67,7 @@ def test_usable_arguments_pass(given_: dict[str, object], taken: dict[str, objec
         ({"query": "a", "cuont": 3}, "has no argument 'cuont' (given: 3). Did you mean 'count'?"),
         ({"query": "a", "hybrid_weight": 1}, "has no argument 'hybrid_weight'"),
         ({"query": "a", "search_mod": "b"}, "Did you mean 'mode'?"),
+        ({"question": "a"}, "Did you mean 'query'?"),
         ({"query": "a", "zzz": "b" * 500}, "…). It takes query, count"),
         ({"query": "a", "count": "many"}, "count must be a whole number, not 'many'. How many."),
         ({"query": "a", "count": True}, "count must be a whole number, not True"),

@@ -203,7 +203,7 @@ MISTAKES: list[tuple[str, dict[str, Any], str]] = [
     ("search_documentation", {"query": "a" * 3000}, "3000"),
     ("search_documentation", {"query": "a", "max_results": 0}, "max_results"),
     ("search_documentation", {"query": "a", "max_results": 51}, "max_results"),
-    ("search_documentation", {"query": "a", "limit": "5"}, "no argument 'limit'"),
+    ("search_documentation", {"query": "a", "limit": "5"}, "Did you mean 'max_results'?"),
     ("search_documentation", {"query": "a", "product": "rey"}, "Did you mean 'ray'?"),
     ("search_documentation", {"query": "a", "modified_after": "yesterday"}, "yesterday"),
     ("search_documentation", {"query": "a", "semantic_weight": 2}, "semantic_weight"),
