@@ -294,6 +294,8 @@ def test_what_hugo_highlights_is_code(parse: Parse) -> None:
     ]
     unclosed = parse("{{% highlight sh %}}\n\n# A heading\n\n{{< highlight >}}\n{{< /highlight >}}\n")
     assert [heading.text for heading in unclosed.headings] == ["A heading"]
+    on_one_line = parse(f"{opening}name: pump{{{{< /highlight >}}}}\n\n# A heading\n\n{text}")
+    assert [heading.text for heading in on_one_line.headings] == ["A heading"]
 
 
 @pytest.mark.parametrize(

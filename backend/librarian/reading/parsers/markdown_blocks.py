@@ -24,7 +24,7 @@ _MAX_DEPTH = 64  #: of lists in lists; deeper ones are text
 
 _ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _FENCE = re.compile(r"(`{3,})[^`\n]*$|(~{3,})[^\n]*$")
-_HIGHLIGHT = re.compile(r"\{\{([<%])[ \t]*highlight\b[^\n]*[%>]\}\}[ \t]*$")  #: Hugo's, which shows code
+_HIGHLIGHT = re.compile(r"\{\{([<%])[ \t]*highlight\b[^\n}]*[%>]\}\}[ \t]*$")  #: Hugo's, which shows code
 _SETEXT = re.compile(r"(=+|-+)[ \t]*$")
 _RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}[ \t]*$")
 _ITEM = re.compile(r"(?:[-*+]|(\d{1,9})[.)])(?=[ \t]|$)([ \t]*)")
