@@ -17,8 +17,7 @@ _LETTERS, _IRREGULAR = 4, {"die", "lie", "tie"}
 #: A hyphen behind one letter or two: `e-mail` is also `email`, `re-use` is `reuse`.
 _JOINING = re.compile(r"-(?<=[a-z]-)(?<![a-z]{3}-)(?=[a-z])")
 _PIECE = re.compile(r"\S+")
-_BLANK = re.compile(r"\s")
-_RARE_BLANK = re.compile(r"[^\S \n]")
+_RARE_BLANK = re.compile(r"[^\S ]")
 _FOREIGN = re.compile(r"[^\x00-\x7f]")  #: letters that are folded
 
 
@@ -41,6 +40,7 @@ def in_english(tokens: Collection[str]) -> Sieve:
         letters = text[start:end].lower()
         if len(letters) != end - start:  # a letter whose small form is two
             return everything(text, start, end)
+        letters = letters.replace("\n", " ")
         if _RARE_BLANK.search(letters):
             letters = _RARE_BLANK.sub(" ", letters)
         found = [joining.start() for joining in _JOINING.finditer(letters)] if "-" in letters else []
@@ -57,10 +57,10 @@ def in_english(tokens: Collection[str]) -> Sieve:
         for at in found:
             if at < behind:
                 continue
-            blank = _BLANK.search(letters, at)
-            behind = blank.start() if blank else len(letters)
-            first = max(letters.rfind(" ", 0, at), letters.rfind("\n", 0, at)) + 1
-            pieces.append((start + first, start + behind))
+            behind = letters.find(" ", at)
+            if behind < 0:
+                behind = len(letters)
+            pieces.append((start + letters.rfind(" ", 0, at) + 1, start + behind))
         return pieces
 
     return places
