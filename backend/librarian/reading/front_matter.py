@@ -73,6 +73,8 @@ def _json(text: str) -> FrontMatter:
         values, end = json.JSONDecoder().raw_decode(text[:_MAX_CHARACTERS])
     except (ValueError, RecursionError):
         return FrontMatter()
+    if nested_too_deep(text[:end]):  # how deep the decoder itself goes differs from one Python to the next
+        return FrontMatter()
     below = _BLANK_LINE.match(text, end)
     return _plain(values, below.end()) if below else FrontMatter()
 
@@ -89,7 +91,7 @@ def _plain(values: object, end: int) -> FrontMatter:
 
 
 def nested_too_deep(text: str) -> bool:
-    """Whether YAML opens so many brackets or items inside each other that libyaml would run out of stack."""
+    """Whether YAML or JSON opens so many brackets or items inside each other that reading it would run out of stack."""
     if _NESTED_ITEMS.search(text):
         return True
     depth = 0
