@@ -14,6 +14,7 @@ import socket
 import sys
 import uuid
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -31,14 +32,14 @@ from tests.contracts.vector_store_contract import (
 pytest.importorskip("qdrant_client", reason="the extra librarian[qdrant] isn't installed")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def clients_own_leak(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The first folder that qdrant-client opens makes it ask a connection of its own for SQLite's threading and leave it
-    open. Python 3.13 warns of that whenever garbage is looked for, in whichever test: it is looked for here.
+@pytest.fixture(autouse=True)
+def left_open_by_the_client() -> Iterator[None]:
+    """In a folder, qdrant-client leaves open the connection that it asks for SQLite's threading and those of
+    collections that are deleted. Python 3.13 warns of that where garbage is looked for: here, not in some other test.
     """
+    yield
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
-        QdrantStore(tmp_path_factory.mktemp("first"), "windows", 4).close()
         gc.collect()
 
 
