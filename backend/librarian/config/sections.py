@@ -14,6 +14,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, V
 
 from librarian.vocabulary.types import Fusion, Mode
 
+from . import values
+
 CHUNK_TOKENS_LIMIT = 256
 """Highest target size of a chunk: what the common embedding models read at once (all-MiniLM-L6-v2: 256 tokens)."""
 
@@ -35,15 +37,8 @@ def revealed(secret: SecretStr | None) -> str | None:
     return secret.get_secret_value() if secret else None
 
 
-def split_words(value: object) -> object:
-    """A list, or its items separated by commas (the form of the environment)."""
-    if isinstance(value, str):
-        return tuple(word.strip() for word in value.split(",") if word.strip())
-    return value
-
-
 def _extensions(value: object) -> object:
-    words = split_words(value)
+    words = values.split_words(value)
     if isinstance(words, (list, tuple)) and all(isinstance(word, str) for word in words):
         return tuple("." + word.strip().lower().lstrip(".") for word in words)
     return words
@@ -66,7 +61,8 @@ TAKEN: Final = frozenset(("api", "favicon.ico", "health", "messages", "metrics",
 """What the paths of the other routes begin with; some of them need no token."""
 
 LOWER = BeforeValidator(_lower)
-Words = Annotated[tuple[str, ...], BeforeValidator(split_words)]
+Words = Annotated[tuple[str, ...], BeforeValidator(values.split_words)]
+Secret = Annotated[SecretStr | None, BeforeValidator(values.secret)]
 Extensions = Annotated[tuple[str, ...] | None, BeforeValidator(_extensions)]
 Toolset = Literal["rag", "sites", "registry", "all"]
 StoreName = Literal["auto", "exact", "chroma", "qdrant", "sqlite-vec", "pgvector"]
@@ -209,7 +205,7 @@ class EmbeddingsSettings(Section):
     )
     provider: Annotated[Literal["local", "openai", "bedrock"], LOWER] = knob("local", "Where texts are embedded.")
     base_url: str | None = knob(None, "Address of an OpenAI-compatible embedding service, or of Bedrock's runtime.")
-    api_key: SecretStr | None = knob(None, "Key of the embedding service.", env="OPENAI_API_KEY")
+    api_key: Secret = knob(None, "Key of the embedding service.", env="OPENAI_API_KEY")
     timeout_s: float = knob(30, "How long one request to the embedding service may take.", unit="s", gt=0, le=90)
     dimension: int | None = knob(None, "Checked against the model's where given.", ge=1)
     semantic_weight: float = knob(
@@ -278,7 +274,7 @@ class StorageSettings(Section):
     catalog: Annotated[Literal["embedded", "postgres"], LOWER] = knob(
         "embedded", "Where documents and passages are kept."
     )
-    database_url: SecretStr | None = knob(None, "Address of the PostgreSQL database.", env="DATABASE_URL")
+    database_url: Secret = knob(None, "Address of the PostgreSQL database.", env="DATABASE_URL")
     database_schema: str = knob(
         "librarian",
         "The schema that holds this library, so that one database can hold several.",
@@ -289,7 +285,7 @@ class StorageSettings(Section):
         "PostgreSQL's text search configuration: the language of stems and stop words.",
         pattern=r"^[a-z_][a-z0-9_]{0,50}$",
     )
-    qdrant_url: SecretStr | None = knob(
+    qdrant_url: Secret = knob(
         None, "Address of the Qdrant server; null: Qdrant's local mode inside index.path.", env="QDRANT_URL"
     )
 
@@ -303,7 +299,7 @@ class LlmSettings(Section):
     )
     model: str | None = knob(None, "Its name; null: gpt-4o-mini, or llama3.1 with Ollama.", env="LLM_MODEL")
     base_url: str | None = knob(None, "Its address, where it isn't the provider's usual one.", env="OPENAI_BASE_URL")
-    api_key: SecretStr | None = knob(None, "Its key.", env="OPENAI_API_KEY")
+    api_key: Secret = knob(None, "Its key.", env="OPENAI_API_KEY")
     timeout_s: float = knob(5.0, "A rewrite that takes longer is left out.", unit="s", gt=0)
 
     @property
@@ -332,9 +328,13 @@ class ServeSettings(Section):
 
 
 class SecuritySettings(Section):
-    token: SecretStr | None = knob(None, "What callers must send as bearer token.", env="MCP_AUTH_TOKEN")
-    cors_origins: Words = knob((), "Web origins that may call, besides the page itself.")
-    allowed_hosts: Words = knob((), "Host names under which the server answers, besides those of this machine.")
+    token: Secret = knob(None, "What callers must send as bearer token.", env="MCP_AUTH_TOKEN")
+    cors_origins: Annotated[Words, BeforeValidator(values.origins)] = knob(
+        (), "Web origins that may call, besides the page itself."
+    )
+    allowed_hosts: Annotated[Words, BeforeValidator(values.hosts)] = knob(
+        (), "Host names under which the server answers, besides those of this machine."
+    )
     rate_limit: int = knob(0, "The most requests of one caller; 0: no limit.", unit="requests per minute", ge=0)
 
 

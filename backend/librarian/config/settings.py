@@ -29,6 +29,7 @@ from librarian.vocabulary.index_folder import require_apart
 
 from . import layers, sections
 from .layers import Given, Layer
+from .values import split_words
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 """The folder above `backend/`, whose config.json serves where there is no nearer one."""
@@ -76,7 +77,7 @@ class Settings(sections.Section):
     logging: sections.LoggingSettings = sections.LoggingSettings()
     crawl: sections.CrawlSettings = sections.CrawlSettings()
     analytics: sections.AnalyticsSettings = sections.AnalyticsSettings()
-    toolsets: Annotated[tuple[sections.Toolset, ...], BeforeValidator(sections.split_words)] = sections.knob(
+    toolsets: Annotated[tuple[sections.Toolset, ...], BeforeValidator(split_words)] = sections.knob(
         (), "Further groups of tools: rag, sites, registry, or all.", env="MCP_TOOLSETS"
     )
 

@@ -463,6 +463,8 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         ("192.0.2.1", None, True),
         ("books.example", None, True),
         ("0.0.0.0", "secret", False),
+        ("0.0.0.0", "", True),
+        ("0.0.0.0", " \t", True),
     ],
 )
 def test_listening_beyond_this_machine_needs_a_token(host: str, token: str | None, refused: bool, load: Load) -> None:
@@ -472,6 +474,55 @@ def test_listening_beyond_this_machine_needs_a_token(host: str, token: str | Non
             settings.check_listening()
     else:
         settings.check_listening()
+
+
+def test_a_secret_is_read_without_the_blanks_around_it_and_an_empty_one_is_none(load: Load) -> None:
+    settings = load({"security": {"token": "  hush "}, "llm": {"api_key": " "}}, environ={"DATABASE_URL": "\n"})
+    assert settings.value("security.token") == "hush"
+    assert settings.llm.api_key is None
+    assert settings.storage.database_url is None
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("docs.example.org", "docs.example.org"),
+        ("Docs.Example.org:8443", "docs.example.org:8443"),
+        ("https://docs.example.org/", "docs.example.org"),
+        ("my_box", "my_box"),
+        ("192.0.2.1", "192.0.2.1"),
+        ("[fe80::1]", "[fe80::1]"),
+        ("fe80::1", "[fe80::1]"),
+    ],
+)
+def test_a_host_is_compared_as_requests_name_it(written: str, read: str, load: Load) -> None:
+    assert load({"security": {"allowed_hosts": [written]}}).security.allowed_hosts == (read,)
+
+
+@pytest.mark.parametrize("written", ["*", "*.example.org", "docs.example.org/docs", "", "two words", "http://"])
+def test_what_no_host_can_be_called_is_refused(written: str, load: Load) -> None:
+    with pytest.raises(SetupError, match=r"security\.allowed_hosts .* write each as docs\.example\.org"):
+        load({"security": {"allowed_hosts": ["here", written]}})
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("https://App.example.org/", "https://app.example.org"),
+        ("http://localhost:5173", "http://localhost:5173"),
+        ("vscode-webview://1a2b", "vscode-webview://1a2b"),
+        ("null", "null"),
+        ("*", "*"),
+    ],
+)
+def test_an_origin_is_compared_as_browsers_send_it(written: str, read: str, load: Load) -> None:
+    assert load({"security": {"cors_origins": written}}).security.cors_origins == (read,)
+
+
+@pytest.mark.parametrize("written", ["app.example.org", "https://app.example.org/app", "https://", "localhost:5173"])
+def test_what_no_browser_sends_as_an_origin_is_refused(written: str, load: Load) -> None:
+    with pytest.raises(SetupError, match=r"security\.cors_origins .* write each as https://app\.example\.org"):
+        load({"security": {"cors_origins": [written]}})
 
 
 # -- the object ----------------------------------------------------------------------------------------------------
