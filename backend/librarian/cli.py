@@ -31,6 +31,7 @@ from librarian.vocabulary.errors import (
 )
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def exit_code(error: LibrarianError) -> int:
@@ -70,7 +71,9 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         return _unread()
     except Exception as error:
-        return _full(error) if isinstance(error, OSError) and error.errno in _FULL else _bug(arguments)
+        if isinstance(error, OSError) and error.errno in (*_FULL, *_FORBIDDEN):
+            return _refused(error)
+        return _bug(arguments)
     return 0
 
 
@@ -89,8 +92,11 @@ def _bug(arguments: Sequence[str]) -> int:
     return BUG
 
 
-def _full(error: OSError) -> int:
-    sys.stderr.write(f"{error.filename or 'The output'} can't be written: {error.strerror}. Free some space there.\n")
+def _refused(error: OSError) -> int:
+    full = error.errno in _FULL
+    hint = "Free some space there." if full else "See that you may read and write there."
+    verb = "written" if full else "used"
+    sys.stderr.write(f"{error.filename or 'The output'} can't be {verb}: {error.strerror}. {hint}\n")
     return SETUP
 
 
@@ -121,7 +127,7 @@ def main() -> None:
         _unread()
     except OSError as error:
         _unread()
-        code = _full(error)
+        code = _refused(error)
     if sys.argv[1:2] == ["serve"]:  # who stops a server waits for it
         import_module("librarian.ending").leave(code)
     sys.exit(code)

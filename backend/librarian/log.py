@@ -67,7 +67,7 @@ def log_file(settings: Settings) -> Path:
 def configure(settings: Settings) -> None:
     """Set up the root logger as the settings say. Doing so again replaces what was set up before.
 
-    Raises `SetupError` where the log's folder can't be made.
+    Raises `SetupError` where the log's folder can't be made, or the file that the settings name can't be written.
     """
     wanted, path = settings.logging, log_file(settings)
     try:
@@ -77,6 +77,8 @@ def configure(settings: Settings) -> None:
             f"The folder {path.parent} of the log can't be made: {error.strerror}.",
             hint="Set logging.file, or index.path (INDEX_PATH), to a place that may be written.",
         ) from error
+    if wanted.file is not None:
+        _require_writable(path)
     file = PrivateFile(path, maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8", delay=True)
     handlers: list[logging.Handler] = [logging.StreamHandler(), file]
     formatter: logging.Formatter = JsonLines() if wanted.as_json else Plain(PLAIN)
@@ -86,3 +88,14 @@ def configure(settings: Settings) -> None:
     logging.basicConfig(level=wanted.level.upper(), handlers=handlers, force=True)
     for noisy in ("httpx", "httpcore", "chromadb", "mcp", "asyncio", "watchdog", "uvicorn"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, logging.getLogger().level))
+
+
+def _require_writable(path: Path) -> None:
+    """Lines that can't be written are lost without a word, so a named file that takes none is refused beforehand."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+    except OSError as error:
+        raise SetupError(
+            f"The log {path} can't be written: {error.strerror}.",
+            hint="Set logging.file to a file that may be written, or leave it out.",
+        ) from error

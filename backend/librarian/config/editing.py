@@ -5,10 +5,28 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 from librarian.vocabulary.errors import SetupError
+from librarian.vocabulary.whole_file import write_whole
 
 from . import jsonc
+
+
+def put_text(path: Path, section: str, name: str, value: str) -> None:
+    """Writes the file with `section.name` set to the string `value`; where it can't, the file stays as it was.
+
+    Raises SetupError where the file can't be changed safely or not be written.
+    """
+    target = path.resolve()  # a linked file stays a link
+    try:
+        write_whole(
+            target, set_text(target.read_text("utf-8"), section, name, value), mode=target.stat().st_mode & 0o777
+        )
+    except OSError as error:
+        raise SetupError(
+            f"{path} can't be written: {error.strerror}.", hint=f"Set {section}.{name} to {value!r} there by hand."
+        ) from error
 
 
 def set_text(text: str, section: str, name: str, value: str) -> str:

@@ -146,8 +146,21 @@ def changed(host: Host, server: Server, text: str) -> str:
 
 
 def write(host: Host, server: Server, path: Path) -> Path | None:
-    """Puts the entry into the file. Returns the backup of what was there; None where there was nothing to keep."""
-    target = path.resolve()  # a linked file stays a link
+    """Puts the entry into the file. Returns the backup of what was there; None where there was nothing to keep.
+
+    Raises SetupError for a file that can't be understood or written.
+    """
+    try:
+        return _write(host, server, path.resolve())  # a linked file stays a link
+    except (OSError, UnicodeDecodeError) as error:
+        problem = error.strerror if isinstance(error, OSError) else "it isn't UTF-8"
+        raise SetupError(
+            f"{host.title}'s configuration {path} can't be written: {problem}.",
+            hint="Paste what `librarian connect` prints without --write.",
+        ) from error
+
+
+def _write(host: Host, server: Server, target: Path) -> Path | None:
     before = target.read_text("utf-8") if target.is_file() else ""
     after = changed(host, server, before)
     if after == before:

@@ -280,7 +280,7 @@ def use(
     config: Config = None,
 ) -> None:
     """Fetch a model and name it in the configuration file. Old vectors answer until the new ones are there."""
-    from librarian.config.editing import set_text
+    from librarian.config.editing import put_text
 
     settings = Place(root, index, config).settings()
     path = settings.config_file
@@ -291,7 +291,7 @@ def use(
     if "/" in name and (folder := Path(name).expanduser()).is_dir():
         name = str(folder.resolve())  # a relative one would be read from where the configuration lies
     _models().ensure(name)
-    path.write_text(set_text(path.read_text("utf-8"), "embeddings", "model", name), "utf-8")
+    put_text(path, "embeddings", "model", name)
     if as_json:
         write_json({"name": name, "config": str(path)})
     else:

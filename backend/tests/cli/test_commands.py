@@ -9,6 +9,7 @@ The keeper is stood in for by a recorder that answers with real wire models.
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -472,6 +473,19 @@ def test_an_output_that_is_closed_or_full_is_no_bug() -> None:
     done = in_shell("librarian config search.mode >/dev/full")
     assert done.returncode == cli.SETUP
     assert done.stderr == "The output can't be written: No space left on device. Free some space there.\n"
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
+def test_what_the_system_forbids_is_no_bug(
+    number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(**_: object) -> None:
+        raise OSError(number, os.strerror(number), "/elsewhere/file")
+
+    monkeypatch.setattr("librarian.terminal.commands.app", refused)
+    assert run("config") == cli.SETUP
+    said = f"/elsewhere/file can't be used: {os.strerror(number)}. See that you may read and write there.\n"
+    assert capsys.readouterr().err == said
 
 
 def test_an_output_without_umlauts_shows_what_it_can_and_json_escapes_the_others() -> None:

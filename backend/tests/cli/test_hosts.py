@@ -171,6 +171,20 @@ def test_a_linked_file_stays_a_link_with_its_mode(tmp_path: Path) -> None:
     assert json.loads(real.read_text())["mcpServers"]["librarian"] == STARTED
 
 
+def test_a_configuration_that_cannot_be_written_is_named_with_a_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".cursor").write_text("a file where a folder should be")
+    (tmp_path / ".mcp.json").write_bytes(b"{}\xff")
+    for host, problem in (("cursor", "mcp.json can't be written: "), ("claude-code", "it isn't UTF-8")):
+        assert cli.run(["connect", host, "--write"]) == cli.SETUP
+        said = capsys.readouterr().err
+        assert problem in said
+        assert said.endswith("Paste what `librarian connect` prints without --write.\n")
+
+
 def test_connect_prints_or_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

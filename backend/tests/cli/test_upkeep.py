@@ -150,6 +150,17 @@ def test_using_a_model_changes_one_value_of_the_file(
     house.config.unlink()
 
 
+def test_using_a_model_where_the_file_cannot_be_written_changes_nothing_and_says_so(
+    house: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # no file can be made beside one whose name is nearly as long as names may be
+    config = house.config.with_name("c" * 251 + ".cfg")
+    config.write_text("{}")
+    assert cli.run(["models", "use", "other", "--config", str(config)]) == cli.SETUP
+    assert "can't be written: File name too long. Set embeddings.model to 'other' there" in capsys.readouterr().err
+    assert config.read_text() == "{}"
+
+
 @given(
     section=st.dictionaries(st.sampled_from(["model", "enabled", "base_url"]), st.sampled_from(["x", None])),
     others=st.dictionaries(st.sampled_from(["docs", "search"]), st.just({"model": "y"})),

@@ -243,3 +243,9 @@ def test_a_host_that_is_not_this_machine_is_not_blamed_on_another_program(host: 
 def test_a_taken_port_is_blamed_on_its_holder() -> None:
     with bind("127.0.0.1", 0) as first, pytest.raises(SetupError, match=r"holds it\. End that program, or choose"):
         bind("127.0.0.1", first.getsockname()[1])
+
+
+def test_a_log_that_takes_no_line_is_refused_by_name(tmp_path: Path) -> None:
+    settings = Settings.load(None, overrides={"logging.file": tmp_path, "index.path": tmp_path / "index"})
+    with pytest.raises(SetupError, match=r"The log .* can't be written: Is a directory\. Set logging\.file"):
+        serve(settings)
