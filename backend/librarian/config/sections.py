@@ -359,4 +359,4 @@ class LoggingSettings(Section):
 
 
 class AnalyticsSettings(Section):
-    enabled: bool = knob(False, "Keep questions that found little, on this machine, to show gaps in the documentation.")
+    enabled: bool = knob(False, "Keep every question, on this machine, to show with librarian gaps which found little.")

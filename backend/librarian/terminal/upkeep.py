@@ -292,6 +292,8 @@ def use(
         name = str(folder.resolve())  # a relative one would be read from where the configuration lies
     _models().ensure(name)
     put_text(path, "embeddings", "model", name)
+    if (winner := settings.again().provenance("embeddings.model")).source != str(path):
+        sys.stderr.write(f"Note: {winner.source} says {winner.value!r} and beats the file; take it away.\n")
     if as_json:
         write_json({"name": name, "config": str(path)})
     else:

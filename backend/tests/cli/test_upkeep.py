@@ -147,6 +147,18 @@ def test_using_a_model_changes_one_value_of_the_file(
     assert jsonc.parse(after) == jsonc.parse(before) | {"embeddings": {"model": "other"}}
     assert cli.run(["models", "use", "third", "--json"]) == 0
     assert jsonc.parse(house.config.read_text())["embeddings"] == {"model": "third"}
+    assert "Note" not in capsys.readouterr().err
+    house.config.unlink()
+
+
+def test_using_a_model_says_where_a_variable_beats_the_file(
+    house: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("EMBEDDING_MODEL", "theirs")
+    assert cli.run(["models", "use", "other"]) == 0
+    assert capsys.readouterr().err == (
+        "Note: environment: EMBEDDING_MODEL says 'theirs' and beats the file; take it away.\n"
+    )
     house.config.unlink()
 
 

