@@ -55,6 +55,7 @@ def reader(settings: Settings) -> FileReader:
         extract_tags=metadata.extract_tags,
         infer_doc_type=metadata.infer_doc_type,
         track_modifications=metadata.track_modifications,
+        shelved=f"flat as {settings.docs.root_path.name}" if settings.docs.layout == "flat" else "",
     )
 
 

@@ -38,18 +38,23 @@ class FileReader:
         extract_tags: bool = True,
         infer_doc_type: bool = True,
         track_modifications: bool = True,
+        shelved: str = "",
     ) -> None:
+        """`shelved` says how files come to their products, where it isn't by their folders."""
         self._analyzer = analyzer
         self._chunker = chunker
         self._extract_tags = extract_tags
         self._infer_doc_type = infer_doc_type
         self._track_modifications = track_modifications
+        self._shelved = shelved
 
     @property
     def fingerprint(self) -> str:
         """Changes whenever the same file would be read, cut or analysed otherwise."""
         dates = "1" if self._track_modifications else "mails"
         options = f"{self._extract_tags:d}{self._infer_doc_type:d}{dates}"
+        if self._shelved:
+            options += f":{self._shelved}"
         return f"reader-{_VERSION}:{options}|{self._chunker.fingerprint}|{self._analyzer.fingerprint}"
 
     def read(self, source: SourceFile) -> ReadResult:

@@ -200,7 +200,11 @@ class TextWriter:
         for result in members:
             path = result.document.file_path
             found = self._same_chunks(path, result) if path in held else None
-            if found is None or found[0].document.size == OUTDATED:
+            if (
+                found is None
+                or found[0].document.size == OUTDATED
+                or _shelf(found[0].document) != _shelf(result.document)
+            ):
                 put.append(result)
             else:
                 same.append((*found, result))
@@ -249,6 +253,11 @@ _NOT_FROM_PATH = (
     "last_modified",
     "title_in_text",
 )
+
+
+def _shelf(document: Document) -> tuple[str, str]:
+    """Which filters let a document through; `docs.layout` may change it, and no move."""
+    return document.product, document.component
 
 
 def _unthreaded(document: Document) -> Email | None:
