@@ -77,7 +77,7 @@ def search(
     index: Index = None,
     config: Config = None,
 ) -> None:
-    """Search the library. Exit code 1 where nothing is found."""
+    """Ask a question and get the passages that answer it. Exit code 1 where nothing is found."""
     shared: dict[str, Any] = {
         "query": " ".join(question or ()),
         "mode": mode,

@@ -25,13 +25,20 @@ tags: [command line, cli, exit codes]
 # Commands
 
 `librarian COMMAND --help` shows what is written here. Every command takes `--root DIR` (the folder of documents),
-`--index DIR` (where the index lies) and `--config FILE`; `--json` answers with the same fields as the tools. On a
-terminal matches are highlighted and long work shows its progress; in a pipe, and with `--plain`, there are plain lines.
+`--index DIR` (where the index lies) and `--config FILE`.
 `librarian --version` says which version this is; `librarian --install-completion` has bash, zsh and fish complete
 commands, options, settings, hosts and models. `python -m librarian` is the same command.
 
 Messages are the same at every door and may name a tool: `list_products` and `list_components` are `librarian products`
 here, `get_index_status` is `librarian status`, and `search_emails` is `librarian search --emails`.
+
+## Output: JSON or plain lines
+
+With `--json` a command answers with a JSON object, whose fields are those of the [tools](result-fields.md):
+`librarian search 'rolling update' --json`. On a terminal matches are highlighted and long work shows its progress; in a
+pipe, and with `--plain`, there are plain lines.
+
+## The process behind the commands
 
 The commands ask the process that keeps the index, and start it where there is none. It ends by itself when nobody has
 used it for a while (`serve.idle_timeout_s`). Where `config.json`, `.env` or a variable says something else than when it
