@@ -97,7 +97,7 @@ def database(settings: Settings) -> Database:
 
     if settings.storage.database_url is None:
         raise SetupError(
-            "storage.catalog is postgres, and no database is named.",
+            "No PostgreSQL database is named, and storage.catalog postgres needs one, as librarian migrate does.",
             hint="Set storage.database_url (DATABASE_URL) to postgresql://user:password@host/name.",
         )
     return Database(

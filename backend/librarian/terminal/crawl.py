@@ -221,7 +221,7 @@ def _show(page: Page, answer: dict[str, Any]) -> None:
     if answer["summary_problem"]:
         page.line(("pages summarised in their own words: ", "yellow"), answer["summary_problem"], indent=2)
     if answer["overviews"]:
-        page.line(f"{answer['overviews']} overviews of groups", indent=2)
+        page.line(f"{counted(answer['overviews'], 'overview')} of groups", indent=2)
     _list(page, "empty without JavaScript", answer["javascript"])
     _list(page, "can't be read", [f"{error['url']}: {error['reason']}" for error in answer["errors"]])
     for reason, count in answer["skipped"].items():

@@ -24,6 +24,8 @@ tags: [command line, cli, exit codes]
 
 # Commands
 
+From the command line a question is asked with `librarian search 'how do I rotate a token'`.
+
 `librarian COMMAND --help` shows what is written here. Every command takes `--root DIR` (the folder of documents),
 `--index DIR` (where the index lies) and `--config FILE`.
 `librarian --version` says which version this is; `librarian --install-completion` has bash, zsh and fish complete

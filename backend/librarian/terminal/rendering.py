@@ -239,7 +239,7 @@ def evaluation(page: Page, answer: Answer) -> None:
         page.table(header, rows)
     if "questions" in answer:
         more = "" if fits else "; a wider terminal, or --json, shows every interval and p"
-        page.line((f"{answer['questions']} questions; mean with its 95% interval{more}", "dim"))
+        page.line((f"{counted(answer['questions'], 'question')}; mean with its 95% interval{more}", "dim"))
     for note in answer.get("notes") or ():
         page.line(("note: ", "dim"), str(note), hang=6)
 

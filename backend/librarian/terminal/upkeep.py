@@ -385,5 +385,6 @@ def config_command(
         )
         if key or page.styled:
             page.line((each.knob.sentence, "dim"), indent=3)
-    for notice in settings.notices if not key else ():
+    about = [name for each in found for name in (each.key, each.knob.env) if name]
+    for notice in (notice for notice in settings.notices if any(name in notice for name in about) or not key):
         page.line(("note: ", "yellow"), notice)

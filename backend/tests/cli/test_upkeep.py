@@ -80,6 +80,10 @@ def test_config_shows_value_origin_and_sentence(house: SimpleNamespace, capsys: 
     assert str(house.config) in out
     assert "Port of MCP" in out
     house.config.write_text('{"embeddings": {"max_text_length": 512}}')
+    assert cli.run(["config", "embeddings.max_text_length"]) == 0
+    assert "note: embeddings.max_text_length has no effect" in capsys.readouterr().out
+    assert cli.run(["config", "mcp.port"]) == 0
+    assert "note" not in capsys.readouterr().out
     assert cli.run(["config"]) == 0
     out = capsys.readouterr().out
     assert 'search.mode = "auto"  (default)' in out
