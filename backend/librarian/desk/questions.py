@@ -105,6 +105,8 @@ def emails(options: DeskOptions, products: Products, given: Mapping[str, Any]) -
         modified_after=after,
         modified_before=before,
     )
+    if filters.thread_id is not None and given.get("max_per_thread") in (None, 1):
+        given = {**given, "max_per_thread": 0}  # the default; of one thread its best mail alone would be all
     return Query(
         text=check.query_text(text, may_be_empty=filters != Filters(kind="email"), hint=_ASK_OR_FILTER),
         filters=filters,

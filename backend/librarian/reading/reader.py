@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 import stat
 import time
 from bisect import bisect_right
@@ -22,7 +23,7 @@ from .parsers import ARCHIVES, PARSERS, READABLE, SOURCES
 
 _log = logging.getLogger(__name__)
 
-_VERSION = "11"
+_VERSION = "12"
 #: Characters of prose that the language is found by.
 _LANGUAGE_SAMPLE = 4_000
 
@@ -136,7 +137,7 @@ class FileReader:
             return self._entries(document, chunks)
         own = tuple(chunk for chunk in chunks if chunk.heading_path != QUOTED_PATH)
         quotes = chunks[len(own) :]
-        return self._entries(document, own) + self._entries(replace(document, excluded=()), quotes)
+        return self._entries(document, own) + self._entries(replace(document, excluded=(), email=None), quotes)
 
     def _entries(self, document: Document, chunks: tuple[Chunk, ...]) -> tuple[LexicalEntry, ...]:
         """Those of chunks of one kind.
@@ -150,6 +151,11 @@ class FileReader:
         analysed = self._analyzer.entry
         title, title_identifiers = analysed(document.title, language)
         path, _ = analysed(_path_words(document.file_path), language)
+        attachments: list[str] = []
+        if document.email is not None:  # whoever asks for somebody's mails names whom, and a file by its name
+            sender, _ = analysed(_sender_words(document.email.sender), language)
+            names, attachments = analysed("\n".join(part.filename for part in document.email.attachments), language)
+            path = " ".join(filter(None, (path, sender, names)))
         headings_by_path: dict[tuple[str, ...], tuple[str, list[str]]] = {}
         body_of = _Visible(document)
         entries: list[LexicalEntry] = []
@@ -167,7 +173,7 @@ class FileReader:
                     title=title,
                     headings=headings,
                     path=path,
-                    identifiers=" ".join([*identifiers, *title_identifiers, *heading_identifiers]),
+                    identifiers=" ".join([*identifiers, *title_identifiers, *heading_identifiers, *attachments]),
                 )
             )
         return tuple(entries)
@@ -229,6 +235,16 @@ def _bytes_of(source: SourceFile) -> bytes:
 def _path_words(file_path: str) -> str:
     """A path as words: folders and name parted, extension off."""
     return os.path.splitext(file_path)[0].replace("/", "\n").replace("_", " ").replace("-", " ")
+
+
+def _sender_words(sender: str) -> str:
+    """A sender's name; where the header has none, the address's part before the @ as words.
+
+    >>> _sender_words("Ann Lee <a.lee@x.org>"), _sender_words("ann.lee@x.org")
+    ('Ann Lee', 'ann lee')
+    """
+    name, _, address = sender.rpartition(" <")
+    return name or re.sub(r"[._+-]+", " ", address.partition("@")[0])
 
 
 def _prose(document: Document) -> str:

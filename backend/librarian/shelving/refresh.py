@@ -211,6 +211,8 @@ class Refresh:
                     self._count(moved=1)
                 else:
                     self._batch.put.append(result)
+                    if result.members is not None and source.file_path in scope.again:
+                        self._batch.anew.add(source.file_path)
                     changed = old is not None and bool(old[2])
                     self._count(added=not changed, changed=changed, chunks=_chunks_of(result))
                 self._characters += _characters_of(result)

@@ -38,6 +38,7 @@ class Batch:
     removed: list[str] = field(default_factory=list)
     refilled: list[ReadResult] = field(default_factory=list)  #: known as they are, but missing in the keyword index
     renewing: bool = False  #: `refilled` are there, and are written anew: to be seen with the next other batch
+    anew: set[str] = field(default_factory=set)  #: paths of archives in `put` that nothing is kept of: rules changed
 
     def __len__(self) -> int:
         return len(self.put) + len(self.moved) + len(self.removed) + len(self.refilled)
@@ -108,7 +109,8 @@ class TextWriter:
                 change.archives.append(result)
                 change.removed.append(old)
         for archive in change.archives:
-            unchanged = self._open(archive, change.put, change.removed)
+            anew = archive.document.file_path in batch.anew
+            unchanged = self._open(archive, change.put, change.removed, anew=anew)
             change.same += unchanged if archive.document.file_path in refilled else []
         for result in batch.refilled:
             if result.members is not None:
@@ -185,8 +187,13 @@ class TextWriter:
         archive: ReadResult,
         put: list[ReadResult],
         removed: list[str],
+        *,
+        anew: bool,
     ) -> list[_Same]:
-        """Add what of an archive is new or changed, and what it holds no more; returns what stays as it is."""
+        """Add what of an archive is new or changed, or all where it is put `anew`, and what it holds no more.
+
+        Returns what stays as it is.
+        """
         members = archive.members or ()
         own_path = archive.document.file_path
         with self._catalog.read() as reader:
@@ -199,7 +206,7 @@ class TextWriter:
         removed += [path for path in held if path not in paths]
         for result in members:
             path = result.document.file_path
-            found = self._same_chunks(path, result) if path in held else None
+            found = self._same_chunks(path, result) if path in held and not anew else None
             if (
                 found is None
                 or found[0].document.size == OUTDATED

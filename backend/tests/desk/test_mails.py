@@ -175,6 +175,33 @@ def test_operators_leave_other_colons_alone_and_tell_contradictions() -> None:
 def test_one_hit_per_thread_unless_all_are_wanted(library: Librarian) -> None:
     answer = library.search_emails("pump order", mode="keyword")
     assert len(answer.results) == len({result.thread_id for result in answer.results}) == 2
+    (thread,) = {result.thread_id for result in answer.results if "Pump order" in result.subject}
+    assert names(library.search_emails("pump", mode="keyword", thread_id=thread)) == {"one", "two"}, "all are of one"
+
+
+def test_a_mail_is_found_by_its_senders_name_and_by_names_of_attachments_that_none_can_read(tmp_path: Path) -> None:
+    asks = mail("asks", "Bob <bob@x.org>", "ann@x.org", "Canal", "Tue, 03 Mar 2026 10:00:00 +0000",
+                "Dear Ann, does Ann think the lock gates leak?")  # fmt: skip
+    says = mail("says", "Ann Lee <ann@x.org>", "bob@x.org", "Re: Canal", "Tue, 03 Mar 2026 11:00:00 +0000",
+                "The lock gates leak.\n\nBob wrote:\n> Dear Ann, does Ann think the lock gates leak?\n")  # fmt: skip
+    says.add_attachment(b"\0\1", "application", "octet-stream", filename="lock-gates_v2.dwg")
+    bare = mail("bare", "cleo.marsh@y.net", "bob@x.org", "Tea", "Tue, 03 Mar 2026 12:00:00 +0000", "Tea at four?")
+    for one in (asks, says, bare):
+        path = tmp_path / "docs" / "shop" / "mail" / f"{one['Message-ID'].strip('<>')}.eml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(one.as_bytes())
+
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **QUIET) as library:
+
+        def found(query: str) -> list[str]:
+            answer = library.search_emails(query, mode="keyword", max_per_thread=0)
+            return [result.message_id.removesuffix("@x.org") for result in answer.results]
+
+        assert found("what does Ann Lee say about the lock gates")[0] == "says"
+        assert found("bob") == ["asks"], "what says quotes of him isn't hers"
+        assert found("marsh") == found("Cleo") == ["bare"]
+        assert found("lock-gates_v2.dwg")[:1] == found("dwg") == ["says"]
+        assert "says" not in found("gates -lee")
 
 
 def test_a_quote_is_found_in_its_original_and_a_copy_is_named(library: Librarian) -> None:

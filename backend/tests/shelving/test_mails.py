@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from librarian.shelving.mail_threads import Linked, parents_of, threads_of
+from librarian.vocabulary.types import ReadResult, SourceFile
 
 from .library import Library, Refusing
 
@@ -331,6 +333,34 @@ def test_an_archive_is_many_mails_that_follow_its_file(library: Library) -> None
     (library.root / "p/m/old.mbox").unlink()
     refreshed(library)
     assert library.documents() == set()
+
+
+def test_new_rules_of_reading_hold_for_an_archives_mails_whose_passages_stay(library: Library) -> None:
+    """Of a mail that is read otherwise, title and keyword entries change even where no passage does."""
+    library.write("p/m/list.mbox", mbox(source("a", WALRUS), reply("b", "Okapi.", WALRUS, "<a@x>")))
+    refreshed(library)
+    calls = library.embedder.calls
+
+    class Other:
+        fingerprint = "other"
+
+        def read(self, source: SourceFile) -> ReadResult:
+            whole = given.read(source)
+            assert whole.members is not None
+            return replace(whole, members=tuple(map(self._member, whole.members)))
+
+        def _member(self, one: ReadResult) -> ReadResult:
+            entries = tuple(replace(entry, path=f"{entry.path} gnu") for entry in one.entries)
+            return replace(one, document=replace(one.document, title="Another"), entries=entries)
+
+    given, library.reader = library.reader, Other()
+    library.reopen()
+    refreshed(library)
+    assert library.find("gnu") == library.documents()
+    with library.catalog.read() as reader:
+        assert {stored.document.title for stored in reader.iter_documents()} == {"Another"}
+    assert len(library.find("walrus")) == 1
+    assert library.embedder.calls == calls, "no text has changed"
 
 
 def test_a_kill_between_an_archives_mails_and_itself_loses_nothing(library: Library) -> None:
