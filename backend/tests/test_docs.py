@@ -94,6 +94,13 @@ def test_every_tool_and_its_arguments_are_in_the_manual(verb: Any) -> None:
         assert argument.name in words(page), f"{argument.name} of {verb.name} is undocumented"
 
 
+@pytest.mark.parametrize("verb", [*VERBS, *RAG, *SITES], ids=lambda verb: verb.name)
+def test_every_tool_has_its_method_on_the_page_of_python(verb: Any) -> None:
+    page = (DOCS / "librarian" / "guide" / "python.md").read_text("utf-8")
+    [row] = [line for line in page.splitlines() if line.startswith("|") and f"`{verb.method}`" in line.split("|")[1]]
+    assert f"`{verb.name}`" in row
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
 def test_every_link_between_pages_leads_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8")):

@@ -78,8 +78,8 @@ class HubSource:
                 return self._cached.files()
             raise Unavailable(
                 f"No model hub within reach for '{self._repository}' ({_first_line(error)}).",
-                hint=f"Connect once and run `librarian models fetch`, give a folder that holds the model, "
-                f"or use the default '{DEFAULT}', which comes from PyPI.",
+                hint=f"Connect once and run `librarian models fetch {self._repository}`, or give a folder that holds "
+                f"the model. The default embedding model, '{DEFAULT}', comes from PyPI.",
             ) from error
         return frozenset(item.rfilename for item in info.siblings or ())
 
