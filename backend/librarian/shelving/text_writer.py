@@ -207,11 +207,7 @@ class TextWriter:
         for result in members:
             path = result.document.file_path
             found = self._same_chunks(path, result) if path in held and not anew else None
-            if (
-                found is None
-                or found[0].document.size == OUTDATED
-                or _shelf(found[0].document) != _shelf(result.document)
-            ):
+            if found is None or found[0].document.size == OUTDATED:
                 put.append(result)
             else:
                 same.append((*found, result))
@@ -260,11 +256,6 @@ _NOT_FROM_PATH = (
     "last_modified",
     "title_in_text",
 )
-
-
-def _shelf(document: Document) -> tuple[str, str]:
-    """Which filters let a document through; `docs.layout` may change it, and no move."""
-    return document.product, document.component
 
 
 def _unthreaded(document: Document) -> Email | None:
