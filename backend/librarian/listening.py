@@ -29,12 +29,13 @@ def bind(host: str, port: int) -> socket.socket:
         else:
             hint = "Give an address of this machine with --host, mcp.host or MCP_HOST, such as 127.0.0.1."
         raise SetupError(
-            f"Port {port} on {host} can't be used: {error.strerror}{_holder(port) if taken else ''}.", hint=hint
+            f"Port {port} on {host} can't be used: {error.strerror}{holder(port) if taken else ''}.", hint=hint
         ) from error
     return listening
 
 
-def _holder(port: int) -> str:
+def holder(port: int) -> str:
+    """Who listens on a port, as the end of a sentence; empty where that can't be told."""
     import psutil
 
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import socket
@@ -14,6 +15,7 @@ from urllib.parse import urlsplit
 
 from librarian.config.sections import revealed
 from librarian.config.settings import Settings
+from librarian.listening import holder
 
 from .connected import callers, configured
 from .hosts import HOSTS
@@ -102,9 +104,9 @@ def _port(settings: Settings) -> Finding:
         try:
             listener.bind((host, port))
         except OSError as error:
-            return Finding(
-                "port", "note", f"{host}:{port}: {error.strerror}", "Librarian may be serving there; else set MCP_PORT."
-            )
+            held = holder(port) if error.errno == errno.EADDRINUSE else ""
+            remedy = "If that is Librarian, all is well; else set MCP_PORT, or end that program."
+            return Finding("port", "note", f"{host}:{port}: {error.strerror}{held}", remedy)
     return Finding("port", "ok", f"{host}:{port} is free")
 
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import sys
 from pathlib import Path
@@ -286,6 +287,15 @@ def test_doctor_says_what_is_wrong_and_what_to_do(house: SimpleNamespace, capsys
     out = capsys.readouterr().out
     for piece in ("isn't there", "Correct docs.root_path", "isn't installed", "models fetch", "note  keeper"):
         assert piece in out
+
+
+def test_doctor_names_who_holds_the_port(house: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        house.config.write_text(json.dumps({"mcp": {"port": taken.getsockname()[1]}}))
+        cli.run(["doctor"])
+    assert f"(process {os.getpid()}) holds it" in capsys.readouterr().out
 
 
 def test_doctor_names_what_needs_another_machine(
