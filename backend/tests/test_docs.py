@@ -193,6 +193,12 @@ def test_every_settings_key_in_the_manual_exists() -> None:
             assert word in known or suffix in {"json", "md", "py", "txt", "sqlite"}, f"{word} isn't a setting"
 
 
+@pytest.mark.parametrize("script", sorted((REPOSITORY / "scripts").glob("*.sh")), ids=lambda script: script.name)
+def test_every_script_is_named_to_readers(script: Path) -> None:
+    pages = [manual(), *((REPOSITORY / name).read_text("utf-8") for name in ("README.md", "CONTRIBUTING.md"))]
+    assert any(script.name in page for page in pages)
+
+
 def test_what_is_pinned_is_what_is_asked_for() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
     lines = (REPOSITORY / "requirements.txt").read_text("utf-8").splitlines()
