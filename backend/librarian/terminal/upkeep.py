@@ -310,9 +310,11 @@ def connect(
     host: Annotated[
         str,
         typer.Argument(
-            help="claude-desktop, claude-code, cursor, vscode, codex or gemini.", autocompletion=complete_host
+            help="claude-desktop, claude-code, cursor, vscode, codex or gemini.",
+            autocompletion=complete_host,
+            show_default=False,
         ),
-    ],
+    ] = "",
     write: Annotated[bool, typer.Option("--write", help="Write it there, with a backup of what was there.")] = False,
     http: Annotated[bool, typer.Option("--http", help="By the address of a running server, not by a command.")] = False,
     name: Annotated[str, typer.Option(help="The entry's name, where several libraries are connected.")] = "librarian",
@@ -329,7 +331,7 @@ def connect(
     if host not in hosts.HOSTS:
         near = get_close_matches(host, hosts.HOSTS, 1)
         hint = f"Nearest: {near[0]!r}." if near else f"Known: {', '.join(hosts.HOSTS)}."
-        raise CallerError(f"No host {host!r}.", hint=hint)
+        raise CallerError(f"No host {host!r}." if host else "connect needs the name of a host.", hint=hint)
     if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
         raise CallerError(f"--name is {name!r}.", hint="Hosts take letters, digits, - and _.")
     chosen = hosts.HOSTS[host]

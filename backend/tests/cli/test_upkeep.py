@@ -106,6 +106,10 @@ def test_config_shows_value_origin_and_sentence(house: SimpleNamespace, capsys: 
             ["evaluate", "--queries", "config.json", "--qrels", "judged.tsv"],
             "--qrels is 'judged.tsv', and there is no such file. Give both files of judged questions, or --self.",
         ),
+        (
+            ["connect"],
+            "connect needs the name of a host. Known: claude-desktop, claude-code, cursor, vscode, codex, gemini.",
+        ),
         (["migrate", "--to", "mongo"], "--to is 'mongo', which is no storage. Use embedded or postgres."),
     ],
 )
