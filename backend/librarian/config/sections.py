@@ -97,7 +97,9 @@ class DocsSettings(Section):
         None, 'Formats to index, for example [".md"]; null: every one that has a parser.'
     )
     include: Words = knob((), "Glob patterns below the root; where any is given, only files that match are indexed.")
-    exclude: Words = knob((), "Glob patterns below the root to leave out, besides hidden folders and .gitignore.")
+    exclude: Words = knob(
+        (), "Glob patterns below the root to leave out, besides hidden folders, .gitignore and .librarianignore."
+    )
     shared_products: Words = knob((), 'Products that every product filter lets through, for example ["shared"].')
     max_file_size_mb: float = knob(10.0, "Larger files are skipped and listed.", unit="MB", gt=0)
     size_limits: Words = knob(
