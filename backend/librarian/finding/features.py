@@ -32,6 +32,7 @@ NAMES = (
     "body_scaled",
     "hyde_scaled",
     "changelog",  # 1 for a changelog where the question asks for no changes
+    "other_sender",  # 1 for a mail by somebody else than whom the question names
     "evidence",  # the question's best cosine, the same for every candidate
 )
 
@@ -83,6 +84,8 @@ def of(pool: Pool) -> Documents:
         ranks[name] = np.where(total > 0, rank, 0)
     if len(pool.changelogs):
         values["changelog"] = np.isin(docs, pool.changelogs).astype(np.float64)
+    if len(pool.of_named):
+        values["other_sender"] = (~np.isin(docs, pool.of_named)).astype(np.float64)
     return Documents(docs, values, ranks)
 
 

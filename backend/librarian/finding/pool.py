@@ -14,6 +14,7 @@ from librarian.vocabulary.protocols import Columns, LexicalIndex
 from librarian.vocabulary.types import AnalyzedQuery, Contribution, Ids, Ranking
 
 from .meaning import Meaning
+from .senders import named
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -83,6 +84,7 @@ class Pool:
     changelogs: Ids = field(
         default_factory=NONE.copy
     )  #: candidates' documents; none where the question asks for changes
+    of_named: Ids = field(default_factory=NONE.copy)  #: candidates' mails whose sender the question names
     sentence: float = 0.0  #: the share of candidate documents with several passages, where the question is a sentence
     outrun: bool = False  #: the words led to passages that the catalog's state doesn't have, being older or newer
 
@@ -209,10 +211,13 @@ def gather(
         np.clip(scores, 0.0, 1.0, out=scores)
     foreign = meaning is not None and not meaning.knows(query.language or "en")
     changelogs = NONE if asks_what_changed(query.text) else columns.changelogs(docs)
+    senders = columns.senders(docs)
+    writing = named(query.text, filter(None, senders))
+    of_named = docs[[sender in writing for sender in senders]] if writing else NONE
     sentence = (
         float(np.mean(columns.passages_of(np.unique(docs)) > 1)) if len(query.terms) in SENTENCE and len(docs) else 0.0
     )
-    return Pool(keyword, semantic, hyde, passages, bool(names), foreign, changelogs, sentence, outrun)
+    return Pool(keyword, semantic, hyde, passages, bool(names), foreign, changelogs, of_named, sentence, outrun)
 
 
 def _place(passages: Passages, ranking: Ranking, scores: Floats, raw: Floats | None = None) -> None:

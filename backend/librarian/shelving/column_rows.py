@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from librarian.vocabulary.caseless import unaccented
 from librarian.vocabulary.changelogs import is_changelog
 from librarian.vocabulary.types import Ids
 
-from .columns import CODED, Arrays, LoadedColumns, Mail, Vocabulary, unaccented
+from .columns import CODED, Arrays, LoadedColumns, Mail, Vocabulary
 from .dates import NO_DATE
 
 DOCUMENTS = f"""SELECT d.id, d.modified, d.file_path, d.tags, {", ".join("d." + name for name in CODED)},

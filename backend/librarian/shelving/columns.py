@@ -7,7 +7,6 @@ shared from one to the next.
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from librarian.vocabulary.caseless import caseless, unaccented
 from librarian.vocabulary.errors import CallerError
 from librarian.vocabulary.types import Filters, Ids, Kind, Selection, Tally
 
@@ -41,34 +41,6 @@ class Mail:
     subject: str
     has_attachments: bool
     recipients: str
-
-
-def caseless(name: str) -> str:
-    """A name in one case and one form of its accents, so that equals are equal (canonical caseless matching).
-
-    >>> caseless("Zoe\u0308 GÄRTNER") == caseless("zoë gärtner")
-    True
-    """
-    if name.isascii():
-        return name.lower()
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
-
-
-#: Canonical combining class from which a mark is an accent above or below its letter; less have those that make another
-#: sign (Japanese voiced sounds, vowels of Arabic and Hebrew).
-_ACCENTS = 200
-
-
-def unaccented(name: str) -> str:
-    """A name in its `caseless` form without accents: who looks for Jörg may have no key for it.
-
-    >>> unaccented("Jörg ČERNÝ"), unaccented("ガス") == unaccented("カス")
-    ('jorg cerny', False)
-    """
-    if name.isascii():
-        return name.lower()
-    letters = unicodedata.normalize("NFD", caseless(name))
-    return unicodedata.normalize("NFC", "".join(c for c in letters if unicodedata.combining(c) < _ACCENTS))
 
 
 class Vocabulary:
@@ -152,6 +124,13 @@ class LoadedColumns:
     def changelogs(self, doc_ids: Ids) -> Ids:
         """Those of these documents that are changelogs by their names, in their order."""
         return doc_ids[self.arrays.changelog[doc_ids]]
+
+    def senders(self, doc_ids: Ids) -> list[str]:
+        """Each mail's sender in its `unaccented` form; empty for documents."""
+        mails = self.arrays.mails
+        if not mails:
+            return [""] * len(doc_ids)
+        return [mail.sender if (mail := mails.get(doc_id)) else "" for doc_id in doc_ids.tolist()]
 
     def newest(self, filters: Filters, per_group: int) -> Ids:
         """Documents that pass and have passages, latest first; of one thread at most `per_group` (0: all)."""

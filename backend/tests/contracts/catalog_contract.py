@@ -855,6 +855,14 @@ class CatalogContract:
         catalog.remove(["alpha/CHANGELOG.md"])
         assert catalog.columns().changelogs(np.array([routes, log])).tolist() == []
 
+    def test_senders_of_mails_are_told_without_accents_and_documents_have_none(self, catalog: Catalog) -> None:
+        mail = replace(document("alpha/mail/1.eml"), kind="email", email=Email("Plan", "Zoë Lee <z@x.org>"))
+        stored = catalog.put([result(document("alpha/api/one.md")), result(mail)])
+        page, sent = (one.doc_id for one in stored)
+        assert catalog.columns().senders(np.array([sent, page, sent])) == ["zoe lee <z@x.org>", "", "zoe lee <z@x.org>"]
+        catalog.remove(["alpha/mail/1.eml"])
+        assert catalog.columns().senders(np.array([sent, page])) == ["", ""]
+
     def test_languages_are_told_most_frequent_first(self, catalog: Catalog) -> None:
         languages = ("de", "en", "en", "", "", "", "fr", "de", "en")
         catalog.put([result(document(f"alpha/api/{n}.md", language=lang)) for n, lang in enumerate(languages)])

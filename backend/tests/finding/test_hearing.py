@@ -85,13 +85,14 @@ def test_in_mails_a_minus_excludes(pages: Library) -> None:
     assert found(pages, "tests -race", filters=Filters(kind="email")).rewritten is None
 
 
-def test_a_senders_name_is_corrected_among_documents_alone(shelve: Callable[..., Library]) -> None:
+def test_a_senders_name_is_no_misspelt_word_where_their_mails_are(shelve: Callable[..., Library]) -> None:
     mail = "From: Peter Pumpp <p@x.org>\nSubject: Order\nMessage-ID: <1@x.org>\n\nThe pumps are ordered, every pump.\n"
-    library = shelve({"shop/mail/1.eml": mail, "shop/guide/pumps.md": "# Pumps\n\nEvery pump has a filter.\n"})
+    pages = {"shop/guide/pumps.md": "# Pumps\n\nEvery pump has a filter.\n"}
+    library = shelve({"shop/mail/1.eml": mail, **pages})
     asked = found(library, "orders by Pumpp", "keyword", Filters(kind="email"))
     assert asked.rewritten is None
     assert not [item for item in asked.suggestions if item["kind"] == "term"]
-    documents = found(library, "orders by Pumpp", "keyword", Filters(kind="document"))
+    documents = found(shelve(pages), "orders by Pumpp", "keyword", Filters(kind="document"))
     assert documents.rewritten is not None
     assert documents.rewritten["search_terms"] == "orders by pump"
 
