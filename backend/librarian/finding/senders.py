@@ -40,6 +40,9 @@ def named(question: str, senders: Iterable[str]) -> frozenset[str]:
     >>> [sorted(named(text, senders)) for text in ("what did ann say of it", "Ann's plan", "mail from Will")]
     [['ann lee <ann@x.org>'], ['ann lee <ann@x.org>'], ['will page <will@y.org>']]
     """
+    everybody = frozenset(senders)
+    if not everybody:
+        return everybody
     asked = _WORD.findall(question)
     words = [_POSSESSIVE.sub("", unaccented(word)).strip(".-") for word in asked]
     said = f" {' '.join(words)} "
@@ -48,7 +51,7 @@ def named(question: str, senders: Iterable[str]) -> frozenset[str]:
         for place, word in enumerate(words)
         if len(word) >= _SHORTEST and _is_cued(asked[place], words[place - 1 : place], words[place + 1 : place + 2])
     }
-    return frozenset(sender for sender in set(senders) if _is_named(_name_of(sender), said, alone))
+    return frozenset(sender for sender in everybody if _is_named(_name_of(sender), said, alone))
 
 
 def _is_cued(word: str, before: list[str], behind: list[str]) -> bool:
