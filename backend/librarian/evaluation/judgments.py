@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,8 +39,8 @@ def load(queries: Path, qrels: Path) -> list[Judged]:
 
 def read(queries: Path, qrels: Path) -> Judgments:
     """The same with notes; empty questions, and those of more than `LONGEST_QUERY` characters, can't be asked."""
-    grades = _grades(qrels)
     texts = _texts(queries)
+    grades = _grades(qrels, texts)
     wanted = [query_id for query_id in texts if any(grade > 0 for grade in grades.get(query_id, {}).values())]
     judged = [Judged(one, texts[one], grades[one]) for one in wanted if 0 < len(texts[one].strip()) <= LONGEST_QUERY]
     if not judged:
@@ -85,12 +85,13 @@ def _texts(queries: Path) -> dict[str, str]:
     return texts
 
 
-def _grades(qrels: Path) -> dict[str, dict[str, int]]:
-    """Grades by question and file path."""
+def _grades(qrels: Path, asked: Collection[str]) -> dict[str, dict[str, int]]:
+    """Grades by question and file path. A first line without a grade is a header, unless it begins with a question's
+    id."""
     grades: dict[str, dict[str, int]] = {}
     for number, line in _lines(qrels):
         parts = [part.strip() for part in line.split("\t")]
-        if number == 1 and len(parts) == 3 and not _NUMBER.match(parts[2]):  # a header
+        if number == 1 and len(parts) == 3 and parts[0] not in asked and not _NUMBER.match(parts[2]):
             continue
         try:
             query_id, file_path, grade = parts

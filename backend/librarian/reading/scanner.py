@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from .mail.mbox import EXTENSIONS as ARCHIVE_EXTENSIONS
 _LAYOUTS = ("product/component", "flat")
 _GENERAL = "general"
 _BYTES_PER_MB = 1024 * 1024
+_SIZE = re.compile(r"\d+(?:\.\d*)?|\.\d+")  #: of a limit, in MB
 _ARCHIVE_FACTOR = 20  #: an archive holds many documents, and each may have the size that is allowed
 
 
@@ -241,10 +243,10 @@ def _extension(given: str) -> str:
 def _limit(given: str) -> tuple[str, float]:
     """An extension and its limit in bytes. Raises `SetupError`."""
     extension, _, size = given.partition(":")
-    try:
-        return _extension(extension), float(size) * _BYTES_PER_MB
-    except ValueError:
-        raise SetupError(f"docs.size_limits holds '{given}'.", hint="Right would be: .pdf:100 (in MB).") from None
+    limit = float(size) * _BYTES_PER_MB if _SIZE.fullmatch(size.strip()) else 0.0
+    if not extension.strip() or limit <= 0:
+        raise SetupError(f"docs.size_limits holds '{given}'.", hint="Right would be: .pdf:100 (in MB, more than 0).")
+    return _extension(extension), limit
 
 
 def _join(folder: str, name: str) -> str:

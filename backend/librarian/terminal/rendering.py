@@ -200,6 +200,8 @@ def refresh(page: Page, answer: Answer) -> None:
     for note in answer.get("notes") or ():
         if not any(reason.endswith(note) for reason in reasons):
             page.line(("note: ", "dim"), note)
+    if not (answer["documents"] or answer["skipped"]["total"] or answer.get("failed") or reasons):
+        page.line(("note: ", "dim"), "no file to index was found; `librarian doctor` names the folder that is read")
 
 
 def migrated(page: Page, answer: Answer) -> None:

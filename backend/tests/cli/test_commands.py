@@ -508,6 +508,15 @@ def test_unreadable_files_end_with_3(keeper: Keeper, capsys: pytest.CaptureFixtu
     assert "unreadable: books/guide/b.md" in capsys.readouterr().out
 
 
+def test_an_index_run_that_found_no_file_says_so(keeper: Keeper, capsys: pytest.CaptureFixture[str]) -> None:
+    keeper.changes["refresh"] = {"documents": 0, "skipped": {"total": 0, "examples": []}}
+    assert run("index") == 0
+    assert "note: no file to index was found" in capsys.readouterr().out
+    keeper.changes["refresh"] = {"documents": 1, "skipped": {"total": 0, "examples": []}}
+    assert run("index") == 0
+    assert "note: " not in capsys.readouterr().out
+
+
 def test_an_index_run_that_could_not_be_done_ends_with_78(keeper: Keeper, capsys: pytest.CaptureFixture[str]) -> None:
     keeper.changes["refresh"] = {"reasons": ["root: no such folder"], "notes": ["no such folder"], "failed": [FAILURE]}
     assert run("index") == 78

@@ -111,6 +111,7 @@ def test_questions_without_a_relevant_file_are_left_out(tmp_path: Path) -> None:
         ('{"_id": "1", "text": "a"}\n{"_id": 1, "text": "b"}\n', "1\ta\t1\n", "queries.jsonl, line 2"),
         ('{"_id": "1", "text": "a"}\n', "1\ta\t1.5\n", "qrels.tsv, line 1"),
         ('{"_id": "1", "text": "a"}\n', "1\ta\t1\n1\ta\t2\n", "qrels.tsv, line 2"),
+        ('{"_id": "1", "text": "a"}\n', "1\ta\thigh\n", "qrels.tsv, line 1"),
     ],
 )
 def test_mistakes_in_the_files_are_named(tmp_path: Path, queries: str, qrels: str, message: str) -> None:

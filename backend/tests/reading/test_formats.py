@@ -25,7 +25,7 @@ from librarian.reading.chunking import StructureChunker
 from librarian.reading.encoding import decode
 from librarian.reading.parsers import PARSERS, READABLE, SOURCES
 from librarian.reading.scanner import FolderScanner
-from librarian.vocabulary.errors import SourceError
+from librarian.vocabulary.errors import SetupError, SourceError
 from librarian.vocabulary.types import Document, Failure, SourceFile
 
 from .conftest import Parse
@@ -413,6 +413,12 @@ def test_a_format_may_have_a_limit_of_its_own(tmp_path: Path) -> None:
         tmp_path, max_file_size_mb=0.001, size_limits=[".pdf:1"], known_extensions=frozenset(PARSERS)
     )  # fmt: skip
     assert [type(found) for found in scanner.scan()] == [Failure, SourceFile]
+
+
+@pytest.mark.parametrize("given", [".pdf:0", ".pdf:-1", ".pdf:nan", ".pdf:inf", ".pdf:", ".pdf", ":5"])
+def test_a_limit_that_is_no_size_is_refused(tmp_path: Path, given: str) -> None:
+    with pytest.raises(SetupError, match=r"docs\.size_limits holds"):
+        FolderScanner(tmp_path, size_limits=[given], known_extensions=frozenset(PARSERS))
 
 
 @pytest.mark.parametrize(
