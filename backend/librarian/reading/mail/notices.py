@@ -1,10 +1,13 @@
-"""What archives of mailing lists write where they took an attachment out of a mail.
+"""What archives of mailing lists write where they took something out of a mail.
 
 -------------- next part --------------
 A non-text attachment was scrubbed...
 Name: pump.png
 Type: image/png
 URL: <http://lists.x.org/pipermail/dev/attachments/20260303/3c71463c/attachment.png>
+
+Programs in front of a list leave a line for the HTML of a mail, `[[alternative HTML version deleted]]`, and the
+beginning of a disclaimer with the number of its lines, `This e-mail is confid...{{dropped:12}}`.
 """
 
 from __future__ import annotations
@@ -12,8 +15,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from .borders import margin_of
+
 _PART = r"-{14} \S.{2,38}\S -{14}"  #: in the language of the list
 _ALONE = re.compile(rf"(?:{_PART}|Skipped content of type [\w./+-]+?(?:{_PART})?)\s*$")
+_DELETED = re.compile(
+    r"\s*\[\[alternat(?:ive|e) HTML version deleted\]\]\s*$|.{10,80}\.\.\. ?\{\{dropped(?::\d+)?\}\}\s*$"
+)
 _LINK = re.compile(r"\w{2,10} ?: <?\S*/attachments/\S+>?\s*$")
 _FIELD = re.compile(r"[^\W\d_][\w -]{1,20} ?: ")
 _FIELDS = 8  #: of a notice at most, with its first line
@@ -24,7 +32,7 @@ _NAME = re.compile(r"Name ?: \S.*\.(?!(?:asc|pgp|sig|p7s|vcf)\s*$)\w{1,5}\s*$")
 def find(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Lines [start, stop) of the notices, in order, without the names of files in them."""
     for place, line in enumerate(lines):
-        if line.startswith(("--------------", "Skipped content")) and _ALONE.match(line):
+        if _is_whole(line):
             yield place, place + 1
         elif "/attachments/" in line and _LINK.match(line):
             first = _first(lines, place)
@@ -35,6 +43,13 @@ def find(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
                     start = one + 1
             if first is not None:
                 yield start, place + 1
+
+
+def _is_whole(line: str) -> bool:
+    """Whether the line alone is a notice."""
+    if line.startswith(("--------------", "Skipped content")):
+        return bool(_ALONE.match(line))
+    return line.rstrip().endswith(("]]", "}}")) and not margin_of(line) and bool(_DELETED.match(line))
 
 
 def _first(lines: Sequence[str], link: int) -> int | None:
