@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -125,6 +126,11 @@ def test_questions_may_hold_unusual_line_separators_and_begin_with_a_byte_order_
     assert [(question.text, question.grades) for question in judged] == [("one\u2028two\u0085three", {"x/a.md": 2})]
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CallerError, match=r"none\.tsv"):
-        load(tmp_path / "none.jsonl", tmp_path / "none.tsv")
+@pytest.mark.parametrize("missing", ["queries.jsonl", "qrels.tsv"])
+def test_a_missing_file_is_named(tmp_path: Path, missing: str) -> None:
+    queries, qrels = tmp_path / "queries.jsonl", tmp_path / "qrels.tsv"
+    queries.write_text('{"_id": "1", "text": "a"}\n')
+    qrels.write_text("1\ta\t1\n")
+    (tmp_path / missing).unlink()
+    with pytest.raises(CallerError, match=re.escape(missing)):
+        load(queries, qrels)
