@@ -126,16 +126,21 @@ def gaps(
 
 
 def _remove(settings: Settings, project: str | None, *, as_json: bool) -> None:
+    from librarian.gathering import page_files
     from librarian.gathering.crawl_state import remove_project
 
     if not project:
         raise CallerError("--remove needs --project.", hint="It names the project that goes.")
-    count = remove_project(settings.docs.root_path, settings.index.path, project)
+    root = settings.docs.root_path
+    count = remove_project(root, settings.index.path, project)
     if as_json:
         write_json({"project": project, "removed": count})
     else:
         removed = f"{project}: {counted(count, 'page')} removed"
-        Page().line((removed, "bold"), "; files that weren't crawled are still there")
+        rest = (
+            "; files that weren't crawled are still there" if (root / page_files.project_name(project)).exists() else ""
+        )
+        Page().line((removed, "bold"), rest)
 
 
 def _model(settings: Settings, named: str | None, *, new: bool) -> ProjectModel:

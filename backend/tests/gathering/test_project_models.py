@@ -193,3 +193,15 @@ def test_a_removed_project_takes_its_space_along(place: Place, capsys: pytest.Ca
         assert library._parts.spaces() == ()
     assert place.crawl("--project", "site", "--remove") == 1
     assert "hasn't been crawled" in capsys.readouterr().err
+
+
+def test_what_is_left_of_a_removed_project_is_said_where_there_is_something(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for left in (False, True):
+        assert place.crawl(place.url, "--project", "site") == 0
+        if left:
+            (place.folder / "docs/site/mine.md").write_text("# Mine\n")
+        capsys.readouterr()
+        assert place.crawl("--project", "site", "--remove") == 0
+        assert ("weren't crawled are still there" in capsys.readouterr().out) is left
