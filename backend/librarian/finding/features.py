@@ -64,24 +64,21 @@ def of(pool: Pool) -> Documents:
     """Absolute features of every document that has a candidate; `scaled` adds the others."""
     passages = pool.passages
     docs, owner = np.unique(passages.doc_ids, return_inverse=True)
-    hyde = np.zeros(len(passages))
-    rows, ranks_there = passages.rows_of(pool.hyde)
-    hyde[rows] = np.array(pool.hyde.scores, dtype=np.float64)[ranks_there - 1]
     body = np.zeros(len(docs))
     if "body" in passages.fields:
         np.maximum.at(body, owner, passages.fields["body"])
     values: dict[str, Floats] = {"body": body}
     ranks: dict[str, Ids] = {}
-    for name, own in (("keyword", passages.bm25), ("semantic", passages.semantic), ("hyde", hyde)):
+    for name, own in (("keyword", passages.bm25), ("semantic", passages.semantic)):
         best, further = _by_document(np.nan_to_num(own), owner, len(docs), FLOOR[name])
-        total = best if name == "hyde" else best + further
-        rank = np.empty(len(docs), dtype=np.int64)
-        rank[np.lexsort((docs, -total))] = np.arange(1, len(docs) + 1)
-        values[name] = best
-        if name != "hyde":
-            values[f"{name}_further"] = further
-            values[f"{name}_place"] = np.where(total > 0, 10 / (10 + rank), 0.0)
-        ranks[name] = np.where(total > 0, rank, 0)
+        ranks[name] = _ranks(best + further)
+        values[name], values[f"{name}_further"] = best, further
+        values[f"{name}_place"] = np.where(ranks[name] > 0, 10 / (10 + ranks[name]), 0.0)
+    values["hyde"] = np.zeros(len(docs))
+    if pool.hyde.ids:
+        rows, places = passages.rows_of(pool.hyde)
+        np.maximum.at(values["hyde"], owner[rows], np.array(pool.hyde.scores)[places - 1])
+    ranks["hyde"] = _ranks(values["hyde"])
     if len(pool.changelogs):
         values["changelog"] = np.isin(docs, pool.changelogs).astype(np.float64)
     if len(pool.of_named):
@@ -124,15 +121,21 @@ def _lowest(own: Floats, floor: float) -> float:
     return floor + (worst - floor) * min(1.0, (len(own) - 1) / _MANY)
 
 
+def _ranks(scores: Floats) -> Ids:
+    """Each document's place by its score, from 1, ties by their order; 0 for those without one."""
+    ranks = np.empty(len(scores), dtype=np.int64)
+    ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
+    return np.where(scores > 0, ranks, 0)
+
+
 def _by_document(scores: Floats, owner: npt.NDArray[np.intp], count: int, floor: float) -> tuple[Floats, Floats]:
     """Each document's best score, and what its further ones add: as `evidence.of_documents`, for all at once."""
     order = np.lexsort((-scores, owner))
     own, sorted_scores = owner[order], scores[order]
-    starts = np.flatnonzero(np.diff(own, prepend=-1))
-    place = np.arange(len(own)) - np.repeat(starts, np.diff(starts, append=len(own)))
-    best, further = np.zeros(count), np.zeros(count)
-    best[own[place == 0]] = sorted_scores[place == 0]
+    passages = np.bincount(owner, minlength=count)
+    first = np.cumsum(passages) - passages  # each document has one
+    place = np.arange(len(own)) - first[own]
     counts = (place > 0) & (place <= FURTHER) & (sorted_scores >= floor) & (sorted_scores > 0)
     counts &= np.bincount(own[counts], minlength=count)[own] >= FEWEST
-    np.add.at(further, own[counts], sorted_scores[counts] * DECAY ** place[counts])
-    return best, further
+    further = np.bincount(own[counts], sorted_scores[counts] * DECAY ** place[counts], count)
+    return sorted_scores[first], np.asarray(further, dtype=np.float64)  # of nothing it makes whole numbers

@@ -192,7 +192,7 @@ def _lifted(pool: Pool, sums: Floats, why: Reasons, step: float) -> Order:
 
 
 def _sums(points: Iterable[Sequence[float]]) -> Floats:
-    return np.array([math.fsum(own) for own in points])
+    return np.array(list(map(math.fsum, points)))
 
 
 def _identifier(points: float) -> Contribution:

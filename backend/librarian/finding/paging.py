@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,12 +20,11 @@ LISTED = 100  #: characters that are shown of a list
 LABEL = 20  #: and of what each line below the results begins with
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A candidate that may be shown, by its place among all, with the document ids that hold the same text."""
+class Kept(NamedTuple):
+    """A candidate that may be shown, by its place among all, with the ids of further documents that hold its text."""
 
     place: int
-    also_doc_ids: tuple[int, ...] = ()
+    doc_ids: Sequence[int] = ()  #: where there are further ones; its own is among them
 
 
 def keep(candidates: Sequence[Candidate], columns: Columns, *, limit: int, per_group: int) -> tuple[list[Kept], bool]:
@@ -36,28 +35,30 @@ def keep(candidates: Sequence[Candidate], columns: Columns, *, limit: int, per_g
     thread has all it may have is left out, and doesn't come back from another version. `per_group` 0 means no limit.
     """
     sums, ids = sums_of(candidates), np.array(ids_of(candidates), dtype=np.int64)
-    docs, groups, texts = columns.doc_of(ids), columns.group_of(ids), columns.text_of(ids)
-    texts[docs == 0] = 0
-    distinct, counts = np.unique(texts, return_counts=True)
-    several, seen = set(distinct[counts > 1].tolist()), {0}
-    group_at: list[int] = groups.tolist()
-    in_group: Counter[int] = Counter()
+    docs: list[int] = columns.doc_of(ids).tolist()
+    groups: list[int] = columns.group_of(ids).tolist()
+    modified: list[int] = columns.modified_of(ids).tolist()
+    places_of: dict[int, list[int]] = {}
+    for place, (doc, text) in enumerate(zip(docs, columns.text_of(ids).tolist(), strict=True)):
+        if doc and text:
+            places_of.setdefault(text, []).append(place)
+    in_group: dict[int, int] = {}
     kept: list[Kept] = []
-    for place, text in enumerate(texts.tolist()):
-        if text in seen:
-            continue
-        elsewhere: tuple[int, ...] = ()
-        if text in several:
-            seen.add(text)
-            holding = np.flatnonzero(texts == text)
-            best = [at for at in holding.tolist() if sums[at] == sums[place]]
-            place = best[int(np.argmax(columns.modified_of(ids[best])))]
-            elsewhere = tuple(sorted({*docs[holding].tolist()} - {int(docs[place])}))
-        if not 0 < per_group <= in_group[group_at[place]]:
+    for places in places_of.values():  # in the order of their first ones
+        place = places[0]
+        holding: Sequence[int] = ()
+        if len(places) > 1:
+            holding = [docs[at] for at in places]
+            for at in places[1:]:
+                if modified[at] > modified[place] and sums[at] == sums[place]:
+                    place = at
+        group = groups[place]
+        before = in_group.get(group, 0)
+        if before < per_group or per_group <= 0:
             if len(kept) == limit:
                 return kept, True
-            in_group[group_at[place]] += 1
-            kept.append(Kept(place, elsewhere))
+            in_group[group] = before + 1
+            kept.append(Kept(place, holding))
     return kept, False
 
 
@@ -90,11 +91,11 @@ def also_in(
     reader: CatalogReader,
 ) -> list[tuple[str, ...]]:
     """The further paths at which the text of each hit stands; `shown` and `documents` are what the page shows."""
-    others = reader.documents([doc for kept in page for doc in kept.also_doc_ids])
+    others = reader.documents([doc for kept in page for doc in kept.doc_ids])
     copies = reader.copies([candidate.chunk_id for candidate in shown])
     found = []
     for kept, candidate in zip(page, shown, strict=True):
-        paths = {others[doc].document.file_path for doc in kept.also_doc_ids if doc in others}
+        paths = {others[doc].document.file_path for doc in kept.doc_ids if doc in others}
         paths.update(copies.get(candidate.chunk_id, ()))
         if document := documents.get(candidate.doc_id):
             paths.update(document.also_in)

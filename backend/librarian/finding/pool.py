@@ -194,8 +194,8 @@ def gather(
     near: Future[tuple[Floats, Floats]] | None = None
     if meaning is not None and semantic.status == "ok":
         near = threads.submit(meaning.cosines, union[far], columns)
-    if keyword.status == "ok" and len(union):
-        both = "ok" in (semantic.status, hyde.status)  # a leg alone knows all that its own order needs
+    both = "ok" in (semantic.status, hyde.status)  # a leg alone knows all that its own order needs
+    if keyword.status == "ok" and len(union) and (both or names):
         fields = FIELDS if both else ()
         parts = [known or told(query, lexical, union[~unsaid], names, fields)]
         if both and unsaid.any():
@@ -209,15 +209,23 @@ def gather(
         passages.semantic[far], passages.cosine[far] = near.result()
     for scores in (passages.semantic, passages.cosine):
         np.clip(scores, 0.0, 1.0, out=scores)
-    foreign = meaning is not None and not meaning.knows(query.language or "en")
-    changelogs = NONE if asks_what_changed(query.text) else columns.changelogs(docs)
+    pool = Pool(keyword, semantic, hyde, passages, bool(names), outrun=outrun)
+    return _surveyed(pool, query, columns, meaning) if both else pool
+
+
+def _surveyed(pool: Pool, query: AnalyzedQuery, columns: Columns, meaning: Meaning | None) -> Pool:
+    """With what only a ranker reads, which weighs one leg against the other."""
+    docs = pool.passages.doc_ids
     senders = columns.senders(docs)
     writing = named(query.text, filter(None, senders))
-    of_named = docs[[sender in writing for sender in senders]] if writing else NONE
-    sentence = (
-        float(np.mean(columns.passages_of(np.unique(docs)) > 1)) if len(query.terms) in SENTENCE and len(docs) else 0.0
+    several = columns.passages_of(np.unique(docs)) > 1 if len(query.terms) in SENTENCE and len(docs) else NONE
+    return replace(
+        pool,
+        foreign=meaning is not None and not meaning.knows(query.language or "en"),
+        changelogs=NONE if asks_what_changed(query.text) else columns.changelogs(docs),
+        of_named=docs[[sender in writing for sender in senders]] if writing else NONE,
+        sentence=float(np.mean(several)) if len(several) else 0.0,
     )
-    return Pool(keyword, semantic, hyde, passages, bool(names), foreign, changelogs, of_named, sentence, outrun)
 
 
 def _place(passages: Passages, ranking: Ranking, scores: Floats, raw: Floats | None = None) -> None:

@@ -98,7 +98,7 @@ class StandardAnalyzer:
         self._pieces: dict[str, _Memory[tuple[str, ...]]] = {}
         self._entries: dict[str, _Memory[_Entry]] = {}
         self._makers: dict[str, Callable[[str], _Entry]] = {}
-        self._placed: dict[str, _Memory[list[_Found]]] = {}
+        self._placed: dict[tuple[str, bool], _Memory[list[_Found]]] = {}
         self._names = _Memory(self._names_of, remembered)
         self._words: dict[tuple[str, bool], _Memory[str]] = {}
         self._stemmers: dict[str, Stemmer.Stemmer | None] = {}
@@ -136,8 +136,7 @@ class StandardAnalyzer:
 
     def spans(self, text: str, language: str = "") -> list[TokenSpan]:
         """The tokens of `tokens`, each with its place in `text`."""
-        language = language or "en"
-        placed = self._placed.get(language) or self._placed_of(language)
+        placed = self._placed_of(language or "en", False)
         return [
             TokenSpan(token, piece.start() + start, piece.start() + end)
             for piece in _PIECE.finditer(text)
@@ -203,7 +202,18 @@ class StandardAnalyzer:
             return fold_accents(stemmer.stemWord(word) if stemmer else word) or word
 
     def dissect(self, piece: str, language: str, *, keep_stop_words: bool = False) -> list[_Found]:
-        """The tokens of one piece with their places in it."""
+        """The tokens of one piece with their places in it. Not for changing: pieces are remembered with theirs."""
+        return self._placed_of(language, keep_stop_words)[piece]
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _placed_of(self, language: str, keep_stop_words: bool) -> _Memory[list[_Found]]:
+        key = (language, keep_stop_words)
+        return self._placed.get(key) or self._placed.setdefault(
+            key, _Memory(lambda piece: self._dissected(piece, language, keep_stop_words), self._remembered // 8)
+        )
+
+    def _dissected(self, piece: str, language: str, keep_stop_words: bool = False) -> list[_Found]:
         out: list[_Found] = []
         words = self._words.get((language, keep_stop_words)) or self._words_of(language, keep_stop_words)
         plain = _PLAIN.fullmatch(piece)
@@ -229,15 +239,8 @@ class StandardAnalyzer:
                     out.append((token, start, end, False))
         return out
 
-    # -- inside ------------------------------------------------------------------------------------------------------
-
-    def _placed_of(self, language: str) -> _Memory[list[_Found]]:
-        return self._placed.setdefault(
-            language, _Memory(lambda piece: self.dissect(piece, language), self._remembered // 8)
-        )
-
     def _names_of(self, piece: str) -> tuple[str, ...]:
-        return _names(self.dissect(piece, "en"))
+        return _names(self._dissected(piece, "en"))
 
     def _entries_of(self, language: str) -> _Memory[_Entry]:
         return self._entries.get(language) or self._entries.setdefault(
@@ -263,7 +266,7 @@ class StandardAnalyzer:
             if plain and not has_inner_capital(plain.group(1)):
                 return words[plain.group(1).lower()], ()
             if not piece.isascii():
-                out = self.dissect(piece, language)
+                out = self._dissected(piece, language)
                 return " ".join([item[0] for item in out]), _names(out)
             found = [compounds[raw] for raw in ASCII_COMPOUND.findall(piece)]
             names = [name for _, some in found for name in some]
