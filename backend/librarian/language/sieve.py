@@ -41,7 +41,7 @@ def in_english(tokens: Collection[str]) -> Sieve:
         if len(letters) != end - start:  # a letter whose small form is two
             return everything(text, start, end)
         letters = letters.replace("\n", " ")
-        if _RARE_BLANK.search(letters):
+        if not letters.isprintable():  # of the blanks the space alone is
             letters = _RARE_BLANK.sub(" ", letters)
         found = [joining.start() for joining in _JOINING.finditer(letters)] if "-" in letters else []
         if not letters.isascii():

@@ -95,6 +95,18 @@ def test_tokens_and_spans_agree(text: str, language: str) -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(TEXTS, st.sampled_from(LANGUAGES))
+def test_a_text_holds_the_tokens_of_its_pieces_where_they_stand_in_them(text: str, language: str) -> None:
+    places, at = ANALYZER.by_piece(language), 0
+    expected = []
+    for piece in text.split():
+        at = text.index(piece, at)
+        expected += [(token, at + start, at + end) for token, start, end in places[piece]]
+        at += len(piece)
+    assert [(span.token, span.start, span.end) for span in ANALYZER.spans(text, language)] == expected
+
+
+@settings(max_examples=50, deadline=None)
+@given(TEXTS, st.sampled_from(LANGUAGES))
 def test_an_entry_is_the_tokens_joined_and_the_identifiers_also_from_memory(text: str, language: str) -> None:
     fresh = StandardAnalyzer()
     expected = " ".join(fresh.tokens(text, language)), fresh.identifiers(text)
