@@ -54,6 +54,7 @@ class Marks(dict[str, Said | None]):
         self._wanted = wanted
         self._beginnings = {token[:_ALIKE_LETTERS]: token for token in wanted if len(token) > _ALIKE_LETTERS}
         self._by_piece, self._places = analyzer.by_piece(language), analyzer.sieve(wanted, language)
+        self._lines: dict[str, list[Marked]] = {}
 
     def __missing__(self, piece: str) -> Said | None:
         wanted, beginnings = self._wanted, self._beginnings
@@ -76,6 +77,13 @@ class Marks(dict[str, Said | None]):
             for first, last in self._places(text, start, end)
             if (said := self[text[first:last]]) is not None
         ]
+
+    def in_line(self, line: str) -> list[Marked]:
+        """Those of a line that may come with many passages, as the mark of a cut and the end of a fence do."""
+        found = self._lines.get(line)
+        if found is None:
+            found = self._lines[line] = self.within(line, 0, len(line))
+        return found
 
 
 def _without_overlap(words: Sequence[Word]) -> list[tuple[int, int]]:

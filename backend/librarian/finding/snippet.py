@@ -239,7 +239,7 @@ def _highlights(
         if origin != ADDED and _between_blanks(text, origin, end):
             here = [piece for piece in marked if origin <= piece[0] < end]
         else:
-            here = marks.within(part, 0, len(part))
+            here = marks.in_line(part)
             origin = 0
         for place, _, said in here:
             place += shift - origin
