@@ -123,14 +123,15 @@ class Snippets:
             low, high = min(first, members[0]), max(last, members[-1])
             if len(renderings[low, high].text) <= CEILING:
                 first, last = low, high
-        top, bottom = _reach(pieces, first, last, self._context_lines)
+        room = {1: self._context_lines, -1: self._context_lines}
         while True:
             for direction in (1, -1):
                 low, high = _step(pieces, first, last, direction)
-                if (low, high) == (first, last) or pieces[low].line < top or pieces[high].line_end > bottom:
+                if (low, high) == (first, last):
                     continue
-                if len(renderings[low, high].text) <= self._target:
-                    first, last = low, high
+                left = room[direction] - _more_lines(pieces, first, last, low, high)
+                if left >= 0 and len(renderings[low, high].text) <= self._target:
+                    first, last, room[direction] = low, high, left
                     break
             else:
                 return first, last
@@ -175,27 +176,6 @@ def _resembling(text: str, pieces: Sequence[Unit], likenesses: Likenesses) -> _W
     return found
 
 
-def _reach(pieces: Sequence[Unit], first: int, last: int, lines: int) -> tuple[int, int]:
-    """The lines up to which a window may grow: so many above and below it, of those that aren't blank."""
-    top, left = pieces[first].line, lines
-    for number in range(first - 1, -1, -1):
-        if not left:
-            break
-        lowest = min(pieces[number].line_end, top - 1)
-        above = min(lowest + 1 - pieces[number].line, left)
-        if above > 0:
-            top, left = lowest + 1 - above, left - above
-    bottom, left = pieces[last].line_end, lines
-    for number in range(last + 1, len(pieces)):
-        if not left:
-            break
-        highest = max(pieces[number].line, bottom + 1)
-        below = min(pieces[number].line_end + 1 - highest, left)
-        if below > 0:
-            bottom, left = highest - 1 + below, left - below
-    return top, bottom
-
-
 def _step(pieces: Sequence[Unit], first: int, last: int, direction: int) -> tuple[int, int]:
     """One unit more, a whole fence or table at once."""
     edge = last + 1 if direction > 0 else first - 1
@@ -207,6 +187,18 @@ def _step(pieces: Sequence[Unit], first: int, last: int, direction: int) -> tupl
             break  # inside a fence too long to be shown whole: line by line
         edge += direction
     return (first, edge) if direction > 0 else (edge, last)
+
+
+def _more_lines(pieces: Sequence[Unit], first: int, last: int, low: int, high: int) -> int:
+    """How many lines a window has more that grew at one end by a unit, or by a fence or table with a unit a line.
+
+    Sentences may share a line; blank lines are in no unit, and don't count.
+    """
+    if high > last:
+        unit = pieces[high]
+        return high - last + unit.line_end - max(unit.line, pieces[last].line_end + 1)
+    unit = pieces[low]
+    return first - low + min(unit.line_end, pieces[first].line - 1) - unit.line
 
 
 def _narrower(first: int, last: int, weights: _Weights) -> tuple[int, int]:
