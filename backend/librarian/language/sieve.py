@@ -55,8 +55,8 @@ def in_english(tokens: Collection[str]) -> Sieve:
         pieces: list[tuple[int, int]] = []
         behind = -1
         for at in found:
-            if at < behind:
-                continue
+            if at < behind or (letters[at - 1 : at].islower() and "a" <= text[start + at] <= "z"):
+                continue  # no token begins with a small letter behind another
             behind = letters.find(" ", at)
             if behind < 0:
                 behind = len(letters)

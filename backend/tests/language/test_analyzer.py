@@ -626,6 +626,11 @@ def test_a_sieve_leaves_out_most_of_a_page() -> None:
     assert _passed(text, ANALYZER.tokens("Which file configures proxies?")) == ["config", "file", "proxy", "so-called,"]
 
 
+def test_a_sieve_looks_for_words_where_words_begin() -> None:
+    text = "because clusters reuse Users re-use un_used MustUse"
+    assert _passed(text, ANALYZER.tokens("use")) == ["Users", "re-use", "un_used", "MustUse"]
+
+
 def test_every_named_stemmer_exists_or_is_left_out() -> None:
     for language in STEMMERS:
         assert ANALYZER.tokens("kubernetes", language)
