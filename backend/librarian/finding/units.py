@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from librarian.vocabulary.types import Chunk, Frame
 
@@ -37,8 +37,12 @@ _APART = re.compile(rf"{_ITEM.pattern}|[#|:=~^@%$&]|\.\.|>>>|\[[^\]\n]+\]:|[\w-]
 _OVER = frozenset(".!?…:;|\\。！？．｡؟۔।॥")
 
 
-class Unit(NamedTuple):
-    """A piece that is shown whole. `line` and `line_end` are its lines in the document, 1-based."""
+@dataclass(slots=True)
+class Unit:
+    """A piece that is shown whole. `line` and `line_end` are its lines in the document, 1-based.
+
+    Not frozen, nor a tuple: a passage has a dozen, and those take longer to make and to read.
+    """
 
     start: int
     end: int
