@@ -26,6 +26,8 @@ def without_hidden(text: str) -> str:
     >>> without_hidden("pay\\u202e evil\\u200b\\x07!")
     'pay evil!'
     """
+    if text.replace("\n", "").isprintable():  # none of those is
+        return text
     text = _HIDDEN.sub("", text)
     if not _JOINER.search(text):
         return text

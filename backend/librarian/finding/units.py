@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from librarian.vocabulary.types import Chunk, Frame
 
@@ -22,9 +21,14 @@ LONGEST = 240
 #: wrapped at: that of the paragraph's longest line, at least 50 and at most 78 characters.
 _RAGGED, _NARROWEST, _WIDTH = 8, 50, 78
 
-_LINE = re.compile(r"[^\n]+")
-_SENTENCE_END = re.compile(r"[.!?…؟۔।॥](?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)[\"'”’)\]»]*\s+|[。！？．｡][」』）】”’]*")
+#: Its first letter is told apart only behind the set of all: by that set `re` skips what can't begin an end.
+_SENTENCE_END = re.compile(
+    r"[.!?…؟۔।॥。！？．｡](?:"
+    r"(?<=[.!?…؟۔।॥])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)[\"'”’)\]»]*\s+"
+    r"|(?<=[。！？．｡])[」』）】”’]*)"
+)
 _ADORNMENT = re.compile(r"[ \t>]*([^\w\s])\1*[ \t]*$")
+_MARGINS = frozenset(" \t>")
 _MARGIN = re.compile(r"[ \t>]*")
 #: Begins a list's item, a row, a directive, a definition or a dated entry: never the next line of a sentence.
 _ITEM = re.compile(r"[-*+•‣–—]\s|\(?(?:\d{1,3}|[a-zA-Z])[.)]\s")
@@ -33,8 +37,12 @@ _APART = re.compile(rf"{_ITEM.pattern}|[#|:=~^@%$&]|\.\.|>>>|\[[^\]\n]+\]:|[\w-]
 _OVER = frozenset(".!?…:;|\\。！？．｡؟۔।॥")
 
 
-class Unit(NamedTuple):
-    """A piece that is shown whole. `line` and `line_end` are its lines in the document, 1-based."""
+@dataclass(slots=True)
+class Unit:
+    """A piece that is shown whole. `line` and `line_end` are its lines in the document, 1-based.
+
+    Not frozen, nor a tuple: a passage has a dozen, and those take longer to make and to read.
+    """
 
     start: int
     end: int
@@ -52,41 +60,42 @@ def units(chunk: Chunk) -> list[Unit]:
     """The passage's pieces in order. Blank lines are in none, nor are the rules above and below titles: shown without
     their title they say nothing, and a reader of Markdown takes one of tildes for a fence.
     """
-    text, frames, titles = chunk.text, chunk.frames, chunk.titles
+    text = chunk.text
     found: list[Unit] = []
     paragraph: list[_Line] = []
-    line, behind, coming = chunk.line_start, 0, 0
-    for match in _LINE.finditer(text):
-        first, last = match.span()
-        line += first - behind  # between two lines that hold something stand line ends alone
-        if paragraph and first > behind + 1:
-            found += _sentences(text, paragraph)
-            paragraph = []
-        behind = last
-        content = match.group()
-        if content.isspace():
-            continue
-        while coming < len(frames) and frames[coming].end <= first:
-            coming += 1
-        in_frame = coming < len(frames) and frames[coming].start <= first
-        is_heading = not in_frame and bool(titles) and any(start <= first < end for start, end in titles)
-        if not in_frame and not is_heading:
-            paragraph.append((first, last, line))
-            continue
-        if paragraph:
-            found += _sentences(text, paragraph)
-            paragraph = []
-        if in_frame:
-            found.append(Unit(first, last, line, line, frames[coming]))
-        elif not _ADORNMENT.match(content):
-            cuts = [first, *_sentence_ends(text, first, last), last]
-            found += [Unit(a, b, line, line, None, True) for a, b in pairwise(cuts)]
-    return found + _sentences(text, paragraph) if paragraph else found
+    frames, titles, never = iter(chunk.frames), iter(chunk.titles), (len(text), len(text) + 1)
+    frame, title = next(frames, None), next(titles, never)
+    first = 0
+    for number, line in enumerate(text.split("\n"), chunk.line_start):
+        last = first + len(line)
+        if not line:
+            if paragraph:
+                _add_paragraph(found, text, paragraph)
+                paragraph = []
+        elif not line.isspace():
+            while frame is not None and frame.end <= first:
+                frame = next(frames, None)
+            while title[1] <= first:
+                title = next(titles, never)
+            in_frame = frame is not None and frame.start <= first
+            if not in_frame and title[0] > first:
+                paragraph.append((first, last, number))
+            else:
+                if paragraph:
+                    _add_paragraph(found, text, paragraph)
+                    paragraph = []
+                if in_frame:
+                    found.append(Unit(first, last, number, number, frame))
+                elif not _ADORNMENT.match(line):
+                    _add(found, text, (first, last, number), (first, last, number), heading=True)
+        first = last + 1
+    if paragraph:
+        _add_paragraph(found, text, paragraph)
+    return found
 
 
-def _sentences(text: str, lines: Sequence[_Line]) -> list[Unit]:
-    """What a run of lines of prose is shown by."""
-    found: list[Unit] = []
+def _add_paragraph(found: list[Unit], text: str, lines: Sequence[_Line]) -> None:
+    """Add what a run of lines of prose is shown by."""
     first = last = lines[0]
     if len(lines) > 1:
         width = max([end - start for start, end, _ in lines])
@@ -97,30 +106,31 @@ def _sentences(text: str, lines: Sequence[_Line]) -> list[Unit]:
                 first = line
             last = line
     _add(found, text, first, last)
-    return found
 
 
-def _add(found: list[Unit], text: str, first: _Line, last: _Line) -> None:
+def _add(found: list[Unit], text: str, first: _Line, last: _Line, *, heading: bool = False) -> None:
     """Add the sentences of the lines from the first to the last."""
     (start, _, number), (_, over, to) = first, last
-    cuts = _sentence_ends(text, start, over)
     if number == to:
-        for end in (*cuts, over):
-            found.append(Unit(start, end, number, number))
+        for end in _sentence_ends(text, start, over):
+            found.append(Unit(start, end, number, number, None, heading))
             start = end
+        found.append(Unit(start, over, number, number, None, heading))
         return
-    for end in (*cuts, over):
+    for end in _sentence_ends(text, start, over):
         behind = start + len(text[start:end].rstrip())
-        to = number + text.count("\n", start, behind)
-        found.append(Unit(start, behind, number, to))
-        number = to + text.count("\n", behind, end)
+        line_end = number + text.count("\n", start, behind)
+        found.append(Unit(start, behind, number, line_end))
+        number = line_end + text.count("\n", behind, end)
         start = text.rfind("\n", behind, end) + 1 or end
+    found.append(Unit(start, start + len(text[start:over].rstrip()), number, to))
 
 
 def _goes_on(text: str, line: _Line, following: _Line, full: int) -> bool:
     """Whether a line ends where it does only because it was full."""
     (start, end, _), (below, last, _) = line, following
-    margin, own = _margin(text, start, end), _margin(text, below, last)
+    margin = _margin(text, start, end) if text[start] in _MARGINS else ""
+    own = _margin(text, below, last) if text[below] in _MARGINS else ""
     begins = below + len(own)
     word = text.find(" ", begins, last)
     if end - start + 1 + (last if word < 0 else word) - begins <= full or text.endswith("  ", start, end):
@@ -134,15 +144,13 @@ def _goes_on(text: str, line: _Line, following: _Line, full: int) -> bool:
 
 def _margin(text: str, start: int, end: int) -> str:
     """The blanks and marks of quotes before a line's text."""
-    if text[start] not in " \t>":
-        return ""
     match = _MARGIN.match(text, start, end)
     return match.group() if match else ""
 
 
 def _sentence_ends(text: str, start: int, end: int) -> list[int]:
     """Where prose is cut: behind each sentence but the last; very long ones between words."""
-    cuts = [match.end() for match in _SENTENCE_END.finditer(text, start, end) if match.end() < end]
+    cuts = [cut for match in _SENTENCE_END.finditer(text, start, end) if (cut := match.end()) < end]
     if cuts and text[start : cuts[0]].strip(" \t>.").isdigit():  # the number of an item belongs to it
         del cuts[0]
     if end - start <= LONGEST:

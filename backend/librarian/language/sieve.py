@@ -41,7 +41,7 @@ def in_english(tokens: Collection[str]) -> Sieve:
         if len(letters) != end - start:  # a letter whose small form is two
             return everything(text, start, end)
         letters = letters.replace("\n", " ")
-        if _RARE_BLANK.search(letters):
+        if not letters.isprintable():  # of the blanks the space alone is
             letters = _RARE_BLANK.sub(" ", letters)
         found = [joining.start() for joining in _JOINING.finditer(letters)] if "-" in letters else []
         if not letters.isascii():
@@ -55,8 +55,8 @@ def in_english(tokens: Collection[str]) -> Sieve:
         pieces: list[tuple[int, int]] = []
         behind = -1
         for at in found:
-            if at < behind:
-                continue
+            if at < behind or (letters[at - 1 : at].islower() and "a" <= text[start + at] <= "z"):
+                continue  # no token begins with a small letter behind another
             behind = letters.find(" ", at)
             if behind < 0:
                 behind = len(letters)

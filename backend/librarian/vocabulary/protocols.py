@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from .catalog_protocols import Catalog as Catalog
 from .catalog_protocols import CatalogReader as CatalogReader
@@ -83,8 +83,7 @@ class Loadable(Protocol[T_co]):
 # -- language ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class TokenSpan:
+class TokenSpan(NamedTuple):
     """A token with where it stands in the text."""
 
     token: str
@@ -102,9 +101,6 @@ class Analyzer(Protocol):
     def tokens(self, text: str, language: str = "") -> list[str]:
         """Tokens as indexed: stems without stop words, identifiers whole and split, CJK as bigrams."""
 
-    def by_piece(self, language: str = "") -> Mapping[str, Sequence[str]]:
-        """Piece, which is what stands between two blanks, → its tokens; `tokens` gives these, one after another."""
-
     def sieve(
         self, tokens: Collection[str], language: str = ""
     ) -> Callable[[str, int, int], Sequence[tuple[int, int]]]:
@@ -113,6 +109,10 @@ class Analyzer(Protocol):
 
     def spans(self, text: str, language: str = "") -> list[TokenSpan]:
         """The same tokens with their places, for highlighting."""
+
+    def by_piece(self, language: str = "") -> Mapping[str, Sequence[tuple[str, int, int]]]:
+        """Piece, which is what stands between two blanks, → its tokens, each with where it begins and ends in it;
+        `spans` gives these, one after another."""
 
     def entry(self, text: str, language: str = "") -> tuple[str, list[str]]:
         """The same joined by single spaces, and whole identifiers: names with `_ . - / :`, inner capitals, versions."""

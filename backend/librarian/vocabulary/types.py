@@ -193,7 +193,7 @@ class Chunk:
     line_end: int = 1
     hash: str = ""  #: first 16 hex digits of SHA-256 over embedding prefix and text
     frames: tuple[Frame, ...] = ()  #: that have a part in it, in order
-    titles: tuple[tuple[int, int], ...] = ()  #: where headings stand in it, characters from its start
+    titles: tuple[tuple[int, int], ...] = ()  #: where headings stand in it, in order, characters from its start
 
 
 def embedding_prefix(document: Document, heading_path: tuple[str, ...]) -> str:

@@ -2,7 +2,8 @@
 
 * at most 600 characters, and the best match is in them
 * fences are balanced, a table's row is whole and its header there, whatever is asked
-* what is highlighted is a word of the question
+* what is highlighted is each word of the question, and nothing else
+* what is shown of the passage as it stands there is told apart from what was added
 * lines are those of the document
 * nothing invisible is shown
 * a passage without a word of the question shows the sentence that looks most like it
@@ -11,13 +12,16 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from librarian.finding.hidden_characters import without_hidden
+from librarian.finding.rendering import ADDED, Renderings
 from librarian.finding.snippet import CEILING, Snippets
+from librarian.finding.units import units
 from librarian.language.analyzer import StandardAnalyzer
 from librarian.reading.chunking import StructureChunker
 from librarian.reading.parsers.markdown import MarkdownParser
@@ -77,6 +81,83 @@ def test_snippets_are_short_balanced_and_hold_the_match(text: str, question: str
         for start, end in snippet.highlights:
             assert wanted & set(ANALYZER.tokens(snippet.text[start:end]))
         assert chunk.line_start <= snippet.line_start <= snippet.line_end <= chunk.line_end
+
+
+def said_in(text: str, question: str) -> tuple[tuple[int, int], ...]:
+    """Where a text says a word of the question, overlapping places taken together: told from the text alone."""
+    query = ANALYZER.query(question)
+    wanted = {*query.terms, *query.identifiers}
+    places: list[tuple[int, int]] = []
+    for start, end in sorted((span.start, span.end) for span in ANALYZER.spans(text) if span.token in wanted):
+        if places and start < places[-1][1]:
+            start, end = places[-1][0], max(places.pop()[1], end)
+        places.append((start, end))
+    return tuple(places)
+
+
+#: Put into a page: what isn't shown, blanks of other kinds, lines without blanks, rules, names with a part in common.
+odd = st.sampled_from(
+    [
+        "\u200b",
+        "\u202e",
+        "\t",
+        "\x1c",
+        "  \n",
+        "\n\n\n",
+        "\n \n",
+        "\n====\n",
+        "x" * 250,
+        "。",
+        "é",
+        "the_worker.port",
+        "re-tr",
+    ]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    text=page,
+    additions=st.lists(st.tuples(st.floats(0, 1), odd), max_size=8),
+    question=st.lists(st.one_of(words, st.just("`worker.port`")), min_size=1, max_size=4).map(" ".join),
+    target=st.integers(80, 600),
+    context_lines=st.integers(0, 12),
+)
+def test_what_is_highlighted_is_what_the_shown_text_says_of_the_question(
+    text: str, additions: list[tuple[float, str]], question: str, target: int, context_lines: int
+) -> None:
+    for share, addition in additions:
+        place = int(share * len(text))
+        text = f"{text[:place]}{addition}{text[place:]}"
+    cut = Snippets(ANALYZER, target=target, context_lines=context_lines).answering(ANALYZER.query(question))
+    for chunk in StructureChunker().chunk(read(text)):
+        snippet = cut(chunk, "")
+        assert snippet.highlights == said_in(snippet.text, question)
+
+
+@settings(max_examples=100, deadline=None)
+@given(text=page, data=st.data())
+def test_each_part_that_is_shown_stands_in_the_passage_or_was_added(text: str, data: st.DataObject) -> None:
+    for chunk in StructureChunker().chunk(read(text)):
+        pieces = units(chunk)
+        first = data.draw(st.integers(0, len(pieces) - 1))
+        last = data.draw(st.integers(first, len(pieces) - 1))
+        shown, parts = Renderings(chunk.text, pieces)[first, last]
+        assert shown == "\n".join(part for _, part in parts)
+        held = [(origin, part) for origin, part in parts if origin != ADDED]
+        assert all(chunk.text.startswith(part, origin) for origin, part in held)
+        lines = [line.rstrip() for _, part in held for line in part.split("\n")]
+        window = chunk.text[pieces[first].start : pieces[last].end]
+        assert [line for line in lines if line] == [line.rstrip() for line in window.split("\n") if line.strip()]
+
+
+def test_words_between_which_no_blank_stands_are_highlighted_in_the_part_that_is_shown() -> None:
+    text = f"{'y' * 235}.port.worker.{'z' * 300} worker"
+    query = "port worker"
+    cut = Snippets(ANALYZER, target=80).answering(ANALYZER.query(query))
+    snippet = cut(Chunk(0, 0, len(text), text), "")
+    assert snippet.text in text
+    assert snippet.highlights == said_in(snippet.text, query) != ()
 
 
 @settings(max_examples=50, deadline=None)
@@ -227,6 +308,12 @@ def test_of_a_passage_without_anything_nothing_is_shown() -> None:
 )
 def test_only_what_a_person_would_see_is_shown(text: str, shown: str) -> None:
     assert without_hidden(text) == shown
+
+
+def test_nothing_that_is_hidden_could_be_printed() -> None:
+    """A text that could be printed is passed over at once."""
+    for character in map(chr, range(sys.maxunicode + 1)):
+        assert character.isprintable() <= (without_hidden(f"a{character} ") == f"a{character} ")
 
 
 def test_without_a_word_of_the_question_the_sentence_that_looks_most_like_it_is_shown() -> None:

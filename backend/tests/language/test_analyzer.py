@@ -95,6 +95,18 @@ def test_tokens_and_spans_agree(text: str, language: str) -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(TEXTS, st.sampled_from(LANGUAGES))
+def test_a_text_holds_the_tokens_of_its_pieces_where_they_stand_in_them(text: str, language: str) -> None:
+    places, at = ANALYZER.by_piece(language), 0
+    expected = []
+    for piece in text.split():
+        at = text.index(piece, at)
+        expected += [(token, at + start, at + end) for token, start, end in places[piece]]
+        at += len(piece)
+    assert [(span.token, span.start, span.end) for span in ANALYZER.spans(text, language)] == expected
+
+
+@settings(max_examples=50, deadline=None)
+@given(TEXTS, st.sampled_from(LANGUAGES))
 def test_an_entry_is_the_tokens_joined_and_the_identifiers_also_from_memory(text: str, language: str) -> None:
     fresh = StandardAnalyzer()
     expected = " ".join(fresh.tokens(text, language)), fresh.identifiers(text)
@@ -612,6 +624,11 @@ def test_a_sieve_knows_words_that_begin_otherwise_than_their_stems(asked: str, p
 def test_a_sieve_leaves_out_most_of_a_page() -> None:
     text = "The config lies in a file near a proxy -- so-called, a well-known one"
     assert _passed(text, ANALYZER.tokens("Which file configures proxies?")) == ["config", "file", "proxy", "so-called,"]
+
+
+def test_a_sieve_looks_for_words_where_words_begin() -> None:
+    text = "because clusters reuse Users re-use un_used MustUse"
+    assert _passed(text, ANALYZER.tokens("use")) == ["Users", "re-use", "un_used", "MustUse"]
 
 
 def test_every_named_stemmer_exists_or_is_left_out() -> None:
