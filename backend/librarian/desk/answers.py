@@ -63,16 +63,14 @@ def _result_fields(hit: Hit, rank: int, *, stale: bool, context: Mapping[str, ob
         "stale": stale,
         "highlights": list(hit.snippet.highlights),
         "also_in": list(hit.also_in),
-        "why": [
-            wire.WhyItem(source=item.source, rank=item.rank, raw=item.raw, points=item.points) for item in candidate.why
-        ],
+        "why": list(candidate.why),
         "parent_context": wire.ParentContext.model_validate(context) if context is not None else None,
     }
 
 
 def result(hit: Hit, rank: int, *, stale: bool, context: Mapping[str, object] | None) -> wire.Result:
     """A passage of a document."""
-    return wire.Result(**_result_fields(hit, rank, stale=stale, context=context))
+    return wire.Result.model_validate(_result_fields(hit, rank, stale=stale, context=context))
 
 
 def email_result(hit: Hit, rank: int, *, stale: bool, context: Mapping[str, object] | None) -> wire.EmailResult:

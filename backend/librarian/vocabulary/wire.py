@@ -20,6 +20,8 @@ class Wire(BaseModel):
 
 
 class WhyItem(Wire):
+    model_config = ConfigDict(from_attributes=True)  # made of a `Contribution`
+
     source: str
     rank: int | None = None
     raw: float | None = None
