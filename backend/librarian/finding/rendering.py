@@ -52,6 +52,8 @@ def _parts(text: str, shown: Sequence[Unit]) -> list[Part]:
     """The units with what their fences and tables need around them, without blanks at the ends of lines."""
     parts: list[Part] = []
     start = end = shown[0].start
+    while text.startswith("\n", start):  # what is very long is cut anywhere
+        start += 1
     frame: Frame | None = None
     for piece in shown:
         between = text[end : piece.start]

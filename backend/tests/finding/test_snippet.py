@@ -160,6 +160,14 @@ def test_words_between_which_no_blank_stands_are_highlighted_in_the_part_that_is
     assert snippet.highlights == said_in(snippet.text, query) != ()
 
 
+def test_a_snippet_of_something_very_long_begins_with_no_blank_line() -> None:
+    first, second = "x" * 240, f"{'y' * 200}needle"
+    text = f"{first}\n{second}"
+    assert [(unit.start, unit.end) for unit in units(Chunk(0, 0, len(text), text))][1:] == [(240, len(text))]
+    snippet = Snippets(ANALYZER, target=80).of(Chunk(0, 0, len(text), text), ANALYZER.query("needle"))
+    assert snippet.text == second
+
+
 @settings(max_examples=50, deadline=None)
 @given(text=table, question=words)
 def test_rows_of_tables_are_whole_and_under_their_header(text: str, question: str) -> None:
