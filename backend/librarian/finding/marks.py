@@ -30,8 +30,8 @@ def wanted_by(query: AnalyzedQuery) -> dict[str, float]:
     return wanted
 
 
-#: A token in a piece, with where it begins and ends there.
-Word = tuple[str, int, int]
+#: A token in a piece, with where it begins and ends there and whether it is a whole identifier.
+Word = tuple[str, int, int, bool]
 
 
 class Said(NamedTuple):
@@ -89,9 +89,9 @@ class Marks(dict[str, Said | None]):
 def _without_overlap(words: Sequence[Word]) -> list[tuple[int, int]]:
     """The places of words, those that overlap taken together: a name stands where its parts do."""
     if len(words) < 2:
-        return [(start, end) for _, start, end in words]
+        return [(start, end) for _, start, end, _ in words]
     merged: list[tuple[int, int]] = []
-    for start, end in sorted([(start, end) for _, start, end in words]):
+    for start, end in sorted([(start, end) for _, start, end, _ in words]):
         if merged and start < merged[-1][1]:
             merged[-1] = (merged[-1][0], max(merged[-1][1], end))
         else:

@@ -211,7 +211,7 @@ def _narrower(first: int, last: int, weights: _Weights) -> tuple[int, int]:
 def _places(shown: str, marks: Marks) -> Iterator[Place]:
     """Where a text says something of the question: at words that do, or at pieces that only begin alike."""
     for first, last, said in marks.within(shown, 0, len(shown)):
-        for token, start, end in said.words:
+        for token, start, end, _ in said.words:
             yield Place(first + start, first + end, {token: said.weights[token]})
         if not said.words:
             yield Place(first, last, said.weights)

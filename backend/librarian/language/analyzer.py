@@ -36,7 +36,7 @@ _PLAIN = re.compile(r"[(\[{*`\"'<>|!?,;:$%&=~^]*+([A-Za-z]{1,200}+)[)\]}*`\"'<>|
 _SEPARATORS = ("/", ".", "::")
 _LONG_PATH = 6  #: pieces of a path beyond which only its ends make names
 _LONGEST_REMEMBERED = 128  #: characters, enough for most addresses; longer pieces rarely come twice
-#: Pieces remembered per language: enough for questions and what is shown of their answers, about 15 MB.
+#: Pieces remembered per language: enough for questions and what is shown of their answers, about 20 MB.
 REMEMBERED = 40_000
 
 #: Snowball algorithms by ISO 639-1 code. Other languages are indexed unstemmed.
@@ -53,8 +53,6 @@ V = TypeVar("V")
 
 #: (token, start, end, is a whole identifier)
 _Found = tuple[str, int, int, bool]
-#: (token, start, end)
-_Placed = tuple[str, int, int]
 #: Tokens joined by single spaces, and identifiers.
 _Entry = tuple[str, tuple[str, ...]]
 
@@ -100,8 +98,7 @@ class StandardAnalyzer:
         self._pieces: dict[str, _Memory[tuple[str, ...]]] = {}
         self._entries: dict[str, _Memory[_Entry]] = {}
         self._makers: dict[str, Callable[[str], _Entry]] = {}
-        self._placed: dict[str, _Memory[tuple[_Placed, ...]]] = {}
-        self._found: dict[tuple[str, bool], _Memory[list[_Found]]] = {}
+        self._placed: dict[tuple[str, bool], _Memory[list[_Found]]] = {}
         self._names = _Memory(self._names_of, remembered)
         self._words: dict[tuple[str, bool], _Memory[str]] = {}
         self._stemmers: dict[str, Stemmer.Stemmer | None] = {}
@@ -127,10 +124,9 @@ class StandardAnalyzer:
         """What finds, by a quick look, the pieces that may hold one of the tokens or one that begins like one."""
         return sieves.in_english(tokens) if language in ("", "en") else sieves.everything
 
-    def by_piece(self, language: str = "") -> Mapping[str, tuple[_Placed, ...]]:
+    def by_piece(self, language: str = "") -> Mapping[str, Sequence[_Found]]:
         """Piece → its tokens with their places in it, found when first asked for. A piece stands between two blanks."""
-        language = language or "en"
-        return self._placed.get(language) or self._placed_of(language)
+        return self._placed_of(language or "en", False)
 
     def spans(self, text: str, language: str = "") -> list[TokenSpan]:
         """The tokens of `tokens`, each with its place in `text`."""
@@ -138,7 +134,7 @@ class StandardAnalyzer:
         return [
             TokenSpan(token, piece.start() + start, piece.start() + end)
             for piece in _PIECE.finditer(text)
-            for token, start, end in placed[piece.group()]
+            for token, start, end, _ in placed[piece.group()]
         ]
 
     def identifiers(self, text: str) -> list[str]:
@@ -201,13 +197,23 @@ class StandardAnalyzer:
 
     def dissect(self, piece: str, language: str, *, keep_stop_words: bool = False) -> list[_Found]:
         """The tokens of one piece with their places in it. Not for changing: pieces are remembered with theirs."""
-        key = (language, keep_stop_words)
-        found = self._found.get(key) or self._found.setdefault(
-            key, _Memory(lambda piece: self._dissected(piece, language, keep_stop_words), self._remembered // 8)
-        )
-        return found[piece]
+        return self._placed_of(language, keep_stop_words)[piece]
 
     # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _pieces_of(self, language: str) -> _Memory[tuple[str, ...]]:
+        pieces = self._pieces.get(language)
+        if pieces is None:
+            entry = self._entry_maker(language)
+            tokens = _Memory(lambda piece: tuple(entry(piece)[0].split()), self._remembered)
+            pieces = self._pieces.setdefault(language, tokens)
+        return pieces
+
+    def _placed_of(self, language: str, keep_stop_words: bool) -> _Memory[list[_Found]]:
+        key = (language, keep_stop_words)
+        return self._placed.get(key) or self._placed.setdefault(
+            key, _Memory(lambda piece: self._dissected(piece, language, keep_stop_words), self._remembered // 2)
+        )
 
     def _dissected(self, piece: str, language: str, keep_stop_words: bool = False) -> list[_Found]:
         out: list[_Found] = []
@@ -234,20 +240,6 @@ class StandardAnalyzer:
                 elif (token := words[text]) and not (out and out[-1][:2] == (token, start)):
                     out.append((token, start, end, False))
         return out
-
-    def _pieces_of(self, language: str) -> _Memory[tuple[str, ...]]:
-        pieces = self._pieces.get(language)
-        if pieces is None:
-            entry = self._entry_maker(language)
-            tokens = _Memory(lambda piece: tuple(entry(piece)[0].split()), self._remembered)
-            pieces = self._pieces.setdefault(language, tokens)
-        return pieces
-
-    def _placed_of(self, language: str) -> _Memory[tuple[_Placed, ...]]:
-        def placed(piece: str) -> tuple[_Placed, ...]:
-            return tuple([found[:3] for found in self._dissected(piece, language)])
-
-        return self._placed.setdefault(language, _Memory(placed, self._remembered // 2))
 
     def _names_of(self, piece: str) -> tuple[str, ...]:
         return _names(self._dissected(piece, "en"))

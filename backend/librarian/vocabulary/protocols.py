@@ -110,9 +110,9 @@ class Analyzer(Protocol):
     def spans(self, text: str, language: str = "") -> list[TokenSpan]:
         """The same tokens with their places, for highlighting."""
 
-    def by_piece(self, language: str = "") -> Mapping[str, Sequence[tuple[str, int, int]]]:
-        """Piece, which is what stands between two blanks, → its tokens, each with where it begins and ends in it;
-        `spans` gives these, one after another."""
+    def by_piece(self, language: str = "") -> Mapping[str, Sequence[tuple[str, int, int, bool]]]:
+        """Piece, which is what stands between two blanks, → its tokens, each with where it begins and ends in it and
+        whether it is a whole identifier; `spans` gives these, one after another."""
 
     def entry(self, text: str, language: str = "") -> tuple[str, list[str]]:
         """The same joined by single spaces, and whole identifiers: names with `_ . - / :`, inner capitals, versions."""
