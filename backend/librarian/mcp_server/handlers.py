@@ -94,6 +94,8 @@ class Handlers:
             title=title,
             description="Finds the right passage in a folder of documentation and email.",
             cache_hints=cast(Any, _HINTS),
+            # which headers a call may carry: the SDK would else list all tools, as its answer to `tools/list`, at each
+            get_tool_input_schema=lambda name: self._tools[name].input_schema if name in self._tools else None,
             on_list_tools=self.list_tools,
             on_list_resources=self.list_resources,
             on_list_resource_templates=self.list_templates,

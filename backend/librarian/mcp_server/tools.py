@@ -77,10 +77,10 @@ def build_tools(desk: Desk, toolsets: Sequence[str] = (), counts: Counts = Count
 def _tool(desk: Desk, verb: Verb, counts: Counts) -> Tool:
     def call(given: Mapping[str, object], budget: Budget) -> ToolAnswer:
         answer = ask(desk, verb, given, budget)
-        fields = answer.model_dump(mode="json")
-        if hides(answer.model_dump_json()):
-            fields = visible_within(fields)
-        return ToolAnswer(visible(render(answer)), fields, links_of(answer))
+        fields, text = answer.model_dump(mode="json"), render(answer)
+        if hides(answer.model_dump_json()):  # a text is made of the fields: where they hide nothing, neither does it
+            fields, text = visible_within(fields), visible(text)
+        return ToolAnswer(text, fields, links_of(answer))
 
     return Tool(
         name=verb.name,

@@ -33,7 +33,8 @@ def hides(written: str) -> bool:
     >>> hides('{"text": "plain"}'), hides('{"text": "\\u001b[31m"}')
     (False, True)
     """
-    return not written.isprintable() or "\\u" in written
+    # the escapes of backspace and form feed, and of all other control characters
+    return not written.isprintable() or "\\u" in written or "\\b" in written or "\\f" in written
 
 
 def visible_within(value: Any) -> Any:

@@ -33,13 +33,14 @@ MAIL = (
     "Date: Sun, 01 Feb 2026 09:00:00 +0000\nMessage-ID: <m1@example.org>\nContent-Type: text/plain; charset=utf-8\n\n"
     f"Shall we rotate the token? {CLOSERS} {ORDER}. {HIDDEN}\n"
 )
+PAGES = "# Pages\n\nA form feed \f ends a page, and a backspace \b takes a letter back.\n"
 BLOCK = re.compile(r"<(passages|documents?|thread)>\n.*?\n</\1>", re.S)
 
 
 @pytest.fixture(scope="module")
 def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[McpDoor]:
     folder: Path = tmp_path_factory.mktemp("library")
-    for name, text in {"ray/core/tokens.md": TOKENS, "ray/mail/one.eml": MAIL}.items():
+    for name, text in {"ray/core/tokens.md": TOKENS, "ray/pages/one.md": PAGES, "ray/mail/one.eml": MAIL}.items():
         path = folder / "docs" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -93,3 +94,14 @@ def test_hidden_characters_are_replaced_in_text_and_fields(door: McpDoor) -> Non
         for shown in asked(door, tool, **given):
             plain = shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False)
             assert not set(HIDDEN) & set(plain) - set("0x;]"), (tool, plain)
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [("search_documentation", {"query": "form feed and backspace"}), ("get_document", {"path": "ray/pages/one.md"})],
+)
+def test_what_json_has_short_escapes_for_is_hidden_too(door: McpDoor, tool: str, given: dict[str, Any]) -> None:
+    for shown in asked(door, tool, **given):
+        plain = shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False)
+        assert "takes a letter back" in plain
+        assert not any(hidden in plain for hidden in ("\f", "\b", "\\f", "\\b"))

@@ -400,6 +400,20 @@ def test_whoever_takes_no_stream_is_answered_in_one_piece(url: str, accept: str,
     assert answer.json()["result"]["structuredContent"]["total"] == 2
 
 
+def test_what_headers_a_call_may_carry_is_known_without_a_list_of_all_tools() -> None:
+    door = McpDoor(FakeDesk())
+    lookup = door.server.get_tool_input_schema
+    assert lookup is not None
+
+    async def body() -> None:
+        async with door.run(), connected("memory", door) as client:
+            for tool in (await client.list_tools()).tools:
+                assert lookup(tool.name) == tool.input_schema
+
+    run(body())
+    assert lookup("search_docs") is None  # the call itself is refused in words
+
+
 def test_a_call_by_whoever_takes_no_stream_ends_when_they_have_gone() -> None:
     desk = FakeDesk()
     asked = {"name": "search_documentation", "arguments": {"query": "block"}}

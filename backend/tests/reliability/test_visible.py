@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import to_json
@@ -54,6 +55,11 @@ def test_what_has_no_width_hides_nothing_from_a_reader() -> None:
 )
 def test_json_that_hides_nothing_says_so_only_where_that_is_true(value: object) -> None:
     assert visible_within(value) == value or hides(to_json(value).decode())
+
+
+@pytest.mark.parametrize("hidden", [chr(code) for code in range(32) if chr(code) not in KEPT])
+def test_no_escape_of_json_hides_a_control_character(hidden: str) -> None:
+    assert hides(to_json({"text": f"a{hidden}b"}).decode())
 
 
 def test_plain_json_hides_nothing() -> None:
