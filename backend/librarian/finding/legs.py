@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.models import ModelSpec
 from librarian.vocabulary.protocols import Analyzer, Columns, Embedder, LexicalIndex, Loadable, VectorStore
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, AnalyzedQuery, Ids, Ranking, Selection, Vector
 
@@ -114,6 +116,13 @@ def _unquoted(query: AnalyzedQuery) -> str:
     return text
 
 
+class Asked(NamedTuple):
+    """A question as a vector, and the model that made it."""
+
+    vector: Vector
+    model: ModelSpec
+
+
 class SemanticLeg:
     """Passages of one vector space by cosine. A passage's cosine is its best window's.
 
@@ -153,16 +162,12 @@ class SemanticLeg:
         """False where embeddings are switched off."""
         return self._embedder is not None
 
-    def knows(self, language: str) -> bool:
-        """Whether its model was trained on a language (ISO 639-1), as far as is known."""
-        embedder = self._embedder.peek() if self._embedder is not None else None
-        return embedder is None or embedder.spec.knows(language)
-
-    def vector(self, text: str) -> Vector:
+    def ask(self, text: str) -> Asked:
         """The question's vector. Raises `Unavailable` with the reason where no model is at hand."""
         if self._embedder is None:
             raise Unavailable("Embeddings are switched off.", hint="Set embeddings.enabled to search by meaning.")
-        return self._embedder.get().embed_query(text)
+        embedder = self._embedder.get()
+        return Asked(embedder.embed_query(text), embedder.spec)
 
     def store(self) -> VectorStore:
         """The store that answers. Raises `Unavailable` where there is none, or nothing in it yet."""
@@ -179,10 +184,10 @@ class SemanticLeg:
         reason = self._embedder.problem() if self._embedder is not None else ""
         return Unavailable(reason) if reason else self._nothing_yet()
 
-    def rank(self, source: str, vector: Vector, selection: Selection, limit: int) -> Ranking:
-        """The best passages above the threshold. Raises `Unavailable`."""
+    def rank(self, source: str, store: VectorStore, vector: Vector, selection: Selection, limit: int) -> Ranking:
+        """The best passages of the store above the threshold. Raises `Unavailable`."""
         started = time.perf_counter()
-        windows, cosines = self.store().search(vector, limit * WINDOWS_READ, selection)
+        windows, cosines = store.search(vector, limit * WINDOWS_READ, selection)
         chunks, best = _by_chunk(windows, cosines)
         near = np.count_nonzero(best > self._threshold)
         kept = np.lexsort((chunks, -best))[:near][:limit]
@@ -192,13 +197,13 @@ class SemanticLeg:
         ids = tuple(chunks[kept].tolist())
         return Ranking(source, ids, tuple(raw.tolist()), tuple(own.tolist()), ms=_since(started), more=bool(more))
 
-    def cosines(self, vector: Vector, chunk_ids: Ids, columns: Columns) -> Floats:
+    def cosines(self, store: VectorStore, vector: Vector, chunk_ids: Ids, columns: Columns) -> Floats:
         """Cosines of given passages in their order, 0 where not above the threshold, NaN where there is no vector."""
         found = np.full(len(chunk_ids), np.nan)
         if not len(chunk_ids):
             return found
         limit = len(chunk_ids) * WINDOWS_READ * 2
-        chunks, best = _by_chunk(*self.store().search(vector, limit, columns.only(chunk_ids)))
+        chunks, best = _by_chunk(*store.search(vector, limit, columns.only(chunk_ids)))
         order = np.argsort(chunks)
         chunks, best = chunks[order], best[order]
         if not len(chunks):

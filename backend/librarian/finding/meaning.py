@@ -16,13 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 from librarian.vocabulary.errors import Unavailable
-from librarian.vocabulary.protocols import Columns
+from librarian.vocabulary.protocols import Columns, VectorStore
 from librarian.vocabulary.spaces import VectorSpace
-from librarian.vocabulary.types import Ids, Ranking, Selection, Vector
+from librarian.vocabulary.types import Ids, Ranking, Selection
 
 from . import hyde
 from .fusion import ranking_of
-from .legs import Floats, SemanticLeg
+from .legs import Asked, Floats, SemanticLeg
 
 
 class Likeness(NamedTuple):
@@ -41,25 +41,26 @@ class Meaning:
     `problems` are sentences about spaces that can't answer, for as long as others do.
     """
 
-    def __init__(self, asked: Sequence[tuple[SemanticLeg, Vector]], problems: Sequence[str] = ()) -> None:
+    def __init__(self, asked: Sequence[tuple[SemanticLeg, Asked]], problems: Sequence[str] = ()) -> None:
         self.problems = list(problems)
         self._asked = list(asked)
+        self._stores: dict[SemanticLeg, VectorStore] = {}
         self._curves: dict[SemanticLeg, Curve] = {}
 
     def knows(self, language: str) -> bool:
         """Whether a model that is asked was trained on a language (ISO 639-1)."""
-        return any(leg.knows(language) for leg, _ in self._asked)
+        return any(asked.model.knows(language) for _, asked in self._asked)
 
     def rank(self, source: str, selection: Selection, limit: int) -> Ranking:
         """The best passages above the threshold. Raises `Unavailable` where no space can answer."""
         found: list[tuple[SemanticLeg, Ranking]] = []
-        for leg, vector in self._asked:
+        for leg, asked in self._asked:
             try:
-                found.append((leg, leg.rank(source, vector, selection, limit)))
+                found.append((leg, leg.rank(source, self._store(leg), asked.vector, selection, limit)))
             except Unavailable as error:
                 if len(self._asked) == 1:
                     raise
-                self._asked = [asked for asked in self._asked if asked[0] is not leg]
+                self._asked = [other for other in self._asked if other[0] is not leg]
                 self.problems.append(leg.excused(error))
         if len(found) == 1:
             return found[0][1]
@@ -71,9 +72,9 @@ class Meaning:
         0 where not above the threshold, NaN where there is no vector.
         """
         scores, cosines = np.full(len(chunk_ids), np.nan), np.full(len(chunk_ids), np.nan)
-        for leg, vector in self._asked:
+        for leg, asked in self._asked:
             curve = self._curves.get(leg)
-            own = leg.cosines(vector, chunk_ids, columns)
+            own = leg.cosines(self._store(leg), asked.vector, chunk_ids, columns)
             theirs = np.array([curve(cosine) for cosine in own.tolist()]) if curve else own
             nearer = theirs > np.nan_to_num(scores, nan=-1.0)
             scores[nearer], cosines[nearer] = theirs[nearer], own[nearer]
@@ -81,11 +82,20 @@ class Meaning:
 
     def toward(self, answer: Meaning, own_share: float) -> Meaning:
         """The meaning between this one and a hypothetical answer's, in the spaces that know both."""
-        others = {leg.name: vector for leg, vector in answer._asked}
+        others = {leg.name: asked.vector for leg, asked in answer._asked}
         mixed = [
-            (leg, hyde.combined(own, others[leg.name], own_share)) for leg, own in self._asked if leg.name in others
+            (leg, own._replace(vector=hyde.combined(own.vector, others[leg.name], own_share)))
+            for leg, own in self._asked
+            if leg.name in others
         ]
         return Meaning(mixed, answer.problems)
+
+    def _store(self, leg: SemanticLeg) -> VectorStore:
+        """The store that answers for a leg, the same one for all of this question."""
+        store = self._stores.get(leg)
+        if store is None:
+            store = self._stores[leg] = leg.store()
+        return store
 
     def _joined(self, source: str, found: Sequence[tuple[SemanticLeg, Ranking]], limit: int) -> Ranking:
         leading = next((ranking.scores for _, ranking in found if ranking.ids), ())
@@ -130,14 +140,14 @@ class Meanings:
         """
         spaces = self._further() if self._own.configured else ()
         if not spaces:
-            return Meaning([(self._own, self._own.vector(text))])
-        asked: list[tuple[SemanticLeg, Vector]] = []
+            return Meaning([(self._own, self._own.ask(text))])
+        asked: list[tuple[SemanticLeg, Asked]] = []
         failed: list[tuple[SemanticLeg, Unavailable]] = []
         for leg in self._concerned(spaces, selection):
             try:
                 if lacking := leg.lacks():
                     raise lacking
-                asked.append((leg, leg.vector(text)))
+                asked.append((leg, leg.ask(text)))
             except Unavailable as error:
                 failed.append((leg, error))
         if not asked:

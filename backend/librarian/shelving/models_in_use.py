@@ -54,13 +54,15 @@ class ModelsInUse:
 
     def answering_key(self) -> str:
         """The key of the model whose vectors answer, where that isn't the wanted one; empty otherwise."""
-        if self._meta(_PREVIOUS):
-            return self._meta(_PREVIOUS_KEY)
-        return self._meta(_KEY) if self.changed() else ""
+        held = self._held()
+        if held[_PREVIOUS]:
+            return held[_PREVIOUS_KEY]
+        return held[_KEY] if held[_MODEL] and held[_KEY] != self.key else ""
 
     def changed(self) -> bool:
         """Whether another model is wanted than was last filled."""
-        return bool(self._meta(_MODEL)) and self._meta(_KEY) != self.key
+        held = self._held()
+        return bool(held[_MODEL]) and held[_KEY] != self.key
 
     def current(
         self, identify: Callable[[], Identity], writing: AbstractContextManager[object], pending: Callable[[str], bool]
@@ -125,6 +127,10 @@ class ModelsInUse:
     def _clear(self, model: str) -> None:
         if model not in self._elsewhere():
             self._shelf.clear(model)
+
+    def _held(self) -> dict[str, str]:
+        with self._catalog.read() as reader:
+            return {key: reader.meta(_of(key, self._space)) for key in _ALL}
 
     def _meta(self, key: str) -> str:
         with self._catalog.read() as reader:
