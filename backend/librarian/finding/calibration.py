@@ -11,7 +11,7 @@ import numpy as np
 from librarian.vocabulary.protocols import CatalogReader
 from librarian.vocabulary.types import Answerable, Query
 
-from .pool import Pool
+from .pool import Pool, spoken
 
 #: Of all passages: while more of them have no vectors yet, that nothing is near says little.
 LACKING = 0.01
@@ -88,7 +88,7 @@ def verdict(
         return "unknown"
     judged = calibration.answerable(best)
     if pool.foreign and pool.semantic.status == pool.keyword.status == "ok":
-        words = float(np.nan_to_num(pool.keyword_scores()).max(initial=0.0))
+        words = float(spoken(pool.keyword_scores()).max(initial=0.0))
         unlikely = calibration.answerable(calibration.relevance("keyword", words)) == "unlikely"
         judged = "unknown" if unlikely == (judged == "yes") else judged
     if judged != "unlikely" or pool.semantic.status != "ok":

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from librarian.vocabulary.types import Ids
 
 from .evidence import DECAY, FEWEST, FURTHER
-from .pool import Floats, Mask, Pool
+from .pool import Floats, Mask, Pool, spoken
 
 #: In the order in which reasons are told. All lie in 0–1 or little above.
 NAMES = (
@@ -70,7 +70,7 @@ def of(pool: Pool) -> Documents:
     values: dict[str, Floats] = {"body": body}
     ranks: dict[str, Ids] = {}
     for name, own in (("keyword", passages.bm25), ("semantic", passages.semantic)):
-        best, further = _by_document(np.nan_to_num(own), owner, len(docs), FLOOR[name])
+        best, further = _by_document(spoken(own), owner, len(docs), FLOOR[name])
         ranks[name] = _ranks(best + further)
         values[name], values[f"{name}_further"] = best, further
         values[f"{name}_place"] = np.where(ranks[name] > 0, 10 / (10 + ranks[name]), 0.0)

