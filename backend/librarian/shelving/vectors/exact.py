@@ -42,6 +42,7 @@ _FEW: Final = 2000
 DEAD_SHARE: Final = 0.25  #: of all rows, before they are packed anew
 _QUESTION_LEVELS: Final = 63  #: 7 bits: u8 × s8 pairs then fit 16 bits on CPUs that add them so (AVX2 without VNNI)
 _ROW_LEVELS: Final = 127
+_NOTHING: Final = np.empty(0, np.float32)
 
 
 class _Block:
@@ -249,12 +250,19 @@ class ExactStore:
         return np.concatenate([*self._scanned(state.blocks, _Question.of(vector)), tail])
 
     def _scanned(self, blocks: Sequence[_Block], question: _Question) -> list[Vector]:
-        """Each block's scores; of many blocks another thread takes half."""
-        if len(blocks) < _SHARED:
-            return [block.scan(question) for block in blocks]
-        middle = len(blocks) // 2
-        others = self._beside.submit(lambda: [block.scan(question) for block in blocks[middle:]])
-        return [block.scan(question) for block in blocks[:middle]] + others.result()
+        """Each block's scores. Of many another thread takes what it gets to: none, where it is busy elsewhere."""
+        scores = [_NOTHING] * len(blocks)
+        numbers = iter(range(len(blocks)))
+
+        def scan() -> None:
+            for number in numbers:
+                scores[number] = blocks[number].scan(question)
+
+        others = self._beside.submit(scan) if len(blocks) >= _SHARED else None
+        scan()
+        if others is not None and not others.cancel():
+            others.result()
+        return scores
 
     def _rows(self, state: _State, places: Ids) -> Vectors:
         """Rows as float32, shape (len(places), dimension), for ascending places."""
