@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
@@ -272,7 +273,14 @@ def search_options(settings: Settings, *, bm25: bool = True) -> SearchOptions:
         rerank_keyword_threshold=search.rerank_keyword_threshold,
         snippet_length=search.snippet_length,
         context_lines=search.context_lines,
+        at_once=_questions_at_once(settings),
     )
+
+
+def _questions_at_once(settings: Settings) -> int:
+    """One where two processors share the work; two where others work too, or where answers wait for another server."""
+    elsewhere = settings.storage.catalog == "postgres" or settings.storage.qdrant_url is not None
+    return 2 if elsewhere or (os.cpu_count() or 1) > 2 else 1
 
 
 def reranker_word(settings: Settings) -> str:

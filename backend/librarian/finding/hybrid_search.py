@@ -111,7 +111,7 @@ class HybridSearchEngine:
         self._hearing = Hearing(analyzer, lexical, Spelling(lexical, analyzer))
         self._names = Names(analyzer, lexical)
         self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="leg")
-        self._turns = Turns()
+        self._turns = Turns(options.at_once)
 
     def close(self) -> None:
         """Wait for running legs and end their threads."""

@@ -7,14 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
-#: Most of a question's work is Python's, and more threads only take the interpreter from each other.
-AT_ONCE = 2
-
 
 class Turns:
     """A context manager: its body is one of at most `at_once` that run. Not to be entered twice by one thread."""
 
-    def __init__(self, at_once: int = AT_ONCE) -> None:
+    def __init__(self, at_once: int) -> None:
         self._free = threading.BoundedSemaphore(at_once)
 
     def __enter__(self) -> None:
