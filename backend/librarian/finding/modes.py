@@ -89,7 +89,7 @@ def learned(pool: Pool, ranker: LinearRanker) -> Order:
     return _passages(
         pool,
         np.searchsorted(documents.ids, passages.doc_ids),
-        _sums(ranker.points(documents).tolist()),
+        ranker.points(documents).sum(axis=1),
         lambda document: ranker.why(documents, document),
         own,
         STEP["learned"],
@@ -189,10 +189,6 @@ def _lifted(pool: Pool, sums: Floats, why: Reasons, step: float) -> Order:
             yield _identifier(float(brought[row]))
 
     return Order(pool, rows, sums + brought, with_identifier)
-
-
-def _sums(points: Iterable[Sequence[float]]) -> Floats:
-    return np.array(list(map(math.fsum, points)))
 
 
 def _identifier(points: float) -> Contribution:

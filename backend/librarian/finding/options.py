@@ -32,8 +32,8 @@ class SearchOptions:
     hyde_query_share: float = 0.4  #: of the combined embedding; the rest is the hypothetical answer's
     snippet_length: int = 320  #: a target; a snippet never exceeds 600
     context_lines: int = 3  #: on each side of the match, at most
-    #: Questions worked on at once; others wait for their turn. Most of a question is Python's, and what isn't reads more
-    #: memory than a processor's caches hold: with 123,000 windows two cores answer 94 a second one by one, each in 13.6
-    #: ms of processor time, and 84 two by two, each in 16.5.
+    #: Questions worked on at once; others wait. Most of the work is Python's, and what isn't reads more memory than a
+    #: processor's caches hold. With 123,000 windows two cores answer 94 questions a second one by one, each in 13.6 ms
+    #: of processor time, and 84 two by two, each in 16.5.
     at_once: int = 1
     semantic_timeout_ms: float = 10_000.0  #: longest wait for the semantic leg before the answer goes out without it
