@@ -238,7 +238,8 @@ def _changed_file(server: Server, root: Path, report: Report) -> None:
             word = f"zorkmid{chr(97 + number)}quatloo"
             page.write_text(f"# Probe\n\nThe word {word} stands here.\n")
             started = time.perf_counter()
-            while not server.search(word, "keyword")["results"] and time.perf_counter() - started < 60:
+            # in quotes: else it would be corrected to the word before, which is one slip away
+            while not server.search(f'"{word}"', "keyword")["results"] and time.perf_counter() - started < 60:
                 time.sleep(0.02)
             words.append(time.perf_counter() - started - DEBOUNCE_S)
             while time.perf_counter() - started < 60:
