@@ -76,16 +76,18 @@ def result(hit: Hit, rank: int, *, stale: bool, context: Mapping[str, object] | 
 def email_result(hit: Hit, rank: int, *, stale: bool, context: Mapping[str, object] | None) -> wire.EmailResult:
     """A passage of a mail, with its headers."""
     email = hit.document.document.email or Email(subject=hit.document.document.title, sender="")
-    return wire.EmailResult(
-        **_result_fields(hit, rank, stale=stale, context=context),
-        subject=email.subject,
-        sender=email.sender,
-        to=list(email.to),
-        cc=list(email.cc),
-        date=email.date,
-        attachments=attachments(email),
-        thread_id=email.thread_id,
-        message_id=email.message_id,
+    return wire.EmailResult.model_validate(
+        {
+            **_result_fields(hit, rank, stale=stale, context=context),
+            "subject": email.subject,
+            "sender": email.sender,
+            "to": list(email.to),
+            "cc": list(email.cc),
+            "date": email.date,
+            "attachments": attachments(email),
+            "thread_id": email.thread_id,
+            "message_id": email.message_id,
+        }
     )
 
 

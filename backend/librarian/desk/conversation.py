@@ -104,14 +104,13 @@ def _cut(text: str, most: int, file_path: str) -> str:
 
 def _people(mails: Sequence[StoredDocument]) -> list[str]:
     """Who wrote and was written to; by address, first come first, with the first name that is given."""
+    headers = [_headers(stored.document) for stored in mails]
     people: dict[str, str] = {}
-    for stored in mails:
-        email = _headers(stored.document)
-        for person in (email.sender, *email.to, *email.cc):
-            name, address = parseaddr(person)
-            key = (address or person).lower()
-            if person and (key not in people or (name and not parseaddr(people[key])[0])):
-                people[key] = person
+    for person in dict.fromkeys(one for email in headers for one in (email.sender, *email.to, *email.cc) if one):
+        name, address = parseaddr(person)
+        key = (address or person).lower()
+        if key not in people or (name and not parseaddr(people[key])[0]):
+            people[key] = person
     return list(people.values())
 
 

@@ -156,8 +156,8 @@ class Librarian(Gathered, Knowledge, Hosting):
         semantic = outcome.legs.get("semantic")
         if semantic is not None and semantic.status == "ok" and count.embedded_chunks < count.chunks:
             extra.append(f"semantic: {count.embedded_chunks:,} of {count.chunks:,} passages are embedded so far.")
-        told = replace(outcome, degraded=(*outcome.degraded, *extra)) if extra else outcome
-        return replace(answer, outcome=self._parts.fitted(told)), count
+        told = replace(outcome, degraded=(*outcome.degraded, *extra), tokens_used=0) if extra else outcome
+        return replace(answer, outcome=told if told.tokens_used else self._parts.fitted(told)), count
 
     def _results(self, answer: Checked, build: Callable[..., Any]) -> list[Any]:
         """Hits as results; those of changed files are marked stale."""

@@ -106,4 +106,4 @@ def _without(outcome: SearchOutcome, missing: Sequence[Hit], gone: set[str]) -> 
         if hit not in missing
     )
     answerable = outcome.answerable if hits or not missing else "unknown"
-    return replace(outcome, hits=hits, total=outcome.total - len(missing), answerable=answerable)
+    return replace(outcome, hits=hits, total=outcome.total - len(missing), answerable=answerable, tokens_used=0)

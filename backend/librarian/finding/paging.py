@@ -35,17 +35,21 @@ def keep(candidates: Sequence[Candidate], columns: Columns, *, limit: int, per_g
     thread has all it may have is left out, and doesn't come back from another version. `per_group` 0 means no limit.
     """
     sums, ids = sums_of(candidates), np.array(ids_of(candidates), dtype=np.int64)
-    docs: list[int] = columns.doc_of(ids).tolist()
+    doc_ids = columns.doc_of(ids)
+    docs: list[int] = doc_ids.tolist()
+    texts: list[int] = np.where(doc_ids == 0, 0, columns.text_of(ids)).tolist()
     groups: list[int] = columns.group_of(ids).tolist()
     modified: list[int] = columns.modified_of(ids).tolist()
-    places_of: dict[int, list[int]] = {}
-    for place, (doc, text) in enumerate(zip(docs, columns.text_of(ids).tolist(), strict=True)):
-        if doc and text:
-            places_of.setdefault(text, []).append(place)
+    alike: dict[int, list[int]] = {}  # places by text, where some have the same
+    if len(set(texts)) < len(texts):
+        for place, text in enumerate(texts):
+            alike.setdefault(text, []).append(place)
     in_group: dict[int, int] = {}
     kept: list[Kept] = []
-    for places in places_of.values():  # in the order of their first ones
-        place = places[0]
+    for place, text in enumerate(texts):
+        places = alike.get(text, ())
+        if not text or (places and places[0] != place):
+            continue
         holding: Sequence[int] = ()
         if len(places) > 1:
             holding = [docs[at] for at in places]

@@ -134,9 +134,10 @@ class LoadedColumns:
 
     def newest(self, filters: Filters, per_group: int) -> Ids:
         """Documents that pass and have passages, latest first; of one thread at most `per_group` (0: all)."""
-        passing = self.select(filters).doc_ids
-        ids = np.unique(self.arrays.doc_of).astype(np.int64)
-        ids = ids[ids > 0] if passing is None else np.intersect1d(ids[ids > 0], passing)
+        ids = np.flatnonzero(self._passages)
+        ids = ids[ids > 0]  # where ids of passages have no document
+        if (passing := self.select(filters).doc_ids) is not None:
+            ids = np.intersect1d(ids, passing, assume_unique=True)
         ids = ids[np.lexsort((ids, self.arrays.modified[ids]))[::-1]]
         if not per_group:
             return ids

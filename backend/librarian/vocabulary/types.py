@@ -531,7 +531,7 @@ class SearchOutcome:
     routing: Mapping[str, object] | None = None
     rewritten: Mapping[str, object] | None = None
     cache: Literal["exact", "semantic"] | None = None
-    tokens_used: int = 0
+    tokens_used: int = 0  #: of the answer as text; 0 where that is still to be told
     suggestions: tuple[Mapping[str, object], ...] = ()
 
 
