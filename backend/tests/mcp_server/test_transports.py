@@ -206,6 +206,7 @@ def test_whoever_asked_sees_progress_and_a_call_given_up_is_cancelled(place: tup
 
                     tasks.start_soon(block)
                     await seen.wait()
+                    assert await asyncio.to_thread(desk.blocking.wait, 10)  # what never began can't be cancelled
                     scope.cancel()
             if place == ("http", "legacy"):
                 desk.release.set()  # without a session a notice of cancellation can't be told whose it is
