@@ -70,9 +70,15 @@ class Librarian(Gathered, Knowledge, Hosting):
         self.close()
 
     def start(self) -> None:
-        """Begin indexing, embedding and watching in the background."""
+        """Begin indexing, embedding and watching in the background. Safe to call twice."""
+        if self._started:
+            return
         self._started = True
-        self._parts.start()
+        try:
+            self._parts.start()
+        except BaseException:
+            self._started = False
+            raise
 
     def reload(self) -> None:
         """Look at the whole folder again soon, and try again what failed to load."""

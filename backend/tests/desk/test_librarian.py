@@ -233,6 +233,12 @@ def test_a_library_that_another_process_owns_is_not_opened_beside_it(tmp_path: P
         assert next_one.search("checkout").results
 
 
+def test_a_library_that_is_started_twice_is_started_once_and_closes(tmp_path: Path) -> None:
+    with Librarian.open(root=write_library(tmp_path / "docs"), index=tmp_path / "index", **KEYWORDS) as library:
+        library.start()
+        assert library.search("checkout").results
+
+
 def test_a_keeper_that_a_command_left_behind_makes_way(tmp_path: Path) -> None:
     config = tmp_path / "config.json"
     config.write_text('{"embeddings": {"enabled": false}}')
