@@ -234,7 +234,7 @@ def test_a_library_that_another_process_owns_is_not_opened_beside_it(tmp_path: P
 
 
 def test_a_library_that_is_started_twice_is_started_once_and_closes(tmp_path: Path) -> None:
-    with Librarian.open(root=write_library(tmp_path / "docs"), index=tmp_path / "index", **KEYWORDS) as library:
+    with Librarian.open(root=write_library(tmp_path / "docs"), index=tmp_path / "index") as library:
         library.start()
         assert library.search("checkout").results
 
