@@ -89,7 +89,7 @@ def learned(pool: Pool, ranker: LinearRanker) -> Order:
     return _passages(
         pool,
         np.searchsorted(documents.ids, passages.doc_ids),
-        ranker.points(documents).sum(axis=1),
+        np.array(list(map(math.fsum, ranker.points(documents).tolist()))),
         lambda document: ranker.why(documents, document),
         own,
         STEP["learned"],

@@ -268,6 +268,6 @@ def _guess(fields: Mapping[str, Floats], bm25: Floats, unsaid: Mask) -> None:
 
 
 def _median(values: Floats) -> float:
-    """As `np.median`, in a fifth of its time: without what it does for axes and missing values."""
+    """As `np.median` of at least one value, without what that does for axes and missing values."""
     ordered, middle = np.sort(values), len(values) // 2
     return float(ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) / 2)

@@ -181,3 +181,20 @@ def test_servers_that_cannot_be_reached_are_named() -> None:
     environ = {"QDRANT_URL": "http://127.0.0.1:1"}
     with pytest.raises(LibrarianError, match="Qdrant"):
         qdrant(Settings.load(None, environ=environ, overrides={"vector_db.store": "qdrant"}), FINGERPRINT).count()
+
+
+@pytest.mark.parametrize(
+    ("processors", "given", "at_once"),
+    [
+        (1, {}, 1),
+        (2, {}, 1),
+        (8, {}, 2),
+        (2, {"storage.qdrant_url": "http://127.0.0.1:6333"}, 2),
+        (2, {"storage.catalog": "postgres", "storage.database_url": "postgresql://127.0.0.1/library"}, 2),
+    ],
+)
+def test_two_processors_answer_one_question_at_a_time_unless_they_wait_for_a_server(
+    monkeypatch: pytest.MonkeyPatch, processors: int, given: dict[str, Any], at_once: int
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: processors)
+    assert search_options(Settings.load(overrides=given)).at_once == at_once

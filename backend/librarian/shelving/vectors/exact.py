@@ -252,7 +252,7 @@ class ExactStore:
     def _scanned(self, blocks: Sequence[_Block], question: _Question) -> list[Vector]:
         """Each block's scores. Of many another thread takes what it gets to: none, where it is busy elsewhere."""
         scores = [_NOTHING] * len(blocks)
-        numbers = iter(range(len(blocks)))
+        numbers = iter(range(len(blocks)))  # shared by both: under the interpreter's lock each is given out once
 
         def scan() -> None:
             for number in numbers:
