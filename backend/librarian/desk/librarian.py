@@ -245,7 +245,8 @@ class Librarian(Gathered, Knowledge, Hosting):
         try:
             return lines(section=None, anchor=place.anchor, chunk=chunk)
         except NotFound:  # of a uri whose anchor the document has lost: the document itself still answers
-            return lines(section=None, anchor=None, chunk=None)
+            whole = lines(section=None, anchor=None, chunk=None)
+            return whole.model_copy(update={"missing_section": place.anchor})
 
     def get_thread(
         self, thread_id: str, *, offset: int = 0, max_chars: int | None = LONG_THREAD, budget: Budget | None = None

@@ -238,6 +238,12 @@ def _context(context: ParentContext, limit: int, *, with_document: bool) -> str:
 STALE = "[The file has changed since it was read: this is its text before. Ask again in a moment.]"
 
 
+def remarks(answer: DocumentAnswer) -> list[str]:
+    """What a model should know of a document's text before it relies on it, each in brackets."""
+    missing = f"[There is no section {answer.missing_section!r} in it: this is the document.]"
+    return [*([missing] if answer.missing_section else []), *([STALE] if answer.stale else [])]
+
+
 def rest_of(answer: DocumentAnswer) -> str:
     """The arguments with which a truncated document goes on."""
     if answer.next_column is not None:
@@ -255,7 +261,7 @@ def document(answer: DocumentAnswer) -> str:
         + (f" · tags {', '.join(answer.tags)}" if answer.tags else ""),
     ]
     inside = [*head, "", answer.content]
-    foot = ["", STALE] if answer.stale else []
+    foot = [line for remark in remarks(answer) for line in ("", remark)]
     if answer.truncated:
         foot += ["", f"[Truncated. Go on with {rest_of(answer)}.]"]
         if ahead := _ahead(answer):

@@ -13,7 +13,7 @@ from ..vocabulary.arguments import shortened
 from ..vocabulary.desk_protocol import Desk
 from ..vocabulary.errors import CallerError, LibrarianError, NotFound
 from ..vocabulary.protocols import Budget
-from .rendering import STALE, rest_of
+from .rendering import remarks, rest_of
 from .tools import mime_type
 
 TEMPLATE = SCHEME + "{+path}"
@@ -37,7 +37,7 @@ def read(desk: Desk, uri: str, budget: Budget) -> ResourceText:
     if not uri.startswith(SCHEME):
         raise NotFound(f"No resource {uri!r}.", hint=f"Resources begin with {SCHEME}; see resources/list.")
     answer = desk.get_document(uri, max_chars=LONGEST, budget=budget)
-    text = answer.content + (f"\n\n{STALE}" if answer.stale else "")
+    text = "\n\n".join([answer.content, *remarks(answer)])
     if answer.truncated:
         text += f"\n\n[Truncated. Go on with get_document, {rest_of(answer)}.]"
     return ResourceText(uri, mime_type(os.path.splitext(answer.file_path)[1].lower()), text)

@@ -78,6 +78,8 @@ def document(page: Page, answer: Answer) -> None:
         page.line((f"lines {answer['line_start']}-{answer['line_end']} · {answer['last_modified']}", "dim"))
         page.line()
     page.passage(answer["content"], indent=0)
+    if missing := answer.get("missing_section"):
+        page.line((f"… no section {missing!r}: this is the document", "red"))
     if answer.get("stale"):
         page.line(("… stale: the file has changed since it was read", "red"))
     if answer.get("next_column"):

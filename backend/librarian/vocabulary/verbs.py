@@ -78,7 +78,7 @@ SEARCH = Verb(
         Argument("modified_before", description="ISO 8601, inclusive"),
         Argument("max_per_document", "whole", "0 = no limit", limits={"minimum": 0}),
         _MAX_TOKENS,
-        Argument("hypothetical_answer", description="A passage as the answer might read; improves mode hyde"),
+        Argument("hypothetical_answer", description="A passage as the answer might read, for mode hyde"),
     ),
     SearchAnswer,
 )
@@ -123,10 +123,10 @@ DOCUMENT = Verb(
     "get_document",
     "get_document",
     "Read a document",
-    "The text of an indexed document, whole, by section or by lines. Goes on at next_line where truncated.",
+    "The text of an indexed document, whole, by section or by lines. Goes on at next_line if truncated.",
     (
         Argument("path", description="file_path, id or uri of a result", required=True),
-        Argument("section", description="A heading or its anchor; comes with its sub-sections"),
+        Argument("section", description="A heading or its anchor, with its sub-sections"),
         Argument("line_start", "whole", limits={"minimum": 1}),
         Argument("line_end", "whole", limits={"minimum": 1}),
         Argument("column_start", "whole", "next_column of a cut line, its line as line_start", limits={"minimum": 1}),

@@ -210,6 +210,7 @@ class DocumentAnswer(Wire):
     headings: list[HeadingItem] = []
     heading_count: int = 0
     section: str | None = None
+    missing_section: str | None = None
     content: str
     line_start: int
     line_end: int

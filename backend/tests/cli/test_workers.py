@@ -88,9 +88,19 @@ def test_two_workers_share_the_queue_and_one_does_what_a_killed_one_held(config:
         assert row is not None
         return int(row[0])
 
-    workers = [work(config) for _ in range(2)]
+    def held_still() -> bool:
+        """Whether the first worker holds passages, and does nothing more with them."""
+        workers[0].send_signal(signal.SIGSTOP)
+        if one(HOLDERS) == 1:
+            return True
+        workers[0].send_signal(signal.SIGCONT)
+        return False
+
+    workers = [work(config)]
     try:
-        until(lambda: one(HOLDERS) == 2, *workers)
+        until(held_still, workers[0])  # else it might be done before the second has started
+        workers.append(work(config))
+        until(lambda: one(HOLDERS) == 2, workers[1])
         assert one("SELECT count(*) FROM windows") < chunks
         workers[0].kill()
         until(lambda: one("SELECT count(*) FROM windows") == chunks, workers[1])

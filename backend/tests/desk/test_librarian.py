@@ -186,6 +186,14 @@ def test_an_unknown_document_or_section_names_the_nearest(library: Librarian) ->
         library.get_document("shop/api/nowhere.md#rotating-a-token")
 
 
+def test_an_address_whose_section_is_gone_leads_to_its_document_and_says_so(library: Librarian) -> None:
+    whole = library.get_document("shop/api/tokens.md")
+    lost = library.get_document("librarian://docs/shop/api/tokens.md#rotating-a-key")
+    assert (lost.content, lost.section, lost.missing_section) == (whole.content, None, "rotating-a-key")
+    assert library.get_document("shop/api/tokens.md#rotating-a-token").missing_section is None
+    assert whole.missing_section is None
+
+
 def test_a_file_that_is_left_out_is_told_from_one_that_is_not_there(library: Librarian) -> None:
     with pytest.raises(NotFound, match=r"'loose\.md' is there and isn't indexed, skipped as in_root: files count from"):
         library.get_document("loose.md")

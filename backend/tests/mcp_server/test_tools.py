@@ -173,6 +173,16 @@ def test_a_truncated_document_names_the_sections_that_follow_and_how_many_there_
     assert "further on" not in render(cut.model_copy(update={**section, "headings": headings})), "of a section its own"
 
 
+def test_a_model_is_told_outside_the_document_what_its_text_is_not() -> None:
+    answer = FakeDesk().get_document("ray/core/config.md")
+    told = render(answer.model_copy(update={"missing_section": "retries", "stale": True}))
+    assert told.split("\n\n")[-2:] == [
+        "[There is no section 'retries' in it: this is the document.]",
+        "[The file has changed since it was read: this is its text before. Ask again in a moment.]",
+    ]
+    assert render(answer) == told.rsplit("\n\n", 2)[0]
+
+
 def test_results_are_told_as_the_best_where_there_may_be_more() -> None:
     assert render(search_answer([result()], total=100)).startswith("Results 1–1 of 100 (")
     assert render(search_answer([result()], total=100, capped=True)).startswith("Results 1–1 of the best 100 (")
