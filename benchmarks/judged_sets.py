@@ -52,6 +52,11 @@ class JudgedSet:
         return [] if self.queries == Path("-") else load(self.queries, self.qrels)
 
     @property
+    def product(self) -> str:
+        """The one product that is indexed; empty where it is all of the folder."""
+        return self.include[0].split("/")[0] if self.include else ""
+
+    @property
     def origin(self) -> str:
         """The set that a further one was made from; its own name otherwise."""
         return self.name.partition("@")[2] or self.name

@@ -100,14 +100,14 @@ class PlainPipeline:
         from Stemmer import Stemmer
 
         self.stemmer, self.model = Stemmer("english"), model
-        self.paths: list[str] = []
-        texts: list[str] = []
+        self.paths: list[str] = []  #: of each passage's file
+        self.texts: list[str] = []  #: of each passage: its headings on one line, then its own lines
         for file in sorted(path for path in (docs / product).rglob("*") if path.is_file()):
             for text in self._chunks(file):
                 self.paths.append(file.relative_to(docs).as_posix())
-                texts.append(text)
-        self.bm25 = BM25Okapi([self.words(text) for text in texts])
-        self.vectors = model.embed(texts)
+                self.texts.append(text)
+        self.bm25 = BM25Okapi([self.words(text) for text in self.texts])
+        self.vectors = model.embed(self.texts)
 
     def words(self, text: str) -> list[str]:
         found = (word for word in re.findall(r"[a-z0-9_]+", text.lower()) if word not in STOP)
@@ -134,6 +134,11 @@ class PlainPipeline:
             yield prefix
 
     def search(self, text: str, mode: str) -> list[str]:
+        """File paths, best first."""
+        return list(dict.fromkeys(self.paths[place] for place in self.passages(text, mode)))
+
+    def passages(self, text: str, mode: str) -> list[int]:
+        """Numbers of passages, best first."""
         rankings = []
         if mode in ("keyword", "hybrid"):
             scores = self.bm25.get_scores(self.words(text))
@@ -145,8 +150,7 @@ class PlainPipeline:
         for ranking in rankings:
             for rank, place in enumerate(ranking, start=1):
                 points[int(place)] = points.get(int(place), 0.0) + 1 / (K + rank)
-        best = sorted(points, key=lambda place: (-points[place], place))
-        return list(dict.fromkeys(self.paths[place] for place in best))
+        return sorted(points, key=lambda place: (-points[place], place))
 
 
 def main() -> None:

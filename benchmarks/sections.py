@@ -23,10 +23,10 @@ from judged_sets import JudgedSet, documents, engine_of, opened
 from librarian import desk
 from librarian.desk.reading import section_at
 from librarian.evaluation import own_questions
-from librarian.finding.modes import OWN
+from librarian.finding.passage import OWN, words_and_meaning
 from librarian.vocabulary.types import Document, Filters, Query
 
-#: Points per unit of BM25's share and of the cosine.
+#: Points per unit of the words' share and of the cosine.
 WEIGHTS = ((1.0, 0.0), (0.0, 1.0), (3.0, 10.0), (10.0, 10.0), OWN, (20.0, 10.0), (30.0, 10.0))
 MOST, FEWEST_PASSAGES = 200, 4
 
@@ -37,13 +37,13 @@ Floats = npt.NDArray[np.float64]
 class Asked:
     """A link's text, and what is known of its page's passages; arrays have shape (passages,)."""
 
-    bm25: Floats
-    cosine: Floats
+    words: Floats
+    meaning: Floats
     meant: npt.NDArray[np.bool_]
 
     def rank(self, words: float, meaning: float) -> int:
         """The first place of a passage that is meant."""
-        order = np.argsort(-(words * self.bm25 + meaning * self.cosine), kind="stable")
+        order = np.argsort(-(words * self.words + meaning * self.meaning), kind="stable")
         return int(np.flatnonzero(self.meant[order])[0]) + 1
 
 
@@ -71,12 +71,13 @@ def asked(parts: desk.Parts) -> Iterator[Asked]:
     with parts.catalog.read() as reader:
         for text, page, first, behind in links(documents(parts)):
             query = Query(text, mode="hybrid", filters=Filters(file_paths=(page.file_path,)))
-            passages = engine_of(parts).judge(query, reader).pool.passages
-            chunks = reader.chunks(passages.chunk_ids.tolist())
-            lines = [chunks[chunk].chunk.line_start for chunk in passages.chunk_ids.tolist()]
+            pool = engine_of(parts).judge(query, reader).pool
+            ids = pool.passages.chunk_ids.tolist()
+            chunks = reader.chunks(ids)
+            lines = [chunks[chunk].chunk.line_start for chunk in ids]
             meant = np.array([first <= line < behind for line in lines], dtype=np.bool_)
             if len(lines) >= FEWEST_PASSAGES and meant.any() and not meant.all():
-                yield Asked(np.nan_to_num(passages.bm25), np.nan_to_num(passages.semantic), meant)
+                yield Asked(*words_and_meaning(pool), meant)
 
 
 def main() -> None:

@@ -1,10 +1,11 @@
 """Trains the weights of the learned fusion on judged questions, link texts, and further sets made by script.
 
 Each set is a library (a folder of documents, indexed here) with judged questions; the texts of its links are further
-questions, each answered by the page that the link leads to. A set named like `abstracts@cacm` was made from documents
-of another (`short_documents.py`) and weighs less. The table shows every set under weights learned without anything of
-that library, and under those learned from all, which are what is written. The former are kept in the work folder for
-`quality.py`.
+questions, each answered by the page that the link leads to. Of products that `answers/` has questions with lines for
+(`answers.py`) these are learned from too: a page whose best passage answers is to be first. A set named like
+`abstracts@cacm` was made from documents of another (`short_documents.py`) and weighs less. The table shows every set
+under weights learned without anything of that library, and under those learned from all, which are what is written.
+The former are kept in the work folder for `quality.py`.
 
     python benchmarks/train_ranker.py --work FOLDER --set ray DOCS 'ray/**' QUERIES.jsonl QRELS.tsv --set … --out FILE
 """
@@ -20,6 +21,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+import answers
 import judged_sets
 from judged_sets import JudgedSet
 from librarian.evaluation.learning import Asked, quality, trained
@@ -33,16 +35,18 @@ RIDGE = 0.03
 #: sums rests on their scale: relevance in small libraries, and what lying behind a document's best passage costs.
 POINTS = 10.0
 ANCHORS_WEIGH = 0.5  #: of a library's anchors, where its judged questions weigh 1
+ANSWERS_WEIGH = 1.0  #: of a product's questions with lines
 FURTHER_WEIGH = 0.25  #: of a further set's questions
 FURTHER_AT_MOST = 200
 
 LEFT_OUT = "left_out.json"  #: in the work folder: set → weights learned without it
 
-Gathered = dict[JudgedSet, tuple[list[Asked], list[Asked]]]  #: set → (judged questions, anchors)
+#: Of a set its judged questions, its anchors, and its product's questions with lines.
+Gathered = dict[JudgedSet, tuple[list[Asked], list[Asked], list[Asked]]]
 
 
 def gather(sets: Sequence[JudgedSet], work: Path, names: Sequence[str] = READ) -> Gathered:
-    """Candidates of every judged question and of every anchor, by set."""
+    """Candidates of all questions, by set."""
     found: Gathered = {}
     for one in sets:
         with judged_sets.opened(one, work) as parts:
@@ -50,17 +54,19 @@ def gather(sets: Sequence[JudgedSet], work: Path, names: Sequence[str] = READ) -
             if one.further:
                 questions = random.Random(SEED).sample(questions, min(len(questions), FURTHER_AT_MOST))
             judged = judged_sets.asked(parts, questions, names)
-            found[one] = judged, judged_sets.asked(parts, judged_sets.anchors(parts), names)
+            anchors = judged_sets.asked(parts, judged_sets.anchors(parts), names)
+            found[one] = judged, anchors, list(answers.asked(parts, one.product, names))
     return found
 
 
 def learned(gathered: Gathered, without: str | None = None) -> npt.NDArray[np.float64]:
     """Weights from every set but one and what was made from it, those of scaled features adding up to `POINTS`."""
     sets, weights = [], []
-    for one, (judged, links) in gathered.items():
+    for one, questions in gathered.items():
         if one.origin != without:
-            sets += [questions for questions in (judged, links) if questions]
-            weights += [FURTHER_WEIGH if one.further else 1.0] * bool(judged) + [ANCHORS_WEIGH] * bool(links)
+            weigh = (FURTHER_WEIGH if one.further else 1.0, ANCHORS_WEIGH, ANSWERS_WEIGH)
+            sets += [some for some in questions if some]
+            weights += [weight for some, weight in zip(questions, weigh, strict=True) if some]
     found = trained(sets, weights=weights, ridge=RIDGE)
     return found * POINTS / sum(weight for name, weight in zip(READ, found, strict=True) if name in SCALED)
 
@@ -89,18 +95,20 @@ def main() -> None:
     left_out = {origin: learned(gathered, origin) for origin in judged_alone}
     keep = {origin: rounded(weights) for origin, weights in left_out.items()}
     (given.work / LEFT_OUT).write_text(json.dumps(keep, indent=2) + "\n")
-    print("| set | questions | anchors | left out | trained on all | shipped before |")
-    print("|---|---|---|---|---|---|")
-    for one, (judged, links) in gathered.items():
+    print("| set | questions | anchors | with lines | left out | trained on all | shipped before |")
+    print("|---|---|---|---|---|---|---|")
+    for one, (judged, links, with_lines) in gathered.items():
         if judged:
             columns = [left_out.get(one.origin), everything, now]
             cells = ["—" if weights is None else f"{np.mean(quality(judged, weights)):.3f}" for weights in columns]
-            print(f"| {one.name} | {len(judged)} | {len(links)} | {' | '.join(cells)} |", flush=True)
+            counts = f"{len(judged)} | {len(links)} | {len(with_lines)}"
+            print(f"| {one.name} | {counts} | {' | '.join(cells)} |", flush=True)
     print(json.dumps(rounded(everything)))
     if given.out:
         data = {
             "trained_on": [one.name for one in gathered],
             "anchors": ANCHORS_WEIGH,
+            "answers": ANSWERS_WEIGH,
             "further": FURTHER_WEIGH,
             "ridge": RIDGE,
             "weights": rounded(everything),

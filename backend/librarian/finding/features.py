@@ -15,6 +15,7 @@ import numpy.typing as npt
 from librarian.vocabulary.types import Ids
 
 from .evidence import DECAY, FEWEST, FURTHER
+from .passage import OWN, strength
 from .pool import Floats, Mask, Pool, spoken
 
 #: In the order in which reasons are told. All lie in 0–1 or little above.
@@ -31,13 +32,21 @@ NAMES = (
     "semantic_scaled",
     "body_scaled",
     "hyde_scaled",
+    "both",  # best passage by its words and its meaning together, over the most that both could bring
+    "both_scaled",
     "changelog",  # 1 for a changelog where the question asks for no changes
     "other_sender",  # 1 for a mail by somebody else than whom the question names
     "evidence",  # the question's best cosine, the same for every candidate
 )
 
 #: Scaled feature, and what it is made of.
-SCALED = {"keyword_scaled": "keyword", "semantic_scaled": "semantic", "body_scaled": "body", "hyde_scaled": "hyde"}
+SCALED = {
+    "keyword_scaled": "keyword",
+    "semantic_scaled": "semantic",
+    "body_scaled": "body",
+    "hyde_scaled": "hyde",
+    "both_scaled": "both",
+}
 
 #: Every passage of a document on the topic has some cosine: further ones count from here.
 FLOOR = {"keyword": 0.0, "semantic": 0.25, "hyde": 0.25}
@@ -79,6 +88,8 @@ def of(pool: Pool) -> Documents:
         rows, places = passages.rows_of(pool.hyde)
         np.maximum.at(values["hyde"], owner[rows], np.array(pool.hyde.scores)[places - 1])
     ranks["hyde"] = _ranks(values["hyde"])
+    values["both"] = np.zeros(len(docs))
+    np.maximum.at(values["both"], owner, strength(pool) / sum(OWN))
     if len(pool.changelogs):
         values["changelog"] = np.isin(docs, pool.changelogs).astype(np.float64)
     if len(pool.of_named):

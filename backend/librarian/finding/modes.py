@@ -19,20 +19,13 @@ from . import evidence, features
 from .fusion import Fused, rrf, score
 from .options import SearchOptions
 from .order import Order, Reasons, lift
-from .pool import Floats, Pool, spoken
+from .passage import strength
+from .pool import Floats, Pool
 from .ranker import LinearRanker
 from .unembedded import expected, held_back, with_siblings
 
 #: How far a passage with the identifier is lifted above the best one without, in points of the mode's scale.
 STEP = {"learned": 0.2, "rrf": 0.002, "weighted": 0.01, "rerank": 0.01, "cross-encoder": 0.01}
-
-
-#: `learned`: what a passage's BM25 share and its cosine count within its document. Within a page words tell passages
-#: apart better than meaning, which all of them share: of 258 links to sections of other pages the first passage is of
-#: the section in 69% at 9 : 6 and in 61% at 3 : 10 (`benchmarks/sections.py`). Of 140 questions with the lines that
-#: answer them, on 36 long pages of nine manuals, hybrid's first result holds these in 67% and 59%. Twice as much would
-#: push a page's further passages down.
-OWN = (9.0, 6.0)
 
 
 def keyword(pool: Pool) -> Order:
@@ -84,14 +77,12 @@ def weighed(pool: Pool) -> features.Documents:
 def learned(pool: Pool, ranker: LinearRanker) -> Order:
     """Documents by the learned sum of their features, passages by their distance to the document's best."""
     documents = weighed(pool)
-    passages = with_siblings(pool).passages
-    own = OWN[0] * spoken(passages.bm25) + OWN[1] * spoken(passages.semantic)
     return _passages(
         pool,
-        np.searchsorted(documents.ids, passages.doc_ids),
+        np.searchsorted(documents.ids, pool.passages.doc_ids),
         np.array(list(map(math.fsum, ranker.points(documents).tolist()))),
         lambda document: ranker.why(documents, document),
-        own,
+        strength(with_siblings(pool)),
         STEP["learned"],
     )
 

@@ -21,9 +21,9 @@ from .features import Documents
 from .pool import Floats, Mask, Pool, spoken
 
 _BY_WORDS = ("keyword", "keyword_place", "body")
-_BY_MEANING = ("semantic", "semantic_further", "semantic_place")
+_BY_MEANING = ("semantic", "semantic_further", "semantic_place", "both")
 #: Stretched features, which rest on the best and the worst that is known, and those by words that stand in for them.
-_STRETCHED = ("semantic_scaled", "hyde_scaled")
+_STRETCHED = ("semantic_scaled", "hyde_scaled", "both_scaled")
 _INSTEAD = ("keyword_scaled", "body_scaled")
 #: Added to the diagonal of the normal equations. Features lie in 0–1: with some fifty candidates the fit is hardly held
 #: back, with a handful it stays near their mean.

@@ -25,6 +25,7 @@ MEANINGS = {
     "keyword_scaled": "words, beside the other candidates",
     "semantic_scaled": "meaning, beside the other candidates",
     "body_scaled": "words in the running text, beside the others",
+    "both_scaled": "both in one passage, beside the others",
     "evidence": "the best cosine of all",
 }
 TOLERANCE = 0.03  #: in what a leg sees: 8-bit arithmetic differs a little between processors

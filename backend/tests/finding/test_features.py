@@ -122,7 +122,7 @@ def test_words_come_before_the_best_of_what_is_far_in_meaning() -> None:
 
 
 def test_a_scaled_feature_keeps_its_place_and_whether_it_is_expected() -> None:
-    values = {name: np.array([0.5]) for name in ("keyword", "semantic", "body", "hyde")}
+    values = {name: np.array([0.5]) for name in ("keyword", "semantic", "body", "hyde", "both")}
     one = Documents(np.array([1]), values, {"keyword": np.array([3])}, frozenset({"semantic"}), np.array([True]))
     found = features.scaled(one)
     assert found.ranks["keyword_scaled"].tolist() == [3]

@@ -128,18 +128,20 @@ def test_what_is_expected_is_what_documents_with_such_words_mean() -> None:
     words = np.linspace(0.2, 1.0, 41)
     known = np.arange(41) % 10 != 5
     values: dict[str, Floats] = dict.fromkeys(("keyword", "keyword_place", "body"), words)
-    values |= dict.fromkeys(("semantic", "semantic_further", "semantic_place"), np.where(known, 0.8 * words + 0.1, 0))
+    values |= dict.fromkeys(
+        ("semantic", "semantic_further", "semantic_place", "both"), np.where(known, 0.8 * words + 0.1, 0)
+    )
     filled = expected(*candidates(known, values)).values["semantic"]
     assert filled[~known] == pytest.approx(0.8 * words[~known] + 0.1, abs=0.005)
 
 
-rows = st.lists(st.tuples(st.booleans(), *[st.floats(0, 1) for _ in range(6)]), min_size=2, max_size=30)
+rows = st.lists(st.tuples(st.booleans(), *[st.floats(0, 1) for _ in range(7)]), min_size=2, max_size=30)
 
 
 @settings(max_examples=50, deadline=None)
 @given(rows)
 def test_expectations_stay_within_what_is_known(drawn: list[tuple[bool, ...]]) -> None:
-    names = ("keyword", "keyword_place", "body", "semantic", "semantic_further", "semantic_place")
+    names = ("keyword", "keyword_place", "body", "semantic", "semantic_further", "semantic_place", "both")
     known = np.array([one for one, *_ in drawn], dtype=np.bool_)
     values = {
         name: np.array([float(row[place]) for row in drawn]) * (known if name in names[3:] else 1)

@@ -8,6 +8,7 @@ const SOURCES = {
   identifier: ["exact name", 3], rerank: ["second look", 4], "cross-encoder": ["second look", 4],
   keyword_scaled: ["words, beside the others", 1], semantic_scaled: ["meaning, beside the others", 2],
   body: ["text", 5], body_scaled: ["text, beside the others", 5],
+  both: ["words and meaning in one passage", 5], both_scaled: ["words and meaning in one passage, beside the others", 5],
   hyde: ["imagined answer", 6], hyde_scaled: ["imagined answer, beside the others", 6], date: ["date", 7],
   passage: ["behind its document’s best passage", 7], evidence: ["strength of the best matches", 7],
   changelog: ["tells what changed, which wasn’t asked", 7],
