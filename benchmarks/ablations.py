@@ -74,6 +74,9 @@ def ways(weights: Mapping[str, float]) -> dict[str, Callable[[Pool], Sequence[Ca
         "learned fusion": lambda pool: modes.learned(pool, LinearRanker(weights).answering(pool)),
         "… the same for sentences": lambda pool: modes.learned(pool, LinearRanker(weights)),
         "… without further passages": lambda pool: modes.learned(pool, without(weights, *further).answering(pool)),
+        "… without both in one passage": lambda pool: modes.learned(
+            pool, without(weights, "both_scaled").answering(pool)
+        ),
         "… without scaled features": lambda pool: modes.learned(pool, without(weights, *scaled).answering(pool)),
         "… with each candidate's own cosine": lambda pool: modes.learned(
             pool, LinearRanker({**weights, "semantic": OWN_COSINE}).answering(pool)
