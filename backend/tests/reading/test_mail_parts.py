@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import base64
+import binascii
 
 import pytest
 
@@ -401,3 +402,45 @@ def test_two_hyphens_further_in_are_comments_of_a_program() -> None:
 )
 def test_history_without_marks_is_told_in_further_languages(line: str) -> None:
     assert own(f"The second one.\n\n{line}\n\nWhich pump?\n") == ["The", "second", "one."]
+
+
+def uuencoded(name: str, data: bytes, *, end: str = "`\nend\n") -> str:
+    lines = [binascii.b2a_uu(data[at : at + 45], backtick=True).decode() for at in range(0, len(data), 45)]
+    return f"begin 644 {name}\n{''.join(lines)}{end}"
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "size"),
+    [
+        (uuencoded("pump.gif", bytes(range(256)) * 3), "pump.gif", 768),
+        (uuencoded("the pump.gif", b"\0" * 100).replace("`", " ").replace(" \n", "\n"), "the pump.gif", 100),
+        (uuencoded("cut.gif", b"GIF" * 300, end=""), "cut.gif", 900),
+    ],
+)
+def test_files_uuencoded_in_the_text_hang_on_the_mail(parse: Parse, file: str, name: str, size: int) -> None:
+    doc = parse(f"Subject: x\n\nHere is the pump:\n\n{file}\nIt leaks.\n", NAME)
+    assert doc.text.split() == ["Here", "is", "the", "pump:", "It", "leaks."]
+    assert doc.email is not None
+    assert [(one.filename, one.content_type, one.size) for one in doc.email.attachments] == [(name, "image/gif", size)]
+
+
+def test_a_text_that_is_uuencoded_is_read(parse: Parse) -> None:
+    file = uuencoded("list.txt", b"Replace the gasket.\n")
+    doc = parse(f"Subject: x\n\nThe list.\n\n{file}", NAME)
+    assert doc.text.strip() == "The list.\n\nAttachment: list.txt\n\nReplace the gasket."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "begin 644 pumps\nand no more.",
+        "begin 644 pumps\nTHEN STOP ALL OF THEM\nand begin again.",
+        "It says begin 644 pump.gif\nM5&AE('!U;7`@\n`\nend",
+        f"> {uuencoded('pump.gif', bytes(40))}",
+    ],
+)
+def test_words_that_look_like_the_beginning_of_a_file_stay(parse: Parse, text: str) -> None:
+    doc = parse(f"Subject: x\n\nThe pump.\n\n{text}\n\nYes.\n", NAME)
+    assert text.splitlines()[1] in doc.text
+    assert doc.email is not None
+    assert doc.email.attachments == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from librarian.vocabulary.types import Attachment
 from .enriched import enriched_to_text, richtext_to_text
 from .headers import decoded_by, readable
 from .html import html_to_text
+from .uuencoded import apart
 
 _MAX_PARTS = 2_000  #: deeper or wider nesting than this is an attack, not a mail
 _READERS: dict[str, Callable[[str], str]] = {
@@ -132,12 +134,19 @@ class Body:
         unparted = kind.startswith("multipart/") and not name and _disposition(part) != "attachment"
         if unparted or _is_read(part):
             words = self._text(part)
-            yield _READERS[kind](words) if kind in _READERS else _unescaped(words)
+            yield _READERS[kind](words) if kind in _READERS else self._plain(words)
         else:
             data = _payload(part)
             attachment = Attachment(name or _default_name(kind), kind, len(data))
             self.parts.append(Part(attachment, data))
         yield below
+
+    def _plain(self, words: str) -> str:
+        text, files = apart(words)
+        for name, data in files:
+            kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+            self.parts.append(Part(Attachment(readable(name), kind, len(data)), data))
+        return _unescaped(text)
 
     def _text(self, part: Message) -> str:
         text, self.encoding, self.confidence = decoded_by(_payload(part), _charset(part))
