@@ -444,3 +444,40 @@ def test_words_that_look_like_the_beginning_of_a_file_stay(parse: Parse, text: s
     assert text.splitlines()[1] in doc.text
     assert doc.email is not None
     assert doc.email.attachments == ()
+
+
+def element(tag: int, *inner: bytes, endless: bool = False) -> bytes:
+    body = b"".join(inner)
+    if endless:
+        return bytes([tag, 0x80]) + body + b"\0\0"
+    return bytes([tag, 0x82]) + len(body).to_bytes(2, "big") + body
+
+
+def signed(content: bytes, *, endless: bool = False, what: int = 2) -> bytes:
+    """A CMS message of a content, as programs sign it: whole, or in pieces of 20 bytes."""
+    pieces = [element(0x04, content[at : at + 20]) for at in range(0, len(content), 20)]
+    octets = element(0x24, *pieces, endless=True) if endless else element(0x04, content)
+    kinds = [bytes.fromhex(f"06092a864886f70d01070{one}") for one in (what, 1)]
+    inner = element(0x30, kinds[1], element(0xA0, octets, endless=endless), endless=endless)
+    whole = element(0x30, b"\x02\x01\x01", element(0x31), inner, element(0x31), endless=endless)
+    return element(0x30, kinds[0], element(0xA0, whole, endless=endless), endless=endless)
+
+
+@pytest.mark.parametrize("endless", [False, True])
+def test_a_mail_inside_its_signature_is_read_with_what_hangs_on_it(parse: Parse, endless: bool) -> None:
+    inner = multipart("mixed", b"Content-Type: text/plain\n\nThe pump leaks.", PICTURE, boundary="c")
+    head = b'Subject: x\nContent-Type: application/pkcs7-mime; smime-type=signed-data; name="smime.p7m"\n'
+    data = base64.encodebytes(signed(inner, endless=endless))
+    doc = parse(head + b"Content-Transfer-Encoding: base64\n\n" + data, NAME)
+    assert doc.text == "The pump leaks."
+    assert doc.email is not None
+    assert [one.filename for one in doc.email.attachments] == ["a.png"]
+
+
+@pytest.mark.parametrize("data", [signed(b"\n\nsecret", what=3), b"0\x80", signed(b"\n\nThe pump.")[:50], b""])
+def test_an_encrypted_or_damaged_mail_says_its_subject_alone(parse: Parse, data: bytes) -> None:
+    head = b"Subject: Pump\nContent-Type: application/pkcs7-mime; name=smime.p7m\n"
+    doc = parse(head + b"Content-Transfer-Encoding: base64\n\n" + base64.encodebytes(data), NAME)
+    assert doc.text == "Pump"
+    assert doc.email is not None
+    assert [one.filename for one in doc.email.attachments] == ["smime.p7m"]

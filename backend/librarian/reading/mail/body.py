@@ -6,13 +6,15 @@ import mimetypes
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from email import message_from_bytes
 from email.message import Message
 
 from librarian.vocabulary.types import Attachment
 
 from .enriched import enriched_to_text, richtext_to_text
-from .headers import decoded_by, readable
+from .headers import RawHeaders, decoded_by, readable
 from .html import html_to_text
+from .sealed import is_sealed, signed_content
 from .uuencoded import apart
 
 _MAX_PARTS = 2_000  #: deeper or wider nesting than this is an attack, not a mail
@@ -125,7 +127,10 @@ class Body:
                 else:
                     waiting += reversed(children)
                 continue
-            yield from self._leaf(part)
+            if is_sealed(part.get_content_type(), _filename(part)) and (signed := signed_content(_payload(part))):
+                waiting.append(message_from_bytes(signed, MailPart, policy=RawHeaders()))
+            else:
+                yield from self._leaf(part)
 
     def _leaf(self, part: Message) -> Iterator[str]:
         kind, name = part.get_content_type(), _filename(part)
