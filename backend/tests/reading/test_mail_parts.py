@@ -128,6 +128,11 @@ def test_a_zero_byte_in_a_character_sets_name_costs_nothing(parse: Parse) -> Non
         ("x-sjis", "cp932", "日本"),
         ("iso-8859-8-i", "iso8859-8", "שלום"),
         ("gb2312", "utf-8", "Größe in Straßen"),
+        ("iso-8859-1", "utf-8", "für"),
+        ("windows-1251", "utf-8", "счёт"),
+        ("gb18030", "utf-8", "合同已经"),
+        ("gb18030", "gb18030", "郎莽"),  # in UTF-8 these bytes are letters of the Latin alphabet
+        ("windows-1251", "cp1251", "Её"),  # and these are one
         ("utf-8", "cp1252", "Größe"),
     ],
 )

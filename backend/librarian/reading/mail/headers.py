@@ -178,6 +178,8 @@ def decoded_by(data: bytes, charset: str) -> tuple[str, str, float]:
     if charset and charset not in ("ascii", "us-ascii", "unknown-8bit", "x-unknown", "default"):
         try:
             text = data.decode(charset)
+            if (unsaid := _unsaid_utf8(data, text)) is not None:
+                return unsaid, "utf-8", 1.0
             windows = _WINDOWS.get(codecs.lookup(charset).name)
             return _windows(data, windows) if windows and _CONTROLS.search(text) else (text, charset, 1.0)
         except UnicodeDecodeError:
@@ -191,6 +193,25 @@ def decoded_by(data: bytes, charset: str) -> tuple[str, str, float]:
     except SourceError:
         return data.decode("utf-8", "replace"), "utf-8", 0.0
     return found.text, found.encoding, found.confidence
+
+
+def _unsaid_utf8(data: bytes, text: str) -> str | None:
+    """UTF-8 that is declared as something else and could be that `text` too, as in the source of a mail that was copied
+    from a web page.
+
+    By chance bytes of other encodings look like one letter of UTF-8, hardly like two. One is believed where it is of
+    Western Europe: its first byte is no letter that others of those marks follow.
+    """
+    if data.isascii():
+        return None
+    try:
+        read = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    letters = [char for char in read if char > "\x7f"]
+    if len(text) == len(data):  # a byte a letter
+        return read if len(letters) > 1 or "\xc0" <= letters[0] <= "\xff" else None
+    return read if len(letters) > 1 and max(letters) > "\u07ff" else None
 
 
 def _nearly(data: bytes, encoding: str) -> tuple[str, str, float] | None:
