@@ -486,3 +486,48 @@ def test_an_encrypted_or_damaged_mail_says_its_subject_alone(parse: Parse, data:
     assert doc.text == "Pump"
     assert doc.email is not None
     assert [one.filename for one in doc.email.attachments] == ["smime.p7m"]
+
+
+INVITATION = """\
+BEGIN:VCALENDAR
+PRODID:-//x//EN
+BEGIN:VTIMEZONE
+TZID:Europe/Rome
+DTSTART:19701025T030000
+END:VTIMEZONE
+BEGIN:VEVENT
+SUMMARY;LANGUAGE=en:Pump\\, again
+DTSTART;TZID=Europe/Rome:20260310T100000
+DTEND:20260310T100000Z
+ATTENDEE;RSVP=TRUE;CN="Stone, Bob":mailto:bob@x.org
+DESCRIPTION:We look at the maint
+ enance plan.\\n\\nBring the draw
+\tings to the K\xfc
+ che.
+BEGIN:VALARM
+DESCRIPTION:Reminder
+END:VALARM
+END:VEVENT
+END:VCALENDAR
+"""
+
+
+@pytest.mark.parametrize("lines", ["\n", "\r\n"])
+def test_an_invitation_is_read_as_people_read_it(parse: Parse, lines: str) -> None:
+    data = INVITATION.encode().replace(b"\xbc\n ", b"\n \xbc").replace(b"\n", lines.encode())
+    doc = parse(b"Subject: x\nContent-Type: text/calendar; charset=utf-8; name=invite.ics\n\n" + data, NAME)
+    said = doc.text.removeprefix("Attachment: invite.ics").strip().splitlines()
+    assert said == [
+        "Pump, again",
+        "Start: 2026-03-10 10:00 Europe/Rome",
+        "End: 2026-03-10 10:00 UTC",
+        "Attendee: Stone, Bob <bob@x.org>",
+        "We look at the maintenance plan.",
+        "",
+        "Bring the drawings to the Küche.",
+    ]
+
+
+def test_what_says_to_be_an_invitation_and_is_none_is_read_as_it_is(parse: Parse) -> None:
+    doc = parse("Subject: x\nContent-Type: text/calendar\n\nWe meet in Rome.\n", NAME)
+    assert doc.text.rstrip().endswith("We meet in Rome.")

@@ -11,6 +11,7 @@ from email.message import Message
 
 from librarian.vocabulary.types import Attachment
 
+from .calendar import calendar_to_text
 from .enriched import enriched_to_text, richtext_to_text
 from .headers import RawHeaders, decoded_by, readable
 from .html import html_to_text
@@ -143,6 +144,8 @@ class Body:
         else:
             data = _payload(part)
             attachment = Attachment(name or _default_name(kind), kind, len(data))
+            if kind == "text/calendar":
+                data = calendar_to_text(data, _charset(part)).encode("utf-8", "replace") or data
             self.parts.append(Part(attachment, data))
         yield below
 
