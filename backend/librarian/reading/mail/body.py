@@ -53,6 +53,9 @@ _EXTENSIONS = {
 #: A line of base64, and one that is so long that nobody writes it as a footer.
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}[ \t]*\r?$")
 _ENCODED = re.compile(r"^[ \t]*[A-Za-z0-9+/]{40}", re.M)
+#: A link that a program parted by a blank that is none of it; between words it leaves two (RFC 3676, 4.1, DelSp).
+_PARTED_LINK = re.compile(r"\b(?:https?|ftp)://\S{1,200}+(?: \n>*[ \t]?\S+)+")
+_PARTED = re.compile(r" \n>*[ \t]?")
 _TIGHT_QUOTE = re.compile(r"^>(?!From )[^\s>]", re.M)
 #: HTML is preferred where the plain part has fewer words than this share of it: "your program can't show HTML".
 _TOKEN_SHARE = 0.2
@@ -140,6 +143,8 @@ class Body:
         unparted = kind.startswith("multipart/") and not name and _disposition(part) != "attachment"
         if unparted or _is_read(part):
             words = self._text(part)
+            if str(part.get_param("delsp")).lower() == "yes":
+                words = _PARTED_LINK.sub(lambda found: _PARTED.sub("", found[0]), words)
             yield _READERS[kind](words) if kind in _READERS else self._plain(words)
         else:
             data = _payload(part)
