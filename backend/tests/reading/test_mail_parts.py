@@ -53,6 +53,16 @@ def test_the_alternative_that_has_words_is_read_and_the_others_hang_on_it(
     assert [one.filename for one in doc.email.attachments] == names
 
 
+@pytest.mark.parametrize(("times", "read"), [(200, "The pump"), (50, "You get")])
+def test_a_plain_part_of_a_newsletter_that_only_says_how_to_leave_isnt_read(
+    parse: Parse, times: int, read: str
+) -> None:
+    said = "You get this mail because you asked for news of pumps. To leave, write to us. " * 4
+    html = f"Content-Type: text/html\n\n<p>{'The pump is repaired again. ' * times}".encode()
+    mail = multipart("alternative", f"Content-Type: text/plain\n\n{said}".encode(), html)
+    assert parse(mail, NAME).text.startswith(read)
+
+
 def test_an_attached_mail_is_kept_as_it_was_sent_and_read_though_it_is_encoded(parse: Parse) -> None:
     inner = b"From: b@x.org\nSubject: The\n   valve\nX-Long: " + b"word " * 40 + b"\n\nIt turns left.\n"
     plain = b"Content-Type: message/rfc822\n\n" + inner

@@ -61,6 +61,9 @@ _TIGHT_QUOTE = re.compile(r"^>(?!From )[^\s>]", re.M)
 _TOKEN_SHARE = 0.2
 _TOKEN_SHARE_THAT_SAYS_SO = 0.5
 _TOKEN_WORDS = 40
+#: The same for longer ones, which newsletters fill with their address and how to leave.
+_LONG_TOKEN_SHARE, _LONG_TOKEN_WORDS = 0.1, 150
+_TAG = re.compile(r"<[^<>]*>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,12 +209,15 @@ def _is_token(plain: Message, rich: Message) -> bool:
     """Whether the plain part merely says that there is another one."""
     said = _payload(plain)
     words = len(said.split())
-    if words >= _TOKEN_WORDS:
+    if words >= _LONG_TOKEN_WORDS:
         return False
     markup = next((one for one in rich.walk() if one.get_content_type() == "text/html"), None)
     if markup is None:
         return False
     text, _, _ = decoded_by(_payload(markup), _charset(markup))
+    if words >= _TOKEN_WORDS:  # nearly all mails are told apart without reading their HTML
+        most = len(_TAG.sub(" ", text).split())
+        return words < most * _LONG_TOKEN_SHARE and words < len(html_to_text(text).split()) * _LONG_TOKEN_SHARE
     told = len(html_to_text(text).split())
     share = _TOKEN_SHARE_THAT_SAYS_SO if b"html" in said.lower() else _TOKEN_SHARE
     return words == 0 or (told > _TOKEN_WORDS and words < told * share)
