@@ -239,6 +239,18 @@ def test_a_participant_is_named_once_by_the_fullest_form(tmp_path: Path) -> None
     assert thread.participants == ["Ann <ann@x.org>", "Bob <bob@x.org>", "Team"]
 
 
+def test_people_whose_names_begin_alike_before_a_comma_are_all_participants(tmp_path: Path) -> None:
+    people = '"Lee, Bob" <bob@x.org>, "Lee, Cy" <cy@x.org>, "Tea: the list" <tea@x.org>'
+    one = mail("a", '"Lee, Ann" <ann@x.org>', people, "Tea", "Tue, 03 Mar 2026 10:00:00 +0000", "Tea at four?")
+    path = tmp_path / "docs" / "shop" / "mail" / "a.eml"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(one.as_bytes())
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **QUIET) as library:
+        thread = library.get_thread("a@x.org")
+    named = ["Lee, Ann <ann@x.org>", "Lee, Bob <bob@x.org>", "Lee, Cy <cy@x.org>", "Tea: the list <tea@x.org>"]
+    assert thread.participants == named
+
+
 def test_a_conversation_shows_each_mail_once_with_its_history_folded(library: Librarian) -> None:
     (result,) = library.search_emails("from:bob pump", mode="keyword").results
     thread = library.get_thread(result.thread_id)
