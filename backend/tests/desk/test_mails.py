@@ -251,6 +251,29 @@ def test_people_whose_names_begin_alike_before_a_comma_are_all_participants(tmp_
     assert thread.participants == named
 
 
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ('from:"Ann van Lee"', {"a"}),
+        ('from:"van lee, ann"', {"a"}),
+        ('from:"Bob Hill"', {"b"}),
+        ('from:"Hill, Bob"', {"b"}),
+        ('to:"ann van lee"', {"b"}),
+        ('to:"Bob Ann"', set()),
+        ('from:"van Ann"', set()),
+    ],
+)
+def test_people_are_found_by_their_names_in_either_order(tmp_path: Path, query: str, found: set[str]) -> None:
+    ann, bob, day = '"van Lee, Ann" <ann@x.org>', "Bob Hill <bob@x.org>", "Tue, 03 Mar 2026 10:00:00 +0000"
+    made = [mail("a", ann, f"{bob}, Cy <cy@x.org>", "Tea", day, "Tea?"), mail("b", bob, ann, "Ham", day, "Ham?")]
+    for name, one in zip("ab", made, strict=True):
+        path = tmp_path / "docs" / "shop" / "mail" / f"{name}.eml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(one.as_bytes())
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **QUIET) as library:
+        assert {result.message_id[:1] for result in library.search_emails(query).results} == found
+
+
 def test_a_conversation_shows_each_mail_once_with_its_history_folded(library: Librarian) -> None:
     (result,) = library.search_emails("from:bob pump", mode="keyword").results
     thread = library.get_thread(result.thread_id)
