@@ -122,6 +122,10 @@ def test_every_filter_lets_through_what_it_should(library: Librarian, given: dic
         ("until:2025 pump", set()),
         ("-until:2025 pump", {"one", "two", "three"}),
         ("-until:2026 pump", set()),
+        ("from:'ann lee' pump", {"one"}),
+        ("subject:“pump order”, from:»ann«", {"one"}),
+        ("NOT has:attachment pump", {"one", "three"}),
+        ("AND from:ann AND to:bob AND pump", {"one"}),
     ],
 )
 def test_operators_mean_their_filters(library: Librarian, query: str, found: set[str]) -> None:
@@ -165,6 +169,12 @@ def test_operators_leave_other_colons_alone_and_tell_contradictions() -> None:
     for text in ("zoo -from:dora", "-to:bob", '-subject:"river boat"', "-thread:t1"):
         with pytest.raises(CallerError, match="-word"):
             without_operators(text, {})
+    for text in ("from:ann OR to:bob", "subject:plan OR budget", "budget OR from:ann"):
+        with pytest.raises(CallerError, match="OR"):
+            without_operators(text, {})
+    with pytest.raises(CallerError, match="-word"):
+        without_operators("NOT from:ann", {})
+    assert without_operators("zoo OR pump from:O'Brien", {}) == ("zoo OR pump", {"sender": "O'Brien"})
     for text in ("older_than:1y budget", "filename:plan.pdf", "budget is:unread", "-in:sent budget", "bcc:ann"):
         with pytest.raises(CallerError, match="is no operator here"):
             without_operators(text, {})
