@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from email.utils import parseaddr
 
 from ..vocabulary import wire
 from ..vocabulary.errors import CallerError
@@ -11,6 +11,7 @@ from ..vocabulary.types import FOLDED, Document, Email, StoredDocument
 from .answers import attachments
 
 HEAD = 60  #: characters that stand around a mail's headers, about
+_NAMED = re.compile(r"(?P<name>.*\S)\s*<(?P<address>[^<>]+)>")  #: as read: a comma or colon in a name parts nothing
 
 
 def conversation(
@@ -107,9 +108,9 @@ def _people(mails: Sequence[StoredDocument]) -> list[str]:
     headers = [_headers(stored.document) for stored in mails]
     people: dict[str, str] = {}
     for person in dict.fromkeys(one for email in headers for one in (email.sender, *email.to, *email.cc) if one):
-        name, address = parseaddr(person)
-        key = (address or person).lower()
-        if key not in people or (name and not parseaddr(people[key])[0]):
+        named = _NAMED.fullmatch(person)
+        key = (named["address"] if named else person).lower()
+        if key not in people or (named and not _NAMED.fullmatch(people[key])):
             people[key] = person
     return list(people.values())
 

@@ -328,6 +328,7 @@ class Librarian(Gathered, Knowledge, Hosting):
                 "failed": unreadable(report.failed),
                 "skipped": skipped(report.skipped),
                 "documents": count.documents,
+                "emails": count.emails,
                 "chunks": count.chunks,
                 "embedded": count.embedded_chunks,
                 "generation": generation,

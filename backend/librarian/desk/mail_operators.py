@@ -10,9 +10,14 @@ from typing import Any
 from ..vocabulary.errors import CallerError
 
 _NAMES = "from|to|cc|subject|before|after|since|until|older|newer|has|thread"
+#: As keyboards and programs have them, and as a shell leaves them: `"from:'ann lee' plan"`.
+_OTHER_QUOTES = (
+    r"(?:'(?P<single>[^']*)'|[“”„‟](?P<curly>[^“”„‟]*)[“”]|[‘‚](?P<half>[^‘’‚]*)[‘’]|[«»](?P<angled>[^«»]*)[«»])"
+)
 _OPERATOR = re.compile(
-    rf"""(?<!\S)(?P<not>-?)(?P<name>{_NAMES}):(?P<gap>\s*)"""
-    rf"""(?:"(?P<quoted>[^"]*)"|\((?P<bracketed>[^()]*)\)|(?!-?(?:{_NAMES}):|(?<=\s)-)(?P<plain>[^\s"]+))[,;]*(?!\S)""",
+    rf"""(?<!\S)(?P<not>-|(?-i:NOT)\s+|)(?P<name>{_NAMES}):(?P<gap>\s*)"""
+    rf"""(?:"(?P<quoted>[^"]*)"|{_OTHER_QUOTES}|\((?P<bracketed>[^()]*)\)|"""
+    rf"""(?!-?(?:{_NAMES}):|(?<=\s)-)(?P<plain>[^\s"]+))[,;]*(?!\S)""",
     re.I,
 )
 #: Operators of mail programs that nothing here answers; as words they would find what nobody asked for.
@@ -21,6 +26,9 @@ _FOREIGN = re.compile(
     r"|is:(?:unread|read|starred|important|flagged)|in:(?:inbox|sent|trash|spam|drafts|anywhere))(?!\S)",
     re.I,
 )
+_TAKEN = " \0 "  #: stands for an operator
+_OR = re.compile(r"\0\s+OR(?!\S)|(?<!\S)OR\s+\0")
+_AND = re.compile(r"(?<=\0) +AND(?= +\S)|(?<!\S)AND +(?=\0)")
 _QUOTED = re.compile('"[^"]*"')
 _ARGUMENTS = {
     "from": "sender",
@@ -71,14 +79,15 @@ def without_operators(query: str, given: Mapping[str, Any]) -> tuple[str, dict[s
 
     def take(match: re.Match[str]) -> str:
         name = match["name"].lower()
-        value = (match["quoted"] or (match["bracketed"] or match["plain"] or "").rstrip(_STOPS)).strip("<>()\"' ")
+        quoted = next((match[name] for name in ("quoted", "single", "curly", "half", "angled") if match[name]), "")
+        value = (quoted or (match["bracketed"] or match["plain"] or "").rstrip(_STOPS)).strip("<>()\"' ")
         if not value:
             return match.group()
         if name == "has":
             if value.lower() not in _ATTACHMENTS:
                 return match.group()
             _put(found, "has_attachments", not match["not"], match.group())
-            return " "
+            return _TAKEN
         argument = _ARGUMENTS[name]
         if match["gap"] and (argument == "thread_id" or (argument.startswith("date_") and not _DATE.match(value))):
             return match.group()  # "since: the day": a sentence's colon
@@ -94,9 +103,9 @@ def without_operators(query: str, given: Mapping[str, Any]) -> tuple[str, dict[s
             found[argument] = (*found.get(argument, ()), value)
         else:
             _put(found, argument, _moment(name, value) if argument.startswith("date_") else value, match.group())
-        return " "
+        return _TAKEN
 
-    rest = " ".join(_OPERATOR.sub(take, query).split()) if ":" in query else query
+    rest = _words(_OPERATOR.sub(take, query)) if ":" in query else query
     merged = dict(given)
     for argument, value in found.items():
         asked = merged.get(argument)
@@ -107,6 +116,13 @@ def without_operators(query: str, given: Mapping[str, Any]) -> tuple[str, dict[s
             )
         merged[argument] = value
     return rest, merged
+
+
+def _words(rest: str) -> str:
+    """What is left of a query, with a mark for each operator: words without the AND between operators."""
+    if _OR.search(rest):
+        raise CallerError("OR can't stand beside an operator: mails pass all filters.", hint="Ask once for each.")
+    return " ".join(_AND.sub("", rest).replace("\0", " ").split())
 
 
 def _put(found: dict[str, Any], argument: str, value: object, operator: str) -> None:

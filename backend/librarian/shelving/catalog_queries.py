@@ -25,7 +25,7 @@ from .columns import LoadedColumns
 
 _BATCH = 500
 _EMAIL_OF_E = ", ".join(f"e.{name.strip()}" for name in EMAIL_COLUMNS.split(","))
-_MAILS = f"""SELECT d.id, d.file_path, d.product, d.chunk_count, {_EMAIL_OF_E}
+_MAILS = f"""SELECT d.id, d.file_path, d.product, d.component, d.chunk_count, {_EMAIL_OF_E}
     FROM emails e JOIN documents d ON d.id = e.doc_id WHERE"""
 
 
@@ -180,8 +180,8 @@ class CatalogQueries(ABC):
             (fingerprints, "e.fingerprint AMONG ?"),
         ):
             for row in self._rows(f"{_MAILS} {where}", list(names)) if names else ():
-                doc_id, path, product, chunk_count, *email = row
-                found[doc_id] = StoredMail(doc_id, path, product, chunk_count, stored_email(tuple(email)))
+                doc_id, path, product, component, chunk_count, *email = row
+                found[doc_id] = StoredMail(doc_id, path, product, component, chunk_count, stored_email(tuple(email)))
         return [found[doc_id] for doc_id in sorted(found)]
 
     def members(self, archive: str) -> dict[str, str]:

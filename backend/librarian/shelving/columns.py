@@ -30,6 +30,7 @@ Codes = npt.NDArray[np.int32]
 #: What a document has one value of and filters ask for by name, beside its tags, of which it may have several.
 CODED = ("product", "component", "file_type", "doc_type", "language", "kind")
 _KEPT_SELECTIONS = 64
+_MOST_NAMES = 4  #: words of a person's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,23 +262,40 @@ class LoadedColumns:
             or filters.recipients
         ):
             beyond = True
-            sender = unaccented(filters.sender or "")
+            senders = _forms(filters.sender or "")
             subject = unaccented(filters.subject_contains or "")
-            recipients = [unaccented(one) for one in filters.recipients]
+            recipients = [_forms(one) for one in filters.recipients]
             _keep(
                 passing,
                 [
                     doc_id
                     for doc_id, mail in self.arrays.mails.items()
                     if passing[doc_id]
-                    and sender in mail.sender
+                    and any(form in mail.sender for form in senders)
                     and subject in mail.subject
-                    and all(one in mail.recipients for one in recipients)
+                    and all(any(form in mail.recipients for form in forms) for forms in recipients)
                     and filters.thread_id in (None, mail.thread_id)
                     and filters.has_attachments in (None, mail.has_attachments)
                 ],
             )
         return beyond
+
+
+def _forms(name: str) -> tuple[str, ...]:
+    """A name as it is asked for, `unaccented`, and with its last word first or last, as address books write names.
+
+    >>> _forms("Ann Lee"), _forms("Lee, Ann"), _forms("ann@x.org")
+    (('ann lee', 'lee, ann'), ('lee, ann', 'ann lee'), ('ann@x.org',))
+    """
+    asked = unaccented(name)
+    last, comma, first = (part.strip() for part in asked.partition(","))
+    if comma:
+        return (asked, f"{first} {last}") if first and last else (asked,)
+    words = asked.split()
+    if len(words) > _MOST_NAMES or "@" in asked:
+        return (asked,)
+    turned = (f"{' '.join(words[at:])}, {' '.join(words[:at])}" for at in range(1, len(words)))
+    return asked, *turned
 
 
 def _looked_up(column: npt.NDArray[Any], ids: Ids) -> Ids:

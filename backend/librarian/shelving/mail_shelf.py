@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from librarian.vocabulary.protocols import Catalog, CatalogReader
-from librarian.vocabulary.types import Email, ReadResult, StoredMail
+from librarian.vocabulary.types import Document, Email, ReadResult, StoredMail
 
 from .mail_quotes import Heard, is_rendering, superfluous
 from .mail_threads import Linked, parents_of, threads_of
@@ -32,9 +32,13 @@ class Settled:
     outdated: set[str] = field(default_factory=set)
 
 
+_Place = tuple[str, str]  #: product and component: by those mails are filtered, so that copies are none beyond them
+
+
 class _Rendering(NamedTuple):
     """A mail that others with its Message-ID are held against."""
 
+    place: _Place
     fingerprint: str
     heard: Heard
     mail: StoredMail | None  #: None where it comes with the batch
@@ -115,40 +119,44 @@ class MailShelf:
         gone: set[int],
         settled: Settled,
     ) -> dict[str, ReadResult]:
-        """The new mails with their threads; of copies, the first keeps its passages, or one with more attachments.
+        """The new mails with their threads; of copies in one place, the first keeps its passages, or one with more
+        attachments.
 
         What an archive renders otherwise is a copy too, and gets the fingerprint of the first.
         """
         prints = sorted({_email(result).fingerprint for result in new.values()} - {""})
-        held: dict[str, StoredMail | None] = {
-            mail.email.fingerprint: mail
+        held: dict[tuple[_Place, str], StoredMail | None] = {
+            (_place(mail), mail.email.fingerprint): mail
             for mail in reader.mails(fingerprints=prints)
             if mail.chunk_count and mail.doc_id not in gone
         }
         same = self._renderings(reader, new, around)
         ready: dict[str, ReadResult] = {}
         for path, result in sorted(new.items(), key=lambda item: -len(_email(item[1]).attachments)):
-            email = _email(result)
-            if email.message_id in same and email.fingerprint not in held:
+            email, place = _email(result), _place(result.document)
+            if email.message_id in same and (place, email.fingerprint) not in held:
                 heard, renderings = Heard.of(enumerate(result.chunks)), same[email.message_id]
-                first = next((one for one in renderings if is_rendering(heard.own, one.heard.own)), None)
+                nearest = sorted(renderings, key=lambda one: one.place != place)
+                first = next((one for one in nearest if is_rendering(heard.own, one.heard.own)), None)
                 if first:
                     email = replace(email, fingerprint=first.fingerprint)
-                    held.setdefault(first.fingerprint, first.mail)
-                elif result.chunks:
-                    renderings.append(_Rendering(email.fingerprint, heard, None))
-            poorer = held.get(email.fingerprint)
+                    if first.place == place:
+                        held.setdefault((place, first.fingerprint), first.mail)
+                if result.chunks and (not first or first.place != place):
+                    renderings.append(_Rendering(place, email.fingerprint, heard, None))
+            key = place, email.fingerprint
+            poorer = held.get(key)
             if poorer is not None and result.chunks and _has_more(email, poorer.email):
                 settled.withdrawn += [one.chunk_id for one in reader.chunks_of(poorer.doc_id)]
                 around.pop(poorer.doc_id, None)
-                del held[email.fingerprint]
+                del held[key]
             document = replace(result.document, email=replace(email, thread_id=names[path]))
-            if email.fingerprint and email.fingerprint in held:
+            if email.fingerprint and key in held:
                 ready[path] = replace(result, document=document, chunks=(), entries=())
             else:
                 ready[path] = replace(result, document=document)
                 if email.fingerprint and result.chunks:
-                    held[email.fingerprint] = None
+                    held[key] = None
         return ready
 
     def _renderings(
@@ -159,7 +167,7 @@ class MailShelf:
         same: dict[str, list[_Rendering]] = {one: [] for one, times in ids.items() if times > 1}
         for mail in around.values():
             if mail.chunk_count and mail.email.message_id in ids:
-                rendering = _Rendering(mail.email.fingerprint, self._heard(reader, mail), mail)
+                rendering = _Rendering(_place(mail), mail.email.fingerprint, self._heard(reader, mail), mail)
                 same.setdefault(mail.email.message_id, []).append(rendering)
         return same
 
@@ -167,9 +175,11 @@ class MailShelf:
         self, reader: CatalogReader, leaving: Sequence[StoredMail], gone: set[int], new: Mapping[str, ReadResult]
     ) -> set[str]:
         """Copies of mails that go, and mails that quote them: what was left out of those must come in."""
-        staying = {_email(result).fingerprint for result in new.values()}
-        lost = [mail for mail in leaving if mail.chunk_count and mail.email.fingerprint not in staying]
-        copies = reader.mails(fingerprints=sorted({mail.email.fingerprint for mail in lost} - {""}))
+        staying = {(_place(result.document), _email(result).fingerprint) for result in new.values()}
+        lost = [mail for mail in leaving if mail.chunk_count and (_place(mail), mail.email.fingerprint) not in staying]
+        places = {(_place(mail), mail.email.fingerprint) for mail in lost}
+        alike = reader.mails(fingerprints=sorted({mail.email.fingerprint for mail in lost} - {""}))
+        copies = [mail for mail in alike if (_place(mail), mail.email.fingerprint) in places]
         quoting = reader.mails(mentioning=sorted({mail.email.message_id for mail in lost} - {""}))
         return {mail.file_path for mail in (*copies, *quoting) if mail.doc_id not in gone and mail.file_path not in new}
 
@@ -224,6 +234,10 @@ class MailShelf:
 def _email(result: ReadResult) -> Email:
     assert result.document.email is not None
     return result.document.email
+
+
+def _place(mail: StoredMail | Document) -> _Place:
+    return mail.product, mail.component
 
 
 def _without(result: ReadResult, left_out: set[int]) -> ReadResult:

@@ -236,8 +236,13 @@ class TextWriter:
         return None if by_ordinal else (stored, ids)
 
     def _move(self, old: str, source: SourceFile, before: Document, result: ReadResult) -> bool:
-        """Move in the catalog where nothing but path and title depends on the path; False where more does."""
+        """Move in the catalog where nothing but path and title depends on the path; False where more does.
+
+        Of a mail also its conversation and whether it is a copy depend on where it lies.
+        """
         after = result.document
+        if after.email is not None and (before.product, before.component) != (after.product, after.component):
+            return False
         if any(getattr(before, name) != getattr(after, name) for name in _NOT_FROM_PATH):
             return False
         if _unthreaded(before) != _unthreaded(after):

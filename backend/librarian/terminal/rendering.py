@@ -192,7 +192,8 @@ def refresh(page: Page, answer: Answer) -> None:
     page.line(", ".join(f"{answer[word]} {word}" for word in words))
     took = f"{answer['took_ms'] / 1000:.1f} s"
     embedded = f"{answer['embedded']} of {counted(answer['chunks'], 'passage')} embedded"
-    page.line(f"{counted(answer['documents'], 'document')}, {embedded}, {took}")
+    mails = f" and {counted(answer['emails'], 'email')}" if answer.get("emails") else ""
+    page.line(f"{counted(answer['documents'], 'document')}{mails}, {embedded}, {took}")
     _left_out(page, "skipped", answer["skipped"]["total"], answer["skipped"]["examples"])
     for item in answer.get("failed") or ():
         page.line(("unreadable: ", "red"), f"{item['path']}  {item['reason']}")
@@ -202,7 +203,8 @@ def refresh(page: Page, answer: Answer) -> None:
     for note in answer.get("notes") or ():
         if not any(reason.endswith(note) for reason in reasons):
             page.line(("note: ", "dim"), note)
-    if not (answer["documents"] or answer["skipped"]["total"] or answer.get("failed") or reasons):
+    held = answer["documents"] or answer.get("emails")
+    if not (held or answer["skipped"]["total"] or answer.get("failed") or reasons):
         page.line(("note: ", "dim"), "no file to index was found; `librarian doctor` names the folder that is read")
 
 

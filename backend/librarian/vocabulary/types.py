@@ -291,6 +291,7 @@ class StoredMail:
     doc_id: int
     file_path: str
     product: str
+    component: str
     chunk_count: int
     email: Email
 

@@ -410,6 +410,7 @@ class RefreshAnswer(Wire):
     failed: list[FailureItem] = []
     skipped: SkippedStatus = SkippedStatus()
     documents: int = 0
+    emails: int = 0
     chunks: int = 0
     embedded: int = 0
     generation: int = 0

@@ -517,6 +517,14 @@ def test_an_index_run_that_found_no_file_says_so(keeper: Keeper, capsys: pytest.
     assert "no file to index" not in capsys.readouterr().out
 
 
+def test_an_index_run_counts_mails_beside_documents(keeper: Keeper, capsys: pytest.CaptureFixture[str]) -> None:
+    keeper.changes["refresh"] = {"documents": 0, "emails": 213, "skipped": {"total": 0, "examples": []}}
+    assert run("index") == 0
+    out = capsys.readouterr().out
+    assert "0 documents and 213 emails, " in out
+    assert "no file to index" not in out
+
+
 def test_an_index_run_that_could_not_be_done_ends_with_78(keeper: Keeper, capsys: pytest.CaptureFixture[str]) -> None:
     keeper.changes["refresh"] = {"reasons": ["root: no such folder"], "notes": ["no such folder"], "failed": [FAILURE]}
     assert run("index") == 78

@@ -122,6 +122,10 @@ def test_every_filter_lets_through_what_it_should(library: Librarian, given: dic
         ("until:2025 pump", set()),
         ("-until:2025 pump", {"one", "two", "three"}),
         ("-until:2026 pump", set()),
+        ("from:'ann lee' pump", {"one"}),
+        ("subject:“pump order”, from:»ann«", {"one"}),
+        ("NOT has:attachment pump", {"one", "three"}),
+        ("AND from:ann AND to:bob AND pump", {"one"}),
     ],
 )
 def test_operators_mean_their_filters(library: Librarian, query: str, found: set[str]) -> None:
@@ -165,6 +169,12 @@ def test_operators_leave_other_colons_alone_and_tell_contradictions() -> None:
     for text in ("zoo -from:dora", "-to:bob", '-subject:"river boat"', "-thread:t1"):
         with pytest.raises(CallerError, match="-word"):
             without_operators(text, {})
+    for text in ("from:ann OR to:bob", "subject:plan OR budget", "budget OR from:ann"):
+        with pytest.raises(CallerError, match="OR"):
+            without_operators(text, {})
+    with pytest.raises(CallerError, match="-word"):
+        without_operators("NOT from:ann", {})
+    assert without_operators("zoo OR pump from:O'Brien", {}) == ("zoo OR pump", {"sender": "O'Brien"})
     for text in ("older_than:1y budget", "filename:plan.pdf", "budget is:unread", "-in:sent budget", "bcc:ann"):
         with pytest.raises(CallerError, match="is no operator here"):
             without_operators(text, {})
@@ -237,6 +247,41 @@ def test_a_participant_is_named_once_by_the_fullest_form(tmp_path: Path) -> None
     with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **QUIET) as library:
         thread = library.get_thread("a@x.org")
     assert thread.participants == ["Ann <ann@x.org>", "Bob <bob@x.org>", "Team"]
+
+
+def test_people_whose_names_begin_alike_before_a_comma_are_all_participants(tmp_path: Path) -> None:
+    people = '"Lee, Bob" <bob@x.org>, "Lee, Cy" <cy@x.org>, "Tea: the list" <tea@x.org>'
+    one = mail("a", '"Lee, Ann" <ann@x.org>', people, "Tea", "Tue, 03 Mar 2026 10:00:00 +0000", "Tea at four?")
+    path = tmp_path / "docs" / "shop" / "mail" / "a.eml"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(one.as_bytes())
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **QUIET) as library:
+        thread = library.get_thread("a@x.org")
+    named = ["Lee, Ann <ann@x.org>", "Lee, Bob <bob@x.org>", "Lee, Cy <cy@x.org>", "Tea: the list <tea@x.org>"]
+    assert thread.participants == named
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ('from:"Ann van Lee"', {"a"}),
+        ('from:"van lee, ann"', {"a"}),
+        ('from:"Bob Hill"', {"b"}),
+        ('from:"Hill, Bob"', {"b"}),
+        ('to:"ann van lee"', {"b"}),
+        ('to:"Bob Ann"', set()),
+        ('from:"van Ann"', set()),
+    ],
+)
+def test_people_are_found_by_their_names_in_either_order(tmp_path: Path, query: str, found: set[str]) -> None:
+    ann, bob, day = '"van Lee, Ann" <ann@x.org>', "Bob Hill <bob@x.org>", "Tue, 03 Mar 2026 10:00:00 +0000"
+    made = [mail("a", ann, f"{bob}, Cy <cy@x.org>", "Tea", day, "Tea?"), mail("b", bob, ann, "Ham", day, "Ham?")]
+    for name, one in zip("ab", made, strict=True):
+        path = tmp_path / "docs" / "shop" / "mail" / f"{name}.eml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(one.as_bytes())
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **QUIET) as library:
+        assert {result.message_id[:1] for result in library.search_emails(query).results} == found
 
 
 def test_a_conversation_shows_each_mail_once_with_its_history_folded(library: Librarian) -> None:

@@ -249,13 +249,15 @@ def test_a_forward_without_a_word_of_its_own_is_read_as_what_it_forwards() -> No
 
 def test_subjects_are_normalised() -> None:
     latin = ("Re: Plan", "AW: [dev] Plan", "[dev] Re: Plan", "Fwd: RE[2]: plan", "R: [dev] VÁ: Plan", "PD: Plan")
-    for subject in (*latin, "回复: Plan", "Re：Plan"):
+    others = ("ΑΠ: ΠΡΘ: plan", "Odg: Prosl: plan", "Отв: Пересл: plan", "YNT: İLT: plan", "תגובה: plan", "رد: plan")
+    asian = ("답장: 전달: plan", "ตอบกลับ: plan", "転送: Plan", "回复: Plan", "Re：Plan")
+    for subject in (*latin, *others, *asian, "VL: I: Válasz: plan", "Re^2: Antw.: plan"):
         assert topic_of(subject) == "plan"
     assert topic_of("[dev]") == "[dev]"
-    for subject in ("Report: Plan", "r: plan", "R:plan", "R: ", "R (language)", "C: plan"):
+    for subject in ("Report: Plan", "r: plan", "i: plan", "R:plan", "R: ", "R (language)", "C: plan", "Re2: plan"):
         assert topic_of(subject) == subject.strip().lower()
-    assert all(answers(one) for one in ("Re: x", "[dev] AW: x", "VÁ: x", "R: x"))
-    assert not any(answers(one) for one in ("Fwd: x", "PD: x", "x", "r: x", "Regarding: x"))
+    assert all(answers(one) for one in ("Re: x", "[dev] AW: x", "VÁ: x", "R: x", *others, *asian[:2]))
+    assert not any(answers(one) for one in ("Fwd: x", "PD: x", "I: x", "VL: x", "x", "r: x", "Regarding: x"))
 
 
 def test_html_history_is_quoted_and_structure_kept() -> None:

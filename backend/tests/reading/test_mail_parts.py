@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import base64
+import binascii
 
 import pytest
 
@@ -50,6 +51,16 @@ def test_the_alternative_that_has_words_is_read_and_the_others_hang_on_it(
     assert doc.text.startswith("The pump.")
     assert doc.email is not None
     assert [one.filename for one in doc.email.attachments] == names
+
+
+@pytest.mark.parametrize(("times", "read"), [(200, "The pump"), (50, "You get")])
+def test_a_plain_part_of_a_newsletter_that_only_says_how_to_leave_isnt_read(
+    parse: Parse, times: int, read: str
+) -> None:
+    said = "You get this mail because you asked for news of pumps. To leave, write to us. " * 4
+    html = f"Content-Type: text/html\n\n<p>{'The pump is repaired again. ' * times}".encode()
+    mail = multipart("alternative", f"Content-Type: text/plain\n\n{said}".encode(), html)
+    assert parse(mail, NAME).text.startswith(read)
 
 
 def test_an_attached_mail_is_kept_as_it_was_sent_and_read_though_it_is_encoded(parse: Parse) -> None:
@@ -127,6 +138,11 @@ def test_a_zero_byte_in_a_character_sets_name_costs_nothing(parse: Parse) -> Non
         ("x-sjis", "cp932", "日本"),
         ("iso-8859-8-i", "iso8859-8", "שלום"),
         ("gb2312", "utf-8", "Größe in Straßen"),
+        ("iso-8859-1", "utf-8", "für"),
+        ("windows-1251", "utf-8", "счёт"),
+        ("gb18030", "utf-8", "合同已经"),
+        ("gb18030", "gb18030", "郎莽"),  # in UTF-8 these bytes are letters of the Latin alphabet
+        ("windows-1251", "cp1251", "Её"),  # and these are one
         ("utf-8", "cp1252", "Größe"),
     ],
 )
@@ -401,3 +417,140 @@ def test_two_hyphens_further_in_are_comments_of_a_program() -> None:
 )
 def test_history_without_marks_is_told_in_further_languages(line: str) -> None:
     assert own(f"The second one.\n\n{line}\n\nWhich pump?\n") == ["The", "second", "one."]
+
+
+def uuencoded(name: str, data: bytes, *, end: str = "`\nend\n") -> str:
+    lines = [binascii.b2a_uu(data[at : at + 45], backtick=True).decode() for at in range(0, len(data), 45)]
+    return f"begin 644 {name}\n{''.join(lines)}{end}"
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "size"),
+    [
+        (uuencoded("pump.gif", bytes(range(256)) * 3), "pump.gif", 768),
+        (uuencoded("the pump.gif", b"\0" * 100).replace("`", " ").replace(" \n", "\n"), "the pump.gif", 100),
+        (uuencoded("cut.gif", b"GIF" * 300, end=""), "cut.gif", 900),
+    ],
+)
+def test_files_uuencoded_in_the_text_hang_on_the_mail(parse: Parse, file: str, name: str, size: int) -> None:
+    doc = parse(f"Subject: x\n\nHere is the pump:\n\n{file}\nIt leaks.\n", NAME)
+    assert doc.text.split() == ["Here", "is", "the", "pump:", "It", "leaks."]
+    assert doc.email is not None
+    assert [(one.filename, one.content_type, one.size) for one in doc.email.attachments] == [(name, "image/gif", size)]
+
+
+def test_a_text_that_is_uuencoded_is_read(parse: Parse) -> None:
+    file = uuencoded("list.txt", b"Replace the gasket.\n")
+    doc = parse(f"Subject: x\n\nThe list.\n\n{file}", NAME)
+    assert doc.text.strip() == "The list.\n\nAttachment: list.txt\n\nReplace the gasket."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "begin 644 pumps\nand no more.",
+        "begin 644 pumps\nTHEN STOP ALL OF THEM\nand begin again.",
+        "It says begin 644 pump.gif\nM5&AE('!U;7`@\n`\nend",
+        f"> {uuencoded('pump.gif', bytes(40))}",
+    ],
+)
+def test_words_that_look_like_the_beginning_of_a_file_stay(parse: Parse, text: str) -> None:
+    doc = parse(f"Subject: x\n\nThe pump.\n\n{text}\n\nYes.\n", NAME)
+    assert text.splitlines()[1] in doc.text
+    assert doc.email is not None
+    assert doc.email.attachments == ()
+
+
+def element(tag: int, *inner: bytes, endless: bool = False) -> bytes:
+    body = b"".join(inner)
+    if endless:
+        return bytes([tag, 0x80]) + body + b"\0\0"
+    return bytes([tag, 0x82]) + len(body).to_bytes(2, "big") + body
+
+
+def signed(content: bytes, *, endless: bool = False, what: int = 2) -> bytes:
+    """A CMS message of a content, as programs sign it: whole, or in pieces of 20 bytes."""
+    pieces = [element(0x04, content[at : at + 20]) for at in range(0, len(content), 20)]
+    octets = element(0x24, *pieces, endless=True) if endless else element(0x04, content)
+    kinds = [bytes.fromhex(f"06092a864886f70d01070{one}") for one in (what, 1)]
+    inner = element(0x30, kinds[1], element(0xA0, octets, endless=endless), endless=endless)
+    whole = element(0x30, b"\x02\x01\x01", element(0x31), inner, element(0x31), endless=endless)
+    return element(0x30, kinds[0], element(0xA0, whole, endless=endless), endless=endless)
+
+
+@pytest.mark.parametrize("endless", [False, True])
+def test_a_mail_inside_its_signature_is_read_with_what_hangs_on_it(parse: Parse, endless: bool) -> None:
+    inner = multipart("mixed", b"Content-Type: text/plain\n\nThe pump leaks.", PICTURE, boundary="c")
+    head = b'Subject: x\nContent-Type: application/pkcs7-mime; smime-type=signed-data; name="smime.p7m"\n'
+    data = base64.encodebytes(signed(inner, endless=endless))
+    doc = parse(head + b"Content-Transfer-Encoding: base64\n\n" + data, NAME)
+    assert doc.text == "The pump leaks."
+    assert doc.email is not None
+    assert [one.filename for one in doc.email.attachments] == ["a.png"]
+
+
+@pytest.mark.parametrize("data", [signed(b"\n\nsecret", what=3), b"0\x80", signed(b"\n\nThe pump.")[:50], b""])
+def test_an_encrypted_or_damaged_mail_says_its_subject_alone(parse: Parse, data: bytes) -> None:
+    head = b"Subject: Pump\nContent-Type: application/pkcs7-mime; name=smime.p7m\n"
+    doc = parse(head + b"Content-Transfer-Encoding: base64\n\n" + base64.encodebytes(data), NAME)
+    assert doc.text == "Pump"
+    assert doc.email is not None
+    assert [one.filename for one in doc.email.attachments] == ["smime.p7m"]
+
+
+INVITATION = """\
+BEGIN:VCALENDAR
+PRODID:-//x//EN
+BEGIN:VTIMEZONE
+TZID:Europe/Rome
+DTSTART:19701025T030000
+END:VTIMEZONE
+BEGIN:VEVENT
+SUMMARY;LANGUAGE=en:Pump\\, again
+DTSTART;TZID=Europe/Rome:20260310T100000
+DTEND:20260310T100000Z
+ATTENDEE;RSVP=TRUE;CN="Stone, Bob":mailto:bob@x.org
+DESCRIPTION:We look at the maint
+ enance plan.\\n\\nBring the draw
+\tings to the K\xfc
+ che.
+BEGIN:VALARM
+DESCRIPTION:Reminder
+END:VALARM
+END:VEVENT
+END:VCALENDAR
+"""
+
+
+@pytest.mark.parametrize("lines", ["\n", "\r\n"])
+def test_an_invitation_is_read_as_people_read_it(parse: Parse, lines: str) -> None:
+    data = INVITATION.encode().replace(b"\xbc\n ", b"\n \xbc").replace(b"\n", lines.encode())
+    doc = parse(b"Subject: x\nContent-Type: text/calendar; charset=utf-8; name=invite.ics\n\n" + data, NAME)
+    said = doc.text.removeprefix("Attachment: invite.ics").strip().splitlines()
+    assert said == [
+        "Pump, again",
+        "Start: 2026-03-10 10:00 Europe/Rome",
+        "End: 2026-03-10 10:00 UTC",
+        "Attendee: Stone, Bob <bob@x.org>",
+        "We look at the maintenance plan.",
+        "",
+        "Bring the drawings to the Küche.",
+    ]
+
+
+def test_what_says_to_be_an_invitation_and_is_none_is_read_as_it_is(parse: Parse) -> None:
+    doc = parse("Subject: x\nContent-Type: text/calendar\n\nWe meet in Rome.\n", NAME)
+    assert doc.text.rstrip().endswith("We meet in Rome.")
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("See http://x.org/a/ \nb/c- \nd.html for it.", "See http://x.org/a/b/c-d.html for it."),
+        ("> See http://x.org/a/ \n> b/c.html.", "> See http://x.org/a/b/c.html."),
+        ("See http://x.org/a  \nor \nb.", "See http://x.org/a  \nor \nb."),
+    ],
+)
+def test_a_link_that_a_program_parted_is_whole(parse: Parse, text: str, read: str) -> None:
+    assert parse(f"Subject: x\nContent-Type: text/plain; format=flowed; delsp=yes\n\n{text}\n", NAME).text == read
+    assert parse(f"Subject: x\nContent-Type: text/plain; format=flowed\n\n{text}\n", NAME).text == text

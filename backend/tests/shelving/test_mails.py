@@ -267,6 +267,29 @@ def test_copies_from_two_exports_are_one_mail_with_both_paths(library: Library) 
     assert library.find("walrus") == {"p/m/2.eml"}
 
 
+@pytest.mark.parametrize("together", [False, True])
+def test_a_mail_that_lies_in_two_components_is_found_in_each(library: Library, together: bool) -> None:
+    library.write("p/m/1.eml", source("a", WALRUS))
+    library.write("p/m/2.eml", source("a", WALRUS))
+    if not together:
+        refreshed(library)
+    library.write("p/n/1.eml", source("a", WALRUS))
+    library.write("p/n/2.eml", source("a", WALRUS, more="X-Export: 2\n"))
+    library.write("q/m/1.eml", source("a", f"{WALRUS}\n\n-- \nThe list of walruses\n"))
+    refreshed(library)
+    assert library.find("walrus") == {"p/m/1.eml", "p/n/1.eml", "q/m/1.eml"}
+    with library.catalog.read() as reader:
+        stored = reader.document_by_path("q/m/1.eml")
+    assert stored is not None
+    assert stored.also_in == ("p/m/1.eml", "p/m/2.eml", "p/n/1.eml", "p/n/2.eml")
+    (library.root / "p/n/1.eml").rename(library.root / "q/m/3.eml")
+    refreshed(library)
+    assert library.find("walrus") == {"p/m/1.eml", "p/n/2.eml", "q/m/1.eml"}, "a mail that moves goes and comes"
+    (library.root / "p/m/1.eml").unlink()
+    refreshed(library)
+    assert sorted(path[:3] for path in library.find("walrus")) == ["p/m", "p/n", "q/m"]
+
+
 def test_a_copy_that_cannot_be_read_when_the_other_goes_is_listed_and_taken_up_later(library: Library) -> None:
     library.write("p/m/1.eml", source("a", WALRUS))
     library.write("p/m/2.eml", source("a", WALRUS, more="X-Export: 2\n"))

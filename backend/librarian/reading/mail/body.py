@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import mimetypes
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from email import message_from_bytes
 from email.message import Message
 
 from librarian.vocabulary.types import Attachment
 
+from .calendar import calendar_to_text
 from .enriched import enriched_to_text, richtext_to_text
-from .headers import decoded_by, readable
+from .headers import RawHeaders, decoded_by, readable
 from .html import html_to_text
+from .sealed import is_sealed, signed_content
+from .uuencoded import apart
 
 _MAX_PARTS = 2_000  #: deeper or wider nesting than this is an attack, not a mail
 _READERS: dict[str, Callable[[str], str]] = {
@@ -48,11 +53,17 @@ _EXTENSIONS = {
 #: A line of base64, and one that is so long that nobody writes it as a footer.
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}[ \t]*\r?$")
 _ENCODED = re.compile(r"^[ \t]*[A-Za-z0-9+/]{40}", re.M)
+#: A link that a program parted by a blank that is none of it; between words it leaves two (RFC 3676, 4.1, DelSp).
+_PARTED_LINK = re.compile(r"\b(?:https?|ftp)://\S{1,200}+(?: \n>*[ \t]?\S+)+")
+_PARTED = re.compile(r" \n>*[ \t]?")
 _TIGHT_QUOTE = re.compile(r"^>(?!From )[^\s>]", re.M)
 #: HTML is preferred where the plain part has fewer words than this share of it: "your program can't show HTML".
 _TOKEN_SHARE = 0.2
 _TOKEN_SHARE_THAT_SAYS_SO = 0.5
 _TOKEN_WORDS = 40
+#: The same for longer ones, which newsletters fill with their address and how to leave.
+_LONG_TOKEN_SHARE, _LONG_TOKEN_WORDS = 0.1, 150
+_TAG = re.compile(r"<[^<>]*>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +134,10 @@ class Body:
                 else:
                     waiting += reversed(children)
                 continue
-            yield from self._leaf(part)
+            if is_sealed(part.get_content_type(), _filename(part)) and (signed := signed_content(_payload(part))):
+                waiting.append(message_from_bytes(signed, MailPart, policy=RawHeaders()))
+            else:
+                yield from self._leaf(part)
 
     def _leaf(self, part: Message) -> Iterator[str]:
         kind, name = part.get_content_type(), _filename(part)
@@ -132,12 +146,23 @@ class Body:
         unparted = kind.startswith("multipart/") and not name and _disposition(part) != "attachment"
         if unparted or _is_read(part):
             words = self._text(part)
-            yield _READERS[kind](words) if kind in _READERS else _unescaped(words)
+            if str(part.get_param("delsp")).lower() == "yes":
+                words = _PARTED_LINK.sub(lambda found: _PARTED.sub("", found[0]), words)
+            yield _READERS[kind](words) if kind in _READERS else self._plain(words)
         else:
             data = _payload(part)
             attachment = Attachment(name or _default_name(kind), kind, len(data))
+            if kind == "text/calendar":
+                data = calendar_to_text(data, _charset(part)).encode("utf-8", "replace") or data
             self.parts.append(Part(attachment, data))
         yield below
+
+    def _plain(self, words: str) -> str:
+        text, files = apart(words)
+        for name, data in files:
+            kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+            self.parts.append(Part(Attachment(readable(name), kind, len(data)), data))
+        return _unescaped(text)
 
     def _text(self, part: Message) -> str:
         text, self.encoding, self.confidence = decoded_by(_payload(part), _charset(part))
@@ -184,12 +209,15 @@ def _is_token(plain: Message, rich: Message) -> bool:
     """Whether the plain part merely says that there is another one."""
     said = _payload(plain)
     words = len(said.split())
-    if words >= _TOKEN_WORDS:
+    if words >= _LONG_TOKEN_WORDS:
         return False
     markup = next((one for one in rich.walk() if one.get_content_type() == "text/html"), None)
     if markup is None:
         return False
     text, _, _ = decoded_by(_payload(markup), _charset(markup))
+    if words >= _TOKEN_WORDS:  # nearly all mails are told apart without reading their HTML
+        most = len(_TAG.sub(" ", text).split())
+        return words < most * _LONG_TOKEN_SHARE and words < len(html_to_text(text).split()) * _LONG_TOKEN_SHARE
     told = len(html_to_text(text).split())
     share = _TOKEN_SHARE_THAT_SAYS_SO if b"html" in said.lower() else _TOKEN_SHARE
     return words == 0 or (told > _TOKEN_WORDS and words < told * share)

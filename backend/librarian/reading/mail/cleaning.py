@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from librarian.vocabulary.types import FOLDED, Excluded
 
-from . import closings, consoles, disclaimers, notices, phrases
+from . import closings, consoles, digests, disclaimers, notices, phrases
 from .borders import Border, find, margin_of
 from .signatures import FOOTER, FOOTER_LINES, SIGNATURE, is_list_page, may_open, opens
 
@@ -54,7 +54,7 @@ def excluded_of(text: str) -> tuple[Excluded, ...]:
     A mail that has no words of its own keeps its quotes: nothing but its trimmings is excluded.
     """
     lines = consoles.with_prompts(_with_arrows(text.split("\n")))
-    spans = _spans(lines)
+    spans = _spans_of_digest(lines) if digests.is_digest(lines) else _spans(lines)
     if not _has_words(lines, spans):
         spans = [span for span in spans if span.reason in (PGP, FORWARDED, FOOTER)]
         if not _has_words(lines, spans):
@@ -102,6 +102,14 @@ def _spans(lines: Sequence[str]) -> list[_Span]:
     """All spans; they may overlap. What a list adds at the very end is nobody's quote, whatever stands above it."""
     footer = _footer_below(lines)
     return [*_spans_above(lines[: footer.start]), footer] if footer else _spans_above(lines)
+
+
+def _spans_of_digest(lines: Sequence[str]) -> list[_Span]:
+    return [
+        _Span(span.start + start, span.end + start, span.reason, span.column)
+        for start, stop in digests.parts(lines)
+        for span in _spans(lines[start:stop])
+    ]
 
 
 def _footer_below(lines: Sequence[str]) -> _Span | None:

@@ -37,12 +37,19 @@ _BARE = re.compile(r'(?<![^\s<>,;:()"\[\]])[^\s<>,;:()"\[\]@]+@[^\s<>,;:()"\[\]]
 _SPACED_DOT = re.compile(r" ?([.@]) ?")
 #: What may stand before or behind an address and hold another one: a name in quotes, a comment, an encoded word.
 _ASIDES = re.compile(r'\\.|"(?:[^"\\]|\\.)*"(?=\s*<)|\([^()]*\)|=\?[^?\s]*\?[bq]\?[^?\s]*\?=', re.I)
-_ANSWERS = "re|aw|sv|vs|antw|antwort|rif|res|odp|ynt|vá|回复|回覆|答复|返信"
-_ITALIAN = r"(?-i:R): (?=\S)"  #: Outlook's reply; nothing looser, for a single letter begins other subjects too
-_FORWARDS = "fwd?|wg|vb|tr|rv|ri|pd|enc|转发|轉寄|转"
-_COUNT = r"\s*(?:[\[(]\d+[\])])?\s*[:：]"
+_ANSWERS = (
+    "re|aw|sv|vs|antw|antwort|antwoord|rif|res|odp|ynt|cevap|vá|válasz|odg|răsp|atb|bls|απ|σχετ|ответ|отв|відп|отг|"
+    "trả lời|回复|回覆|答复|回信|返信|답장|회신|ตอบกลับ|ตอบ|תגובה|השב|رد|پاسخ"
+)
+_FORWARDS = (
+    "fwd?|wg|wtrlt|vb|vl|tr|trs|rv|ri|pd|enc|doorst|tov|továbbítás|posr|proslj?|ilt|İlt|πρθ|пересл|пересил|препр|"
+    "转发|轉發|轉寄|转|転送|전달|ส่งต่อ|הועבר|إعادة توجيه"
+)
+#: Outlook's; nothing looser, for a single letter begins other subjects too.
+_ITALIAN_ANSWER, _ITALIAN = r"(?-i:R): (?=\S)", r"(?-i:[RI]): (?=\S)"
+_COUNT = r"\.?\s*(?:[\[(]\d+[\])]|[\^*]\d+)?\s*[:：]"
 _REPLY_MARK = re.compile(rf"(?:{_ANSWERS}|{_FORWARDS}){_COUNT}|{_ITALIAN}", re.I)
-_ANSWER_MARK = re.compile(rf"(?:{_ANSWERS}){_COUNT}|{_ITALIAN}", re.I)
+_ANSWER_MARK = re.compile(rf"(?:{_ANSWERS}){_COUNT}|{_ITALIAN_ANSWER}", re.I)
 _TAG = re.compile(r"\[[^\[\]]{1,60}\]")
 _WAS = re.compile(r"[\[(]\s*was:.*[\])]\s*$", re.I)
 _BETWEEN_WORDS = re.compile(r"\W+")
@@ -178,6 +185,8 @@ def decoded_by(data: bytes, charset: str) -> tuple[str, str, float]:
     if charset and charset not in ("ascii", "us-ascii", "unknown-8bit", "x-unknown", "default"):
         try:
             text = data.decode(charset)
+            if (unsaid := _unsaid_utf8(data, text)) is not None:
+                return unsaid, "utf-8", 1.0
             windows = _WINDOWS.get(codecs.lookup(charset).name)
             return _windows(data, windows) if windows and _CONTROLS.search(text) else (text, charset, 1.0)
         except UnicodeDecodeError:
@@ -191,6 +200,25 @@ def decoded_by(data: bytes, charset: str) -> tuple[str, str, float]:
     except SourceError:
         return data.decode("utf-8", "replace"), "utf-8", 0.0
     return found.text, found.encoding, found.confidence
+
+
+def _unsaid_utf8(data: bytes, text: str) -> str | None:
+    """UTF-8 that is declared as something else and could be that `text` too, as in the source of a mail that was copied
+    from a web page.
+
+    By chance bytes of other encodings look like one letter of UTF-8, hardly like two. One is believed where it is of
+    Western Europe: its first byte is no letter that others of those marks follow.
+    """
+    if data.isascii():
+        return None
+    try:
+        read = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    letters = [char for char in read if char > "\x7f"]
+    if len(text) == len(data):  # a byte a letter
+        return read if len(letters) > 1 or "\xc0" <= letters[0] <= "\xff" else None
+    return read if len(letters) > 1 and max(letters) > "\u07ff" else None
 
 
 def _nearly(data: bytes, encoding: str) -> tuple[str, str, float] | None:
