@@ -1,5 +1,6 @@
 // Markdown inside a paragraph, as nodes. Raw HTML loses its tags but for a few harmless ones; nothing is fetched.
 import { el } from "./dom.js";
+import { emphasised, Run } from "./emphasis.js";
 
 const KEPT = { br: "br", kbd: "kbd", sub: "sub", sup: "sup", b: "strong", strong: "strong", i: "em", em: "em", code: "code", mark: "mark" };
 const SILENT = /^(script|style|template|iframe|object|svg|math|textarea|title|noscript)$/i;
@@ -71,23 +72,24 @@ export function linkTo(content, target, context) {
   } }, content);
 }
 
+/** A reference's name, which may be wrapped and in any case. */
+export const labelOf = (text) => text.trim().toLowerCase().replace(/\s+/g, " ");
+
 const RULES = [
-  [/^\\([\\`*_{}[\]()#+\-.!~|<>&"'])/, (m) => m[1]],
+  [/^\\([\\`*_{}[\]()#+\-.!~|<>&"'$%/=?@^])/, (m) => m[1]],
   [/^(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)/, (m) => el("code", {}, m[2].replace(/\n/g, " ").replace(/^ (.+) $/, "$1"))],
   [/^(!?)\[\[(?=[^\s|])([^[\]|#\n]*)(#[^[\]|\n]*)?(?:\|([^[\]\n]*))?\]\](?![([])/, (m, c) => wikiLink(m[1], m[2].replace(/\\$/, ""), m[3], m[4], c)],
   [/^!\[([^\]]*)\](?:\((?:[^()\s]|\([^()\s]*\))*(?:\s+"[^"]*")?\)|\[[^\]]*\])/, (m) => picture(m[1])],
   [/^\[((?:[^[\]\\`]|\\.|`[^`]*`|!\[[^\]]*\]\([^)]*\)|\[[^\]]*\])*)\]\(\s*(?:<([^<>\n]*)>|\{\{[<%]\s*(?:rel)?ref\s+"([^"\n]*)"\s*[>%]\}\}|((?:[^()\s<>]|\([^()\s]*\))*))(?:\s+["'(][^"')]*["')])?\s*\)/,
     (m, c, d) => link(inline(m[1], c, d + 1), decoded(m[2] ?? m[3] ?? m[4]), c)],
-  [/^\[((?:[^[\]\\]|\\.)+)\](?:\[([^\]]*)\])?/, (m, c, d) => {
-    const url = c.references.get((m[2] || m[1]).toLowerCase().trim());
+  [/^\[((?:[^[\]\\]|\\.|!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\]))+)\](?:\[([^\]]*)\])?/, (m, c, d) => {
+    const url = c.references.get(labelOf(m[2] || m[1]));
     return url === undefined ? [`[`, ...inline(m[1], c, d + 1), m[2] === undefined ? "]" : `][${m[2]}]`] : link(inline(m[1], c, d + 1), url, c);
   }],
   [/^<(https?:\/\/[^\s<>]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)>/, (m, c) => link([m[1]], m[1].includes("://") ? m[1] : `mailto:${m[1]}`, c)],
   [/^<!--[\s\S]*?(?:-->|$)/, () => []],
   [/^<([a-z][a-z0-9-]*)(?:\s[^<>]*)?\/?>/i, (m, c, d, rest, isFirst) => html(m, c, d, rest, isFirst)],
   [/^<\/[a-z][a-z0-9-]*\s*>/i, () => []],
-  [/^(\*\*|__)(?=\S)([\s\S]*?\S)\1(?!\w)/, (m, c, d) => el("strong", {}, inline(m[2], c, d + 1))],
-  [/^(\*|_)(?=[^\s*_])([\s\S]*?[^\s*_\\])\1(?![\w*_])/, (m, c, d) => el("em", {}, inline(m[2], c, d + 1))],
   [/^~~(?=\S)([\s\S]*?\S)~~/, (m, c, d) => el("del", {}, inline(m[1], c, d + 1))],
   [/^\{\{[<%]\s*[\w-]+\s(?:[^{}"]|"[^"]*")*[>%]\}\}/, (m) => shown(m[0])],
   [/^(?: {2,}|\\)\n/, () => el("br")],
@@ -153,7 +155,14 @@ export function inline(text, context, depth = 0) {
     plain += text.slice(place, place + ahead.index);
     place += ahead.index;
     const rest = text.slice(place);
-    const inWord = (rest[0] === "_" || rest[0] === "h") && /[\p{L}\p{N}]/u.test(text[place - 1] ?? "");
+    if (rest[0] === "*" || rest[0] === "_") {
+      flush();
+      const [signs] = /^(?:\*+|_+)/.exec(rest);
+      nodes.push(new Run(text, place, signs.length));
+      place += signs.length;
+      continue;
+    }
+    const inWord = rest[0] === "h" && /[\p{L}\p{N}]/u.test(text[place - 1] ?? "");
     if (!inWord) {
       for (const [pattern, make] of RULES) {
         const match = pattern.exec(rest);
@@ -165,10 +174,10 @@ export function inline(text, context, depth = 0) {
         continue scan;
       }
     }
-    const run = /^([*_~`]+|[\s\S])/.exec(rest)[0];
+    const run = /^([~`]+|[\s\S])/.exec(rest)[0];
     plain += run;
     place += run.length;
   }
   flush();
-  return nodes;
+  return emphasised(nodes);
 }

@@ -1,6 +1,6 @@
 // Markdown's blocks as elements, each knowing the lines that it comes from. No HTML is ever parsed.
 import { el } from "./dom.js";
-import { inline, literal } from "./inline.js";
+import { inline, labelOf, literal } from "./inline.js";
 import { note, opensNote } from "./notes.js";
 import { code, frontMatter, noted, scrolled, spanning, titled } from "./parts.js";
 
@@ -9,7 +9,7 @@ const HEADING = /^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$/;
 const RULE = /^ {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$/;
 const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)])( {1,4}(?=\S)| |\t|$)(.*)$/;
 const DELIMITER = /^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$/;
-const REFERENCE = /^ {0,3}\[([^\]^]+)\]:\s*<?(\S+?)>?(?:\s+["'(].*["')])?\s*$/;
+const REFERENCE = /^ {0,3}\[([^\]^]+)\]:[ ]*\n?[ ]*<?(\S+?)>?(?: *\n? *(?<=\s)["'(].*["')])? *(?=\n|$)/;
 const SILENT = /^ {0,3}<(script|style|template|iframe|object|svg|math|textarea|noscript)\b/i;
 const DEEPEST = 12;
 
@@ -19,9 +19,9 @@ const isBlank = (line) => !line.text.trim();
 export function markdown(text, firstLine, context) {
   const lines = text.split("\n").map((one, place) => ({ text: one.replace(/\t/g, "    "), number: firstLine + place }));
   const references = new Map(context.references ?? []);
-  for (const line of lines) {
-    const match = REFERENCE.exec(line.text);
-    if (match) references.set(match[1].toLowerCase().trim(), match[2]);
+  for (const at of lines.keys()) {
+    const found = reference(lines, at);
+    if (found) references.set(labelOf(found.name), found.url);
   }
   const inside = { ...context, references };
   const start = firstLine === 1 && /^---\s*$/.test(lines[0].text) ? metadata(lines) : null;
@@ -41,12 +41,20 @@ function metadata(lines) {
   return end < 1 ? null : { used: end + 1, element: spanning(frontMatter(lines.slice(1, end)), lines.slice(0, end + 1)) };
 }
 
+/** What a link may name elsewhere as {name, url, used}: its address, and then its title, may stand on a line of their own. */
+function reference(lines, at) {
+  if (!/^ {0,3}\[[^\]^]+\]:/.test(lines[at].text)) return null;
+  const match = REFERENCE.exec(lines.slice(at, at + 3).map((line) => line.text).join("\n"));
+  return match && { name: match[1], url: match[2], used: match[0].split("\n").length };
+}
+
 function blocks(lines, context, depth) {
   if (depth > DEEPEST) return [spanning(el("pre", {}, lines.map((line) => line.text).join("\n")), lines)];
   const made = [];
   let at = 0;
   while (at < lines.length) {
-    if (isBlank(lines[at]) || (!context.titles && REFERENCE.test(lines[at].text))) { at += 1; continue; }
+    const left = isBlank(lines[at]) ? 1 : context.titles ? 0 : reference(lines, at)?.used;
+    if (left) { at += left; continue; }
     const [element, used] = block(lines, at, context, depth);
     if (element) made.push(spanning(element, lines.slice(at, at + used)));
     at += Math.max(1, used);

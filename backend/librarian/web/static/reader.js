@@ -3,7 +3,6 @@ import { call, Refused } from "./api.js";
 import { copy } from "./citation.js";
 import { at, button, day, el } from "./dom.js";
 import { formOf } from "./formats.js";
-import { markdown, written } from "./markdown.js";
 import { markWords } from "./marks.js";
 import { anchorsOf, outline } from "./outline.js";
 
@@ -14,9 +13,10 @@ const NARROW = window.matchMedia("(max-width: 59.99rem)"); // where the panel co
 /** The lines of an answer as elements, by the document's form. */
 async function blocksOf({ file_path: path, content, line_start: first, headings }, context) {
   const form = formOf(path, headings.length > 0, content);
-  if (form === "markdown") return markdown(content, first, context);
-  if (form === "written") return written(content, first, headings);
-  if (form === "restructured") return (await import("./restructured.js")).restructured(content, first, headings, context); // fetched with the first of them
+  // each is fetched with the first document of its kind
+  if (form === "markdown") return (await import("./markdown.js")).markdown(content, first, context);
+  if (form === "written") return (await import("./markdown.js")).written(content, first, headings);
+  if (form === "restructured") return (await import("./restructured.js")).restructured(content, first, headings, context);
   if (form === "asciidoc") return (await import("./asciidoc.js")).asciidoc(content, first, headings, context);
   return (await import("./plain.js")).plain(content, first, headings, form === "code");
 }

@@ -1,0 +1,65 @@
+"""Markdown as it is written in the wild, shown on the page:
+
+* runs of stars and underscores are emphasis where CommonMark says so, and signs elsewhere;
+* what a link names elsewhere is found however it is wrapped.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.browser.page import Page
+
+pytestmark = pytest.mark.browser
+
+RENDER = """return import('/static/markdown.js').then(({ markdown }) => {
+  const box = document.createElement('div');
+  box.append(...markdown(arguments[0], 1, { from: 'shop/lab/x.md', address: () => '#', follow() {} }));
+  return box.innerHTML;
+})"""
+
+
+def rendered(page: Page, text: str) -> str:
+    """Markup without the places in the file and what assistive programs need."""
+    markup: str = page.open().run(RENDER, text)
+    return re.sub(r' (?:data-line|data-end|class|tabindex|role|aria-label|rel|target|title|scope)="[^"]*"', "", markup)
+
+
+@pytest.mark.parametrize(
+    ("text", "markup"),
+    [
+        ("***ready*** and ***set** go*", "<em><strong>ready</strong></em> and <em><strong>set</strong> go</em>"),
+        ("**a *b*** *c **d***", "<strong>a <em>b</em></strong> <em>c <strong>d</strong></em>"),
+        ("**R**ope **a**nd **K**not", "<strong>R</strong>ope <strong>a</strong>nd <strong>K</strong>not"),
+        ("*_both_* un*be*lievable", "<em><em>both</em></em> un<em>be</em>lievable"),
+        ("snake_case_name and _one_ __init__", "snake_case_name and <em>one</em> <strong>init</strong>"),
+        ("f(*args, **options), 2 * 3 * 4", "f(*args, **options), 2 * 3 * 4"),
+        ("**一说“绳”**再说", "<strong>一说“绳”</strong>再说"),
+        ("*a `*` b* [*c](d.md)*", '<em>a <code>*</code> b</em> <a href="#">*c</a>*'),
+        ("costs \\$5 \\= 5\\%", "costs $5 = 5%"),
+        ("a* b* c* " * 2000, ("a* b* c* " * 2000).strip()),
+    ],
+)
+def test_emphasis_is_read_as_commonmark_says(page: Page, text: str, markup: str) -> None:
+    assert rendered(page, text) == f"<p>{markup}</p>"
+
+
+def test_what_a_link_names_elsewhere_is_found_however_it_is_wrapped(page: Page) -> None:
+    text = """The [long
+knot] and [![badge][picture]][status], [plain] and [titled].
+
+[long knot]:
+  https://example.org/long
+[status]: https://example.org/status
+[titled]: https://example.org/titled
+  "Its title"
+[plain]: <https://example.org/plain> 'Another'
+"""
+    assert rendered(page, text) == (
+        '<p>The <a href="https://example.org/long">long\nknot</a> and '
+        '<a href="https://example.org/status"><span>badge</span></a>, '
+        '<a href="https://example.org/plain">plain</a> and '
+        '<a href="https://example.org/titled">titled</a>.</p>'
+    )
