@@ -1,7 +1,9 @@
 """Markdown as it is written in the wild, shown on the page:
 
 * runs of stars and underscores are emphasis where CommonMark says so, and signs elsewhere;
-* what a link names elsewhere is found however it is wrapped.
+* what a link names elsewhere is found however it is wrapped;
+* a table below a line of words is a table;
+* tags that hold nothing to read take nothing else with them.
 """
 
 from __future__ import annotations
@@ -63,3 +65,40 @@ knot] and [![badge][picture]][status], [plain] and [titled].
         '<a href="https://example.org/plain">plain</a> and '
         '<a href="https://example.org/titled">titled</a>.</p>'
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "markup"),
+    [
+        (
+            "Knots:\n| name | use |\n|---|---|\n| bowline | loop |",
+            "<p>Knots:</p><div><table><thead><tr><th>name</th><th>use</th></tr></thead>"
+            "<tbody><tr><td>bowline</td><td>loop</td></tr></tbody></table></div>",
+        ),
+        ("Ropes | Knots\n---", "<h4>Ropes | Knots</h4>"),
+        ("Ropes\nOne | two\n|---|---|---|", "<p>Ropes\nOne | two\n|---|---|---|</p>"),
+        (
+            "<div>\n<table>\n<tr><td>bowline</td></tr>\n</table>\n</div>",
+            "<p></p><div><table><tbody><tr><td>bowline</td></tr></tbody></table></div><p></p>",
+        ),
+    ],
+)
+def test_a_table_below_a_line_of_words_is_a_table(page: Page, text: str, markup: str) -> None:
+    assert rendered(page, text) == markup
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("<iframe src='a' />\n\nBehind.\n\n<iframe src='b'></iframe>\n\nEnd.", ["", "Behind.", "End."]),
+        ("<iframe\n  src='a'\n/>\n\nBehind.", ["", "Behind."]),
+        ("An <svg width='3'/> icon, a <object data='a'> and words.", ["An  icon, a  and words."]),
+        ("<object data='a'>\n\nBehind.", ["", "Behind."]),
+        ("<!-- a note --> Behind\nit.\n\nEnd.", ["Behind\nit.", "End."]),
+        ("<svg>\n<path d='M0'/>\n\n</svg> Behind.", ["Behind."]),
+        ("Before\n<!-- hidden\n\nhidden -->\nbehind.", ["Before", "behind."]),
+        ("<script>\nhidden\n\nhidden", []),
+    ],
+)
+def test_tags_that_hold_nothing_to_read_take_nothing_else_with_them(page: Page, text: str, shown: list[str]) -> None:
+    assert re.findall(r"<p>(.*?)</p>", rendered(page, text), re.DOTALL) == shown

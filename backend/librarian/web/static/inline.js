@@ -4,6 +4,7 @@ import { emphasised, Run } from "./emphasis.js";
 
 const KEPT = { br: "br", kbd: "kbd", sub: "sub", sup: "sup", b: "strong", strong: "strong", i: "em", em: "em", code: "code", mark: "mark" };
 const SILENT = /^(script|style|template|iframe|object|svg|math|textarea|title|noscript)$/i;
+export const ENDLESS = /^(script|style|textarea)$/i; // what they hold goes on to the end where nothing closes them
 const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", ndash: "–", mdash: "—", hellip: "…", copy: "©", rarr: "→", larr: "←", times: "×" };
 const LONGEST = 20_000; // characters of a paragraph that are still looked at for markup
 const DEEPEST = 8;
@@ -75,6 +76,9 @@ export function linkTo(content, target, context) {
 /** A reference's name, which may be wrapped and in any case. */
 export const labelOf = (text) => text.trim().toLowerCase().replace(/\s+/g, " ");
 
+/** Whether a tag that stands first is closed at once. */
+export const isEmpty = (text) => /^\s*<[^<>]*\/>/.test(text);
+
 const RULES = [
   [/^\\([\\`*_{}[\]()#+\-.!~|<>&"'$%/=?@^])/, (m) => m[1]],
   [/^(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)/, (m) => el("code", {}, m[2].replace(/\n/g, " ").replace(/^ (.+) $/, "$1"))],
@@ -125,7 +129,10 @@ function html(match, context, depth, rest, isFirst) {
   const name = match[1].toLowerCase();
   const after = rest.slice(match[0].length);
   const end = after.toLowerCase().indexOf(`</${name}`);
-  if (SILENT.test(name)) return { nodes: [], used: end < 0 ? rest.length : match[0].length + end };
+  if (SILENT.test(name)) {
+    const holds = !isEmpty(rest) && (end >= 0 || ENDLESS.test(name));
+    return { nodes: [], used: !holds ? match[0].length : end < 0 ? rest.length : match[0].length + end };
+  }
   if (name === "img") return { nodes: [picture(/\salt\s*=\s*["']([^"']*)/i.exec(match[0])?.[1])], used: match[0].length };
   const href = name === "a" && end >= 0 ? /\shref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/i.exec(match[0]) : null;
   if (href) return { nodes: [link(inline(after.slice(0, end), context, depth + 1), decoded(href[1] ?? href[2] ?? href[3]), context)], used: match[0].length + end };
