@@ -187,6 +187,7 @@ a === b and {{< skew currentVersion >}} stay.
     "<ul><li>[x] not a task</li></ul><pre>hoist --up</pre></body></html>",
     "shop/lab/scripts.md": "# Scripts\n\nמדריך להתקנה winch.\n\n更新证书的方法。\n\nCall `__winch__` and __now__.\n",
 }
+FILES |= {"shop/lab/berths.md": "".join(f"- berth{n} {'keel ' * 220}\n" for n in range(1, 281))}
 FILES |= {"shop/lab/mast.rst": MAST, "shop/lab/rope.txt": ROPE, "shop/lab/spars.adoc": SPARS}
 FILES |= {"security/notes/hostile.rst": HOSTILE_RST}
 FILES |= {

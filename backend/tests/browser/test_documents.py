@@ -93,6 +93,11 @@ def test_a_passage_inside_a_long_table_is_in_view(page: Page) -> None:
     assert all(page.run(places, "#panel .chosen"))
 
 
+def test_a_passage_far_down_among_very_long_lines_is_shown(page: Page) -> None:
+    page.open("/?doc=shop/lab/berths.md&lines=270-270").until("document.querySelector('#panel .chosen')")
+    assert page.texts("#panel .chosen")[0].startswith("berth270 keel")
+
+
 def test_words_that_are_no_markdown_are_shown_as_they_are(page: Page) -> None:
     shown(page.open("/?doc=shop/lab/hoist.html"), "Hoist")
     text = page.texts("#panel .document p")[0]

@@ -7,7 +7,7 @@ import { markWords } from "./marks.js";
 import { anchorsOf, outline } from "./outline.js";
 
 const MOST = 200_000; // characters fetched at once
-const BEFORE = 200; // lines above a passage that lies beyond them
+const BEFORE = [200, 20, 0]; // lines above a passage that lies beyond them: as many as leave room for it
 const NARROW = window.matchMedia("(max-width: 59.99rem)"); // where the panel covers the page
 
 /** The lines of an answer as elements, by the document's form. */
@@ -115,7 +115,10 @@ export class Reader {
 
   async document(path, line) {
     let answer = await this.part(path);
-    if (line > answer.line_end && answer.truncated) answer = await this.part(path, { line_start: Math.max(1, line - BEFORE) });
+    for (const before of BEFORE) {
+      if (line <= answer.line_end || !answer.truncated) break;
+      answer = await this.part(path, { line_start: Math.max(1, line - before) });
+    }
     const body = el("div", { class: "document", lang: answer.language || null });
     const place = [answer.product, answer.component].filter(Boolean).join(" › ");
     const cite = button("Copy citation", () => copy(`${answer.title}. ${answer.file_path}`, cite), { class: "plain" });
