@@ -87,6 +87,18 @@ def test_tags_types_and_dates_narrow_too(page: Page) -> None:
     assert page.texts("#empty button")[0] == "Drop “From”"
 
 
+def test_a_date_is_typed_part_by_part(page: Page) -> None:
+    page.open("/?q=tokens").answered().until("document.getElementById('filter-after')")
+    page.run("document.getElementById('filter-after').focus()")
+    page.press(*"02032026").until("location.search === '?q=tokens&after=2026-02-03'")
+    page.press("ARROW_LEFT", "ARROW_LEFT", *"03").until("location.search === '?q=tokens&after=2026-03-03'")
+    assert page.run("return document.activeElement.id") == "filter-after"
+    page.all("#chips button")[0].click()
+    page.until("location.search === '?q=tokens' && document.getElementById('filter-after').value === ''")
+    page.driver.back()
+    page.until("document.getElementById('filter-after').value === '2026-03-03'")
+
+
 def test_a_passage_opens_beside_the_results_where_it_stands(page: Page) -> None:
     page.open("/?q=appendix+27").answered()
     link = next(one for one in page.all("#results a.open") if one.text == "Appendix 27")
