@@ -116,6 +116,7 @@ FILES |= {
 [calibration](gauges/#calibration) [folder](gauges) [page](gauges/index.html) [site](/docs/lab/gauges/#limits)
 [as a site serves it](../gauges/#limits) [spaced](<odd name.md>) <a href="gauges/_index.md#own-name">raw</a>
 [further down](#further-down) [own](#own) [nowhere](gone.md)
+[a line](gauges/_index.md#L123-L125) [lost](gauges/_index.md#lost)
 [[odd name]] [[gauges/_index#Limits|by a wiki]] [[Gauges#Limits\\|not]](gone.md) ![[spar.png|100]]
 
 """

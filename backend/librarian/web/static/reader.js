@@ -160,8 +160,13 @@ export class Reader {
     try {
       await work();
     } catch (error) {
-      this.panel.querySelector(".panel-head")?.append(el("p", { class: "notice failed", role: "alert" }, error.message));
+      this.tell(error.message);
     }
+  }
+
+  /** Says in the panel's head what didn't work, until the next attempt. */
+  tell(text) {
+    this.panel.querySelector(".panel-head")?.append(el("p", { class: "notice failed", role: "alert" }, text));
   }
 
   /** Shows the lines of an answer, and a way to those before. */
@@ -207,7 +212,7 @@ export class Reader {
     if (block) this.bring(block);
   }
 
-  /** To a heading by its anchor, or to a place that the document names itself. */
+  /** To a heading by its anchor, to a place that the document names itself, or to a line as forges name it (L12, L12-L20). */
   async goToSection(anchor, answer) {
     const same = (one) => one.toLowerCase() === anchor.toLowerCase();
     const place = [...this.panel.querySelectorAll(".document [data-anchor]")].find((one) => same(one.dataset.anchor));
@@ -216,7 +221,8 @@ export class Reader {
     const loosely = (one) => one.toLowerCase().replace(/[-_]+/g, "-"); // sites differ in how they write several
     const exact = anchors.findIndex(same);
     const heading = answer.headings[exact < 0 ? anchors.findIndex((one) => loosely(one) === loosely(anchor)) : exact];
-    return heading ? this.goToLine(heading.line, answer) : null;
+    const line = heading?.line ?? (parseInt(/^L(\d+)(?:-L?\d+)?$/.exec(anchor)?.[1], 10) || 0);
+    return line ? this.goToLine(line, answer) : this.tell(`This document has no section “${anchor}”.`);
   }
 
   /** Scrolls so that an element, or what lies a share of its height further down, comes below the panel's head. */
