@@ -3,7 +3,8 @@
 * runs of stars and underscores are emphasis where CommonMark says so, and signs elsewhere;
 * what a link names elsewhere is found however it is wrapped;
 * a table below a line of words is a table;
-* tags that hold nothing to read take nothing else with them.
+* tags that hold nothing to read take nothing else with them;
+* no word of a document is taken for one of the program's own.
 """
 
 from __future__ import annotations
@@ -41,10 +42,12 @@ def rendered(page: Page, text: str) -> str:
         ("**一说“绳”**再说", "<strong>一说“绳”</strong>再说"),
         ("*a `*` b* [*c](d.md)*", '<em>a <code>*</code> b</em> <a href="#">*c</a>*'),
         ("costs \\$5 \\= 5\\%", "costs $5 = 5%"),
+        ("Gr&ouml;&szlig;e &frac12;&deg; &laquo;&Eacute;t&eacute;&raquo; &#8594; &foo;", "Größe ½° «Été» → &amp;foo;"),
+        ("&toString; <constructor>x</constructor>", "&amp;toString; x"),
         ("a* b* c* " * 2000, ("a* b* c* " * 2000).strip()),
     ],
 )
-def test_emphasis_is_read_as_commonmark_says(page: Page, text: str, markup: str) -> None:
+def test_words_are_read_as_commonmark_says(page: Page, text: str, markup: str) -> None:
     assert rendered(page, text) == f"<p>{markup}</p>"
 
 
@@ -102,3 +105,15 @@ def test_a_table_below_a_line_of_words_is_a_table(page: Page, text: str, markup:
 )
 def test_tags_that_hold_nothing_to_read_take_nothing_else_with_them(page: Page, text: str, shown: list[str]) -> None:
     assert re.findall(r"<p>(.*?)</p>", rendered(page, text), re.DOTALL) == shown
+
+
+@pytest.mark.parametrize(
+    ("module", "text", "shown"),
+    [("restructured", ":constructor:`winch`", "winch"), ("asciidoc", "a {constructor} b", "a {constructor} b")],
+)
+def test_no_name_in_a_document_is_one_of_the_pages_own(page: Page, module: str, text: str, shown: str) -> None:
+    script = """const [name, text] = arguments;
+    return import(`/static/${name}.js`).then((made) => {
+      return made[name](text, 1, [], { from: 'a/b/c', address: () => '#', follow() {} })[0].textContent;
+    })"""
+    assert page.open().run(script, module, text) == shown

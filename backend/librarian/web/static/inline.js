@@ -2,10 +2,17 @@
 import { el } from "./dom.js";
 import { emphasised, Run } from "./emphasis.js";
 
-const KEPT = { br: "br", kbd: "kbd", sub: "sub", sup: "sup", b: "strong", strong: "strong", i: "em", em: "em", code: "code", mark: "mark" };
+const KEPT = { __proto__: null, br: "br", kbd: "kbd", sub: "sub", sup: "sup", b: "strong", strong: "strong", i: "em", em: "em", code: "code", mark: "mark" };
 const SILENT = /^(script|style|template|iframe|object|svg|math|textarea|title|noscript)$/i;
 export const ENDLESS = /^(script|style|textarea)$/i; // what they hold goes on to the end where nothing closes them
-const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", ndash: "–", mdash: "—", hellip: "…", copy: "©", rarr: "→", larr: "←", times: "×" };
+const LATIN = "iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 acute micro para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash Ugrave Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil egrave eacute ecirc euml igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute ucirc uuml yacute thorn yuml".split(" ");
+const ENTITIES = { // what they spell; those of Latin-1 stand there in a row
+  __proto__: null,
+  ...Object.fromEntries(LATIN.map((name, place) => [name, String.fromCharCode(0xa1 + place)])),
+  amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", ensp: "\u2002", emsp: "\u2003", thinsp: "\u2009", ast: "*", lowast: "∗", ndash: "–", mdash: "—",
+  hellip: "…", bull: "•", lsquo: "‘", rsquo: "’", sbquo: "‚", ldquo: "“", rdquo: "”", bdquo: "„", lsaquo: "‹", rsaquo: "›", euro: "€", trade: "™", minus: "−",
+  larr: "←", uarr: "↑", rarr: "→", darr: "↓", harr: "↔", rArr: "⇒", le: "≤", ge: "≥", ne: "≠", asymp: "≈", infin: "∞", check: "✓",
+};
 const LONGEST = 20_000; // characters of a paragraph that are still looked at for markup
 const DEEPEST = 8;
 
@@ -58,7 +65,7 @@ const entity = (whole, name) => {
   const code = name[1] === "x" || name[1] === "X" ? parseInt(name.slice(2), 16) : parseInt(name.slice(1), 10);
   return code > 31 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff) ? String.fromCodePoint(code) : "";
 };
-const decoded = (text) => text.replace(/&(#x?[0-9a-f]{1,6}|[a-z]{2,8});/gi, entity);
+const decoded = (text) => text.replace(/&(#x?[0-9a-f]{1,6}|[a-z][a-z0-9]{1,7});/gi, entity);
 
 export const link = (content, url, context) => linkTo(content, linkTarget(url, context.from), context);
 
