@@ -319,9 +319,11 @@ class _Process:
                 yield alone
             return
         import uvicorn
+        from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
         from .mcp_server.coming import ComingDoor
         from .web.app import build_app
+        from .web.unparsed import refuse
 
         settings, desk, door = self.settings, cast(Desk, self._opening), ComingDoor(self._mcp_door)
         self._app = build_app(
@@ -337,6 +339,7 @@ class _Process:
         )
         config = uvicorn.Config(
             self._app,
+            http=type("Protocol", (AutoHTTPProtocol,), {"send_400_response": refuse}),
             log_config=None,
             access_log=False,
             lifespan="on",

@@ -124,7 +124,7 @@ def moment(name: str, value: object, *, end: bool) -> str | None:
     )
     if not isinstance(value, str):
         raise wrong
-    text = value.strip()
+    text = re.sub(r"(:\d\d(?:\.\d+)?) (\d\d:?\d\d)$", r"\1+\2", value.strip())  # in a URL a bare + is a space
     try:
         if period := re.fullmatch(r"(\d{4})(?:-(\d{2}))?", text):
             year, month = int(period[1]), int(period[2] or (12 if end else 1))

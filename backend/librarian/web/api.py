@@ -53,7 +53,12 @@ PATHS: tuple[Path, ...] = (
 _ERRORS: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorAnswer, "description": "Wrong arguments"},
     401: {"model": ErrorAnswer, "description": "The token is missing or wrong"},
+    403: {"model": ErrorAnswer, "description": "A page of another origin asks"},
     404: {"model": ErrorAnswer, "description": "What was named isn't there"},
+    413: {"model": ErrorAnswer, "description": "The body is too large"},
+    421: {"model": ErrorAnswer, "description": "The server doesn't answer under this host name"},
+    429: {"model": ErrorAnswer, "description": "More requests a minute than allowed; see Retry-After"},
+    500: {"model": ErrorAnswer, "description": "A bug of Librarian, written to its log"},
     503: {"model": ErrorAnswer, "description": "Busy, or a part doesn't work at the moment"},
 }
 

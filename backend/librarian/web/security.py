@@ -26,7 +26,7 @@ MAX_BODY = 4 * 1024 * 1024  #: bytes; the MCP SDK's own limit
 _TAKEN_BODIES, _TAKEN_S = 32, 10.0
 _MOST_CALLERS = 10_000
 
-_HEADERS = {
+HEADERS = {  #: of every answer
     "cache-control": "no-store",  # answers hold the library's text, which is no cache's to keep
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -128,7 +128,7 @@ class Guard:
                 started = True
                 answered = MutableHeaders(scope=message)
                 answered["x-request-id"] = request
-                for name, value in _HEADERS.items():
+                for name, value in HEADERS.items():
                     answered.setdefault(name, value)
             await send(message)
 

@@ -116,6 +116,7 @@ FILES |= {
 [calibration](gauges/#calibration) [folder](gauges) [page](gauges/index.html) [site](/docs/lab/gauges/#limits)
 [as a site serves it](../gauges/#limits) [spaced](<odd name.md>) <a href="gauges/_index.md#own-name">raw</a>
 [further down](#further-down) [own](#own) [nowhere](gone.md)
+[a line](gauges/_index.md#L123-L125) [lost](gauges/_index.md#lost)
 [[odd name]] [[gauges/_index#Limits|by a wiki]] [[Gauges#Limits\\|not]](gone.md) ![[spar.png|100]]
 
 """
@@ -187,6 +188,7 @@ a === b and {{< skew currentVersion >}} stay.
     "<ul><li>[x] not a task</li></ul><pre>hoist --up</pre></body></html>",
     "shop/lab/scripts.md": "# Scripts\n\nמדריך להתקנה winch.\n\n更新证书的方法。\n\nCall `__winch__` and __now__.\n",
 }
+FILES |= {"shop/lab/berths.md": "".join(f"- berth{n} {'keel ' * 220}\n" for n in range(1, 281))}
 FILES |= {"shop/lab/mast.rst": MAST, "shop/lab/rope.txt": ROPE, "shop/lab/spars.adoc": SPARS}
 FILES |= {"security/notes/hostile.rst": HOSTILE_RST}
 FILES |= {

@@ -52,6 +52,8 @@ def test_an_empty_library_says_how_to_fill_it_and_shows_what_comes(
     server.wait_for(lambda health: health["documents"] == 1)
     page.run("document.dispatchEvent(new Event('visibilitychange'))")  # look now, not in some seconds
     page.until("document.querySelector('#results h2')?.textContent === 'Parcels'")
+    page.ask("zeppelin")
+    assert page.texts("#empty .tries button") == [], "without embeddings no mode finds other words"
     page.one("#type-emails").click()
     page.until("document.getElementById('filter-sender')").one("#filter-sender").send_keys("ad")
     note.with_name("labels.md").write_text("# Labels\n\nLabels are printed at noon.\n", "utf-8")

@@ -37,6 +37,7 @@ def in_view(text: str) -> str:
         ("as a site serves it", "Limits"),
         ("raw", "Own"),
         ("by a wiki", "Limits"),
+        ("a line", "Calibration"),
     ],
 )
 def test_a_link_leads_to_its_place_in_another_document(page: Page, link: str, section: str) -> None:
@@ -47,6 +48,15 @@ def test_a_link_leads_to_its_place_in_another_document(page: Page, link: str, se
     page.driver.back()
     shown(page, "Ways")
     page.driver.get_log("browser")  # places where nothing was are logged by the browser
+
+
+def test_a_place_that_a_document_does_not_have_is_said_to_be_missing(page: Page) -> None:
+    shown(page.open(LINKS), "Ways")
+    follow(page, "lost")
+    shown(page, "Gauges").until("document.querySelector('#panel .notice')?.textContent.includes('no section “lost”')")
+    page.one(".outline summary").click()
+    page.all(".outline a")[1].click()
+    page.until(in_view("Calibration")).until("!document.querySelector('#panel .notice')")
 
 
 def test_links_to_folders_pages_of_sites_and_odd_names_find_their_documents(page: Page) -> None:
@@ -91,6 +101,11 @@ def test_a_passage_inside_a_long_table_is_in_view(page: Page) -> None:
     page.open("/?doc=shop/lab/ballast.csv&lines=210-212").until("document.querySelector('#panel .chosen')")
     assert set(page.run("return [...document.querySelectorAll('#panel .chosen')].map((one) => one.tagName)")) == {"TR"}
     assert all(page.run(places, "#panel .chosen"))
+
+
+def test_a_passage_far_down_among_very_long_lines_is_shown(page: Page) -> None:
+    page.open("/?doc=shop/lab/berths.md&lines=270-270").until("document.querySelector('#panel .chosen')")
+    assert page.texts("#panel .chosen")[0].startswith("berth270 keel")
 
 
 def test_words_that_are_no_markdown_are_shown_as_they_are(page: Page) -> None:

@@ -79,6 +79,11 @@ def test_a_bare_date_means_its_first_or_its_last_moment() -> None:
     assert check.moment("modified_before", "2025-03-01", end=True) == "2025-03-01T23:59:59.999999Z"
 
 
+@pytest.mark.parametrize("zone", ["+02:00", " 02:00", " 0200"])
+def test_a_zone_whose_plus_a_url_made_a_space_is_that_zone(zone: str) -> None:
+    assert check.moment("modified_after", f"2025-03-01T12:00:00{zone}", end=False) == "2025-03-01T10:00:00Z"
+
+
 @pytest.mark.parametrize(
     ("value", "first", "last"),
     [

@@ -132,6 +132,27 @@ def test_programs_are_told_in_json_where_it_really_listens_and_hosts_are_connect
     assert connected == f"{url}/mcp" != "http://127.0.0.1:3001/mcp"
 
 
+@pytest.mark.parametrize("request_line", ["GET /api/search?q=\u00fcbersicht HTTP/1.1", "HALLO"])
+def test_what_is_not_http_is_refused_like_all_else_with_the_remedy(settings: Settings, request_line: str) -> None:
+    index = settings.index.path
+
+    def work() -> bytes:
+        port = int(served_at(index, settings.docs.root_path).rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as connection:
+            connection.sendall(f"{request_line}\r\nHost: localhost\r\n\r\n".encode())
+            return b"".join(iter(lambda: connection.recv(65536), b""))
+
+    thread, outcome = beside(work, index)
+    assert serve(settings, out=io.StringIO()) == 0
+    thread.join(PATIENCE_S)
+    head, _, body = outcome[0].partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+    assert b"x-content-type-options: nosniff" in head
+    error = json.loads(body)["error"]
+    assert (error["code"], error["message"]) == ("bad_request", "The request isn't HTTP.")
+    assert "--data-urlencode" in error["hint"]
+
+
 def test_small_packets_leave_at_once() -> None:
     async def accepted() -> int:
         delays: asyncio.Queue[int] = asyncio.Queue()

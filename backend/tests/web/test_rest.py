@@ -142,6 +142,8 @@ def test_openapi_describes_every_argument_and_the_real_models(client: httpx.Clie
         api["components"]["schemas"]
     )
     assert "/mcp" not in api["paths"]
+    told = {"200", "400", "401", "403", "404", "413", "421", "429", "500", "503"}
+    assert set(api["paths"]["/api/search"]["post"]["responses"]) == told
     ids = [operation["operationId"] for path in api["paths"].values() for operation in path.values()]
     assert len(ids) == len(set(ids))
 

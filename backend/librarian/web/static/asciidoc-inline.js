@@ -5,6 +5,7 @@ import { link, linkTo, picture } from "./inline.js";
 const LONGEST = 20_000; // characters of a paragraph that are still looked at for markup
 const DEEPEST = 6;
 const CHARACTERS = {
+  __proto__: null,
   empty: "", sp: " ", nbsp: "\u00a0", zwsp: "\u200b", wj: "\u2060", apos: "'", quot: '"', lsquo: "‘", rsquo: "’", ldquo: "“", rdquo: "”", deg: "°",
   plus: "+", brvbar: "¦", vbar: "|", amp: "&", lt: "<", gt: ">", startsb: "[", endsb: "]", caret: "^", asterisk: "*", tilde: "~", backslash: "\\",
   backtick: "`", "two-colons": "::", "two-semicolons": ";;", cpp: "C++", pp: "++",

@@ -26,7 +26,7 @@ export function showEmpty(answer, state, library, act, read) {
   } else {
     const other = state.type === "documents" ? "emails" : "documents";
     const known = new Set([answer.mode, state.mode, ...answer.suggestions.filter((one) => one.kind === "mode").map((one) => one.value)]);
-    const modes = ["hybrid", "semantic", "keyword"].filter((mode) => !known.has(mode));
+    const modes = (library?.embeddings.enabled === false ? ["keyword"] : ["hybrid", "semantic", "keyword"]).filter((mode) => !known.has(mode));
     const many = library && (other === "emails" ? library.emails : library.documents);
     box.replaceChildren(
       el("h2", {}, `Nothing found for “${answer.query || "these filters"}”`),

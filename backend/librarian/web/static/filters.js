@@ -17,6 +17,7 @@ export class Filters {
     this.known = new Set(); // kinds of search whose values are as the server last gave them
     this.state = null;
     this.allTags = false;
+    this.typing = false;
     at("filters").addEventListener("focusout", ({ relatedTarget }) => {
       if (this.due && !at("filters").contains(relatedTarget)) this.fill();
     });
@@ -46,15 +47,16 @@ export class Filters {
     this.state = state;
     this.load(state.type);
     this.fill();
+    this.showChips(state);
   }
 
   fill() {
-    this.due = false;
     const state = this.state;
     const focused = document.activeElement?.id;
+    this.due = this.typing;
+    if (this.due) return;
     at("filters").replaceChildren(el("h2", {}, "Filters"), ...this.fields(state, this.facets[state.type] ?? {}));
     if (focused?.startsWith("filter-")) at(focused)?.focus();
-    this.showChips(state);
   }
 
   fields(state, facets) {
@@ -109,7 +111,12 @@ export class Filters {
     const id = `filter-${name}`;
     return el("div", { class: "field" }, el("label", { for: id }, LABELS[name]),
       el("input", { type: "date", id, value: state[name], min: facets.oldest?.slice(0, 10), max: facets.newest?.slice(0, 10),
-        onchange: (event) => this.onChange({ [name]: event.target.value }) }));
+        onchange: ({ target: { value } }) => {
+          if (value && value < "1000") return; // its year is half typed
+          this.typing = true; // part by part, and each may make it another date: the input stays
+          this.onChange({ [name]: value });
+          this.typing = false;
+        } }));
   }
 
   text(name, state) {

@@ -1,9 +1,18 @@
 // Markdown inside a paragraph, as nodes. Raw HTML loses its tags but for a few harmless ones; nothing is fetched.
 import { el } from "./dom.js";
+import { emphasised, Run } from "./emphasis.js";
 
-const KEPT = { br: "br", kbd: "kbd", sub: "sub", sup: "sup", b: "strong", strong: "strong", i: "em", em: "em", code: "code", mark: "mark" };
+const KEPT = { __proto__: null, br: "br", kbd: "kbd", sub: "sub", sup: "sup", b: "strong", strong: "strong", i: "em", em: "em", code: "code", mark: "mark" };
 const SILENT = /^(script|style|template|iframe|object|svg|math|textarea|title|noscript)$/i;
-const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", ndash: "–", mdash: "—", hellip: "…", copy: "©", rarr: "→", larr: "←", times: "×" };
+export const ENDLESS = /^(script|style|textarea)$/i; // what they hold goes on to the end where nothing closes them
+const LATIN = "iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 acute micro para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash Ugrave Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil egrave eacute ecirc euml igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute ucirc uuml yacute thorn yuml".split(" ");
+const ENTITIES = { // what they spell; those of Latin-1 stand there in a row
+  __proto__: null,
+  ...Object.fromEntries(LATIN.map((name, place) => [name, String.fromCharCode(0xa1 + place)])),
+  amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", ensp: "\u2002", emsp: "\u2003", thinsp: "\u2009", ast: "*", lowast: "∗", ndash: "–", mdash: "—",
+  hellip: "…", bull: "•", lsquo: "‘", rsquo: "’", sbquo: "‚", ldquo: "“", rdquo: "”", bdquo: "„", lsaquo: "‹", rsaquo: "›", euro: "€", trade: "™", minus: "−",
+  larr: "←", uarr: "↑", rarr: "→", darr: "↓", harr: "↔", rArr: "⇒", le: "≤", ge: "≥", ne: "≠", asymp: "≈", infin: "∞", check: "✓",
+};
 const LONGEST = 20_000; // characters of a paragraph that are still looked at for markup
 const DEEPEST = 8;
 
@@ -56,7 +65,7 @@ const entity = (whole, name) => {
   const code = name[1] === "x" || name[1] === "X" ? parseInt(name.slice(2), 16) : parseInt(name.slice(1), 10);
   return code > 31 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff) ? String.fromCodePoint(code) : "";
 };
-const decoded = (text) => text.replace(/&(#x?[0-9a-f]{1,6}|[a-z]{2,8});/gi, entity);
+const decoded = (text) => text.replace(/&(#x?[0-9a-f]{1,6}|[a-z][a-z0-9]{1,7});/gi, entity);
 
 export const link = (content, url, context) => linkTo(content, linkTarget(url, context.from), context);
 
@@ -71,23 +80,27 @@ export function linkTo(content, target, context) {
   } }, content);
 }
 
+/** A reference's name, which may be wrapped and in any case. */
+export const labelOf = (text) => text.trim().toLowerCase().replace(/\s+/g, " ");
+
+/** Whether a tag that stands first is closed at once. */
+export const isEmpty = (text) => /^\s*<[^<>]*\/>/.test(text);
+
 const RULES = [
-  [/^\\([\\`*_{}[\]()#+\-.!~|<>&"'])/, (m) => m[1]],
+  [/^\\([\\`*_{}[\]()#+\-.!~|<>&"'$%/=?@^])/, (m) => m[1]],
   [/^(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)/, (m) => el("code", {}, m[2].replace(/\n/g, " ").replace(/^ (.+) $/, "$1"))],
   [/^(!?)\[\[(?=[^\s|])([^[\]|#\n]*)(#[^[\]|\n]*)?(?:\|([^[\]\n]*))?\]\](?![([])/, (m, c) => wikiLink(m[1], m[2].replace(/\\$/, ""), m[3], m[4], c)],
   [/^!\[([^\]]*)\](?:\((?:[^()\s]|\([^()\s]*\))*(?:\s+"[^"]*")?\)|\[[^\]]*\])/, (m) => picture(m[1])],
   [/^\[((?:[^[\]\\`]|\\.|`[^`]*`|!\[[^\]]*\]\([^)]*\)|\[[^\]]*\])*)\]\(\s*(?:<([^<>\n]*)>|\{\{[<%]\s*(?:rel)?ref\s+"([^"\n]*)"\s*[>%]\}\}|((?:[^()\s<>]|\([^()\s]*\))*))(?:\s+["'(][^"')]*["')])?\s*\)/,
     (m, c, d) => link(inline(m[1], c, d + 1), decoded(m[2] ?? m[3] ?? m[4]), c)],
-  [/^\[((?:[^[\]\\]|\\.)+)\](?:\[([^\]]*)\])?/, (m, c, d) => {
-    const url = c.references.get((m[2] || m[1]).toLowerCase().trim());
+  [/^\[((?:[^[\]\\]|\\.|!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\]))+)\](?:\[([^\]]*)\])?/, (m, c, d) => {
+    const url = c.references.get(labelOf(m[2] || m[1]));
     return url === undefined ? [`[`, ...inline(m[1], c, d + 1), m[2] === undefined ? "]" : `][${m[2]}]`] : link(inline(m[1], c, d + 1), url, c);
   }],
   [/^<(https?:\/\/[^\s<>]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)>/, (m, c) => link([m[1]], m[1].includes("://") ? m[1] : `mailto:${m[1]}`, c)],
   [/^<!--[\s\S]*?(?:-->|$)/, () => []],
   [/^<([a-z][a-z0-9-]*)(?:\s[^<>]*)?\/?>/i, (m, c, d, rest, isFirst) => html(m, c, d, rest, isFirst)],
   [/^<\/[a-z][a-z0-9-]*\s*>/i, () => []],
-  [/^(\*\*|__)(?=\S)([\s\S]*?\S)\1(?!\w)/, (m, c, d) => el("strong", {}, inline(m[2], c, d + 1))],
-  [/^(\*|_)(?=[^\s*_])([\s\S]*?[^\s*_\\])\1(?![\w*_])/, (m, c, d) => el("em", {}, inline(m[2], c, d + 1))],
   [/^~~(?=\S)([\s\S]*?\S)~~/, (m, c, d) => el("del", {}, inline(m[1], c, d + 1))],
   [/^\{\{[<%]\s*[\w-]+\s(?:[^{}"]|"[^"]*")*[>%]\}\}/, (m) => shown(m[0])],
   [/^(?: {2,}|\\)\n/, () => el("br")],
@@ -123,7 +136,10 @@ function html(match, context, depth, rest, isFirst) {
   const name = match[1].toLowerCase();
   const after = rest.slice(match[0].length);
   const end = after.toLowerCase().indexOf(`</${name}`);
-  if (SILENT.test(name)) return { nodes: [], used: end < 0 ? rest.length : match[0].length + end };
+  if (SILENT.test(name)) {
+    const holds = !isEmpty(rest) && (end >= 0 || ENDLESS.test(name));
+    return { nodes: [], used: !holds ? match[0].length : end < 0 ? rest.length : match[0].length + end };
+  }
   if (name === "img") return { nodes: [picture(/\salt\s*=\s*["']([^"']*)/i.exec(match[0])?.[1])], used: match[0].length };
   const href = name === "a" && end >= 0 ? /\shref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/i.exec(match[0]) : null;
   if (href) return { nodes: [link(inline(after.slice(0, end), context, depth + 1), decoded(href[1] ?? href[2] ?? href[3]), context)], used: match[0].length + end };
@@ -153,7 +169,14 @@ export function inline(text, context, depth = 0) {
     plain += text.slice(place, place + ahead.index);
     place += ahead.index;
     const rest = text.slice(place);
-    const inWord = (rest[0] === "_" || rest[0] === "h") && /[\p{L}\p{N}]/u.test(text[place - 1] ?? "");
+    if (rest[0] === "*" || rest[0] === "_") {
+      flush();
+      const [signs] = /^(?:\*+|_+)/.exec(rest);
+      nodes.push(new Run(text, place, signs.length));
+      place += signs.length;
+      continue;
+    }
+    const inWord = rest[0] === "h" && /[\p{L}\p{N}]/u.test(text[place - 1] ?? "");
     if (!inWord) {
       for (const [pattern, make] of RULES) {
         const match = pattern.exec(rest);
@@ -165,10 +188,10 @@ export function inline(text, context, depth = 0) {
         continue scan;
       }
     }
-    const run = /^([*_~`]+|[\s\S])/.exec(rest)[0];
+    const run = /^([~`]+|[\s\S])/.exec(rest)[0];
     plain += run;
     place += run.length;
   }
   flush();
-  return nodes;
+  return emphasised(nodes);
 }

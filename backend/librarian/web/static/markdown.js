@@ -1,6 +1,6 @@
 // Markdown's blocks as elements, each knowing the lines that it comes from. No HTML is ever parsed.
 import { el } from "./dom.js";
-import { inline, literal } from "./inline.js";
+import { ENDLESS, inline, isEmpty, labelOf, literal } from "./inline.js";
 import { note, opensNote } from "./notes.js";
 import { code, frontMatter, noted, scrolled, spanning, titled } from "./parts.js";
 
@@ -9,8 +9,11 @@ const HEADING = /^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$/;
 const RULE = /^ {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$/;
 const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)])( {1,4}(?=\S)| |\t|$)(.*)$/;
 const DELIMITER = /^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$/;
-const REFERENCE = /^ {0,3}\[([^\]^]+)\]:\s*<?(\S+?)>?(?:\s+["'(].*["')])?\s*$/;
+const REFERENCE = /^ {0,3}\[([^\]^]+)\]:[ ]*\n?[ ]*<?(\S+?)>?(?: *\n? *(?<=\s)["'(].*["')])? *(?=\n|$)/;
 const SILENT = /^ {0,3}<(script|style|template|iframe|object|svg|math|textarea|noscript)\b/i;
+const TABLE = /^ {0,3}<table\b/i;
+const ABRUPT = /^ {0,3}<(?:table\b|!--(?!.*-->))/i; // what a paragraph ends before
+const LONGEST_TAG = 20; // lines
 const DEEPEST = 12;
 
 const isBlank = (line) => !line.text.trim();
@@ -19,9 +22,9 @@ const isBlank = (line) => !line.text.trim();
 export function markdown(text, firstLine, context) {
   const lines = text.split("\n").map((one, place) => ({ text: one.replace(/\t/g, "    "), number: firstLine + place }));
   const references = new Map(context.references ?? []);
-  for (const line of lines) {
-    const match = REFERENCE.exec(line.text);
-    if (match) references.set(match[1].toLowerCase().trim(), match[2]);
+  for (const at of lines.keys()) {
+    const found = reference(lines, at);
+    if (found) references.set(labelOf(found.name), found.url);
   }
   const inside = { ...context, references };
   const start = firstLine === 1 && /^---\s*$/.test(lines[0].text) ? metadata(lines) : null;
@@ -41,12 +44,20 @@ function metadata(lines) {
   return end < 1 ? null : { used: end + 1, element: spanning(frontMatter(lines.slice(1, end)), lines.slice(0, end + 1)) };
 }
 
+/** What a link may name elsewhere as {name, url, used}: its address, and then its title, may stand on a line of their own. */
+function reference(lines, at) {
+  if (!/^ {0,3}\[[^\]^]+\]:/.test(lines[at].text)) return null;
+  const match = REFERENCE.exec(lines.slice(at, at + 3).map((line) => line.text).join("\n"));
+  return match && { name: match[1], url: match[2], used: match[0].split("\n").length };
+}
+
 function blocks(lines, context, depth) {
   if (depth > DEEPEST) return [spanning(el("pre", {}, lines.map((line) => line.text).join("\n")), lines)];
   const made = [];
   let at = 0;
   while (at < lines.length) {
-    if (isBlank(lines[at]) || (!context.titles && REFERENCE.test(lines[at].text))) { at += 1; continue; }
+    const left = isBlank(lines[at]) ? 1 : context.titles ? 0 : reference(lines, at)?.used;
+    if (left) { at += left; continue; }
     const [element, used] = block(lines, at, context, depth);
     if (element) made.push(spanning(element, lines.slice(at, at + used)));
     at += Math.max(1, used);
@@ -63,7 +74,7 @@ function block(lines, at, context, depth) {
   }
   return aside(lines, at, context, depth) ?? fence(lines, at) ?? heading(text, context) ?? (RULE.test(text) ? [el("hr"), 1] : null)
     ?? quote(lines, at, context, depth) ?? list(lines, at, context, depth) ?? table(lines, at, context)
-    ?? rawTable(lines, at, context) ?? silent(lines, at) ?? indented(lines, at) ?? paragraph(lines, at, context);
+    ?? rawTable(lines, at, context) ?? silent(lines, at, context) ?? indented(lines, at) ?? paragraph(lines, at, context);
 }
 
 function aside(lines, at, context, depth) {
@@ -156,8 +167,14 @@ function cells(text, context) {
   return (row.match(/(?:\\.|`[^`]*`|[^|\\`]|`|\\)+|(?<=\|)(?=\|)|^(?=\|)/g) ?? [row]).map((cell) => cell.trim().replace(/\\\|/g, "|"));
 }
 
+/** Whether a table begins here: a row above a line that parts it from others. A line that parts nothing makes a heading. */
+const opensTable = (lines, at) => lines[at].text.includes("|") && DELIMITER.test(lines[at + 1]?.text ?? "") && !/^ *-+ *$/.test(lines[at + 1].text);
+
+/** Whether a table begins below words that have no line of their own between: then it must be plain that it is one. */
+const breaksIn = (lines, at, context) => opensTable(lines, at) && cells(lines[at].text, context).length === cells(lines[at + 1].text, context).length;
+
 function table(lines, at, context) {
-  if (!lines[at].text.includes("|") || at + 1 >= lines.length || !DELIMITER.test(lines[at + 1].text)) return null;
+  if (!opensTable(lines, at)) return null;
   const head = cells(lines[at].text, context);
   let end = at + 2;
   while (end < lines.length && !isBlank(lines[end]) && lines[end].text.includes("|")) end += 1;
@@ -168,7 +185,7 @@ function table(lines, at, context) {
 
 /** A table written in HTML: its rows and cells, read like a paragraph each. Null for what isn't a simple one. */
 function rawTable(lines, at, context) {
-  if (!/^ {0,3}<table\b/i.test(lines[at].text)) return null;
+  if (!TABLE.test(lines[at].text)) return null;
   let end = at;
   while (end < lines.length && !/<\/table\b/i.test(lines[end].text)) end += 1;
   const used = lines.slice(at, end + 1);
@@ -186,15 +203,19 @@ function rawTable(lines, at, context) {
   return rows.length ? [scrolled(caption ? el("caption", {}, inline(caption, context)) : [], el("tbody", {}, rows)), end + 1 - at] : null;
 }
 
-/** Scripts, styles and comments: nothing to read. */
-function silent(lines, at) {
+/** Scripts, styles and comments: nothing to read but what stands behind them. Null for a tag that holds nothing, being closed at once or never. */
+function silent(lines, at, context) {
   const text = lines[at].text;
   const name = SILENT.exec(text)?.[1];
-  const closes = name ? new RegExp(`</${name}`, "i") : /^ {0,3}<!--/.test(text) ? /-->/ : null;
-  if (!closes) return null;
+  const closes = name ? new RegExp(`</${name}[^>]*>?\\s*(.*)`, "i") : /^ {0,3}<!--/.test(text) ? /-->\s*(.*)/ : null;
+  if (!closes || (name && isEmpty(lines.slice(at, at + LONGEST_TAG).map((line) => line.text).join("\n")))) return null;
   let end = at;
   while (end < lines.length && !closes.test(lines[end].text)) end += 1;
-  return [null, Math.min(end + 1, lines.length) - at];
+  if (end === lines.length) return name && !ENDLESS.test(name) ? null : [null, end - at];
+  const behind = closes.exec(lines[end].text)[1];
+  if (!behind) return [null, end + 1 - at];
+  const [element, used] = paragraph([{ ...lines[end], text: behind }, ...lines.slice(end + 1)], 0, context);
+  return [element, end - at + used];
 }
 
 function indented(lines, at) {
@@ -214,6 +235,7 @@ function paragraph(lines, at, context) {
       const named = lines.slice(at, end).map((line) => line.text.trim()).join(" ");
       return [title(underline[1][0] === "=" ? 1 : 2, named, context), end + 1 - at];
     }
+    if (breaksIn(lines, end, context) || ABRUPT.test(text)) break;
     if (startsBlock(text) && !/^ {0,3}\d+[.)]/.test(text.replace(/^ {0,3}1[.)]/, "-"))) break;
     end += 1;
   }

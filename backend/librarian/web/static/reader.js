@@ -3,20 +3,20 @@ import { call, Refused } from "./api.js";
 import { copy } from "./citation.js";
 import { at, button, day, el } from "./dom.js";
 import { formOf } from "./formats.js";
-import { markdown, written } from "./markdown.js";
 import { markWords } from "./marks.js";
 import { anchorsOf, outline } from "./outline.js";
 
 const MOST = 200_000; // characters fetched at once
-const BEFORE = 200; // lines above a passage that lies beyond them
+const BEFORE = [200, 20, 0]; // lines above a passage that lies beyond them: as many as leave room for it
 const NARROW = window.matchMedia("(max-width: 59.99rem)"); // where the panel covers the page
 
 /** The lines of an answer as elements, by the document's form. */
 async function blocksOf({ file_path: path, content, line_start: first, headings }, context) {
   const form = formOf(path, headings.length > 0, content);
-  if (form === "markdown") return markdown(content, first, context);
-  if (form === "written") return written(content, first, headings);
-  if (form === "restructured") return (await import("./restructured.js")).restructured(content, first, headings, context); // fetched with the first of them
+  // each is fetched with the first document of its kind
+  if (form === "markdown") return (await import("./markdown.js")).markdown(content, first, context);
+  if (form === "written") return (await import("./markdown.js")).written(content, first, headings);
+  if (form === "restructured") return (await import("./restructured.js")).restructured(content, first, headings, context);
   if (form === "asciidoc") return (await import("./asciidoc.js")).asciidoc(content, first, headings, context);
   return (await import("./plain.js")).plain(content, first, headings, form === "code");
 }
@@ -115,7 +115,10 @@ export class Reader {
 
   async document(path, line) {
     let answer = await this.part(path);
-    if (line > answer.line_end && answer.truncated) answer = await this.part(path, { line_start: Math.max(1, line - BEFORE) });
+    for (const before of BEFORE) {
+      if (line <= answer.line_end || !answer.truncated) break;
+      answer = await this.part(path, { line_start: Math.max(1, line - before) });
+    }
     const body = el("div", { class: "document", lang: answer.language || null });
     const place = [answer.product, answer.component].filter(Boolean).join(" › ");
     const cite = button("Copy citation", () => copy(`${answer.title}. ${answer.file_path}`, cite), { class: "plain" });
@@ -157,8 +160,13 @@ export class Reader {
     try {
       await work();
     } catch (error) {
-      this.panel.querySelector(".panel-head")?.append(el("p", { class: "notice failed", role: "alert" }, error.message));
+      this.tell(error.message);
     }
+  }
+
+  /** Says in the panel's head what didn't work, until the next attempt. */
+  tell(text) {
+    this.panel.querySelector(".panel-head")?.append(el("p", { class: "notice failed", role: "alert" }, text));
   }
 
   /** Shows the lines of an answer, and a way to those before. */
@@ -204,7 +212,7 @@ export class Reader {
     if (block) this.bring(block);
   }
 
-  /** To a heading by its anchor, or to a place that the document names itself. */
+  /** To a heading by its anchor, to a place that the document names itself, or to a line as forges name it (L12, L12-L20). */
   async goToSection(anchor, answer) {
     const same = (one) => one.toLowerCase() === anchor.toLowerCase();
     const place = [...this.panel.querySelectorAll(".document [data-anchor]")].find((one) => same(one.dataset.anchor));
@@ -213,7 +221,8 @@ export class Reader {
     const loosely = (one) => one.toLowerCase().replace(/[-_]+/g, "-"); // sites differ in how they write several
     const exact = anchors.findIndex(same);
     const heading = answer.headings[exact < 0 ? anchors.findIndex((one) => loosely(one) === loosely(anchor)) : exact];
-    return heading ? this.goToLine(heading.line, answer) : null;
+    const line = heading?.line ?? (parseInt(/^L(\d+)(?:-L?\d+)?$/.exec(anchor)?.[1], 10) || 0);
+    return line ? this.goToLine(line, answer) : this.tell(`This document has no section “${anchor}”.`);
   }
 
   /** Scrolls so that an element, or what lies a share of its height further down, comes below the panel's head. */

@@ -21,7 +21,7 @@ const BEHIND = new RegExp(AFTER, "uy");
 const ADDRESS = /https?:\/\/[^\s<>"'`)\]}]+[^\s<>"'`)\]}.,;:!?*_|\\]/y;
 
 const WORDS = /^(ref|numref|any|doc|download|index|token|eq|text|t|title|title-reference|emphasis|dfn|term|abbr|abbreviation|ac|guilabel|menuselection|strong|subscript|superscript|button-\w+)$/;
-const LOOKS = { sub: "sub", subscript: "sub", sup: "sup", superscript: "sup", kbd: "kbd", strong: "strong", guilabel: "strong", menuselection: "strong", emphasis: "em", dfn: "em", term: "em", title: "em", t: "em", "title-reference": "em" };
+const LOOKS = { __proto__: null, sub: "sub", subscript: "sub", sup: "sup", superscript: "sup", kbd: "kbd", strong: "strong", guilabel: "strong", menuselection: "strong", emphasis: "em", dfn: "em", term: "em", title: "em", t: "em", "title-reference": "em" };
 const VERBATIM = /^(code|literal|samp|file|command|math|kbd|regexp|makevar|eval|code-\w+|raw-\w+|c:expr|cpp:expr)$/; // whose <…> is no target
 const NUMBERED = { pep: (number) => `https://peps.python.org/pep-${number.padStart(4, "0")}/`, rfc: (number) => `https://datatracker.ietf.org/doc/html/rfc${number}` };
 
