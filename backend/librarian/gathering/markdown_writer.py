@@ -331,9 +331,10 @@ def _wrapped(text: str, mark: str) -> str:
 
 
 def _is_label(element: html.HtmlElement) -> bool:
-    """Whether an element names what follows it."""
+    """Whether an element names what follows it; not where it holds lines of code or lists of its own."""
     if element.tag in _LABELS:
-        return True
+        lines = any("\n" in code_text(pre) for pre in element.iter("pre"))
+        return not lines and element.find(".//li") is None
     return bool(_LABEL_CLASS.search(classes(element))) and element.tag in ("p", "div", "label", "span", "h5", "h6")
 
 

@@ -198,6 +198,12 @@ def markdown(body: str) -> str:
         ("<dl><dt>a</dt><dt>b</dt><dd><pre>x</pre></dd></dl>", "**a**\n**b**\n\n```\nx\n```"),
         ("<p>x</p><details><summary>More</summary><ul><li>y</li></ul></details>", "x\n\n**More**\n\n- y"),
         ("<dl><dt>alone</dt></dl>", "**alone**"),
+        ("<dl><dt><pre>open(x)</pre></dt><dd>Opens.</dd></dl>", "**open(x)**\nOpens."),
+        (
+            "<dl><dt><pre>enum Way\n  Up\n  Down</pre></dt><dd>Where to.</dd></dl>",
+            "```\nenum Way\n  Up\n  Down\n```\n\nWhere to.",
+        ),
+        ("<summary><h4>Use</h4><p>So:</p><ul><li>a</li><li>b</li></ul></summary>", "#### Use\n\nSo:\n\n- a\n- b"),
         (
             "<p>see <img alt='images/a_b.svg' src='a_b.svg'><img alt='A plan' src='b.png'></p>",
             "see ![A plan](/a/b.png)",
