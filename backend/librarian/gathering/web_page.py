@@ -11,10 +11,17 @@ from lxml import etree, html
 from . import main_text, markdown_writer, page_files, site_maps, tab_panels, urls
 from .charsets import decoded
 from .fetching import Fetched
+from .markdown_writer import classes
 
 FEW_WORDS = 15  #: a page with fewer, but with scripts, shows its text only to a browser that runs them
 FEW_BESIDE_TITLE = 3  #: of such a page that has its title as a heading, which only a server writes there
+#: What only its name marks: never a heading or an anchor, which are named after what they say.
+_NAMED = (
+    "//*[self::div or self::section or self::article or self::td or self::table or self::center]"
+    "[@id='content' or @id='main-content' or @id='main']"
+)
 _MAIN = (
+    "//*[@id='apicontent']",
     "//article[@role='main']",
     "//*[contains(concat(' ', @class, ' '), ' md-content__inner ')]",
     "//*[contains(concat(' ', @class, ' '), ' theme-doc-markdown ')]",
@@ -27,7 +34,7 @@ _MAIN = (
     "//*[@role='main']",
     "//main",
     "//article",
-    "//*[@id='content' or @id='main-content' or @id='main']",
+    _NAMED,
 )
 _CHROME = (
     ".//nav | .//*[@role='navigation'] | .//*[@role='search'] | .//form"
@@ -39,6 +46,7 @@ _CHROME = (
     " | .//*[contains(@class, 'feedback')][not(.//pre or .//h1)][count(.//p) < 4]"
     " | .//code//*[contains(concat(' ', @class, ' '), ' boring ')]"
 )
+_HEADINGS = ".//h1 | .//h2 | .//h3 | .//h4 | .//h5 | .//h6"
 _SHELL = ".//header | .//footer | .//aside"
 _MARKS = re.compile("[¶\u200b\ufeff\ue000-\uf8ff]")  #: of links to a heading itself, and icons
 _WORD = re.compile(r"\w+")
@@ -130,9 +138,28 @@ def main_part(page: html.HtmlElement) -> html.HtmlElement:
         best = max(found, key=_weight, default=None)
         if best is not None and _weight(best) > 0 and (len(found) == 1 or path != "//article"):
             _without(best, _CHROME)
+        if path == _NAMED:
+            found = [element for element in found if not _is_one_of_several(element)]
             return best
     _without(whole, f"{_CHROME} | {_SHELL}")
-    return main_text.main_element(whole)
+    best = main_text.main_element(whole)
+    main_text.leave_menus(best)
+    return best
+
+
+def _is_one_of_several(element: html.HtmlElement) -> bool:
+    """Whether an element is a section of a text, among others: it is named after its heading then, "Main" say."""
+    parent = element.getparent()
+    return any(
+        other is not element
+        and (other.tag, classes(other)) == (element.tag, classes(element))
+        and (element.tag == "section" or classes(element))
+        and other.xpath(_HEADINGS)
+        for other in (parent if parent is not None else ())
+        if isinstance(other.tag, str)
+    )
+            if path == _NAMED:
+                main_text.leave_menus(best)
 
 
 def _weight(element: html.HtmlElement) -> int:

@@ -258,6 +258,45 @@ def test_text_in_several_parts_is_kept_whole() -> None:
     assert [f"## Part {number}" in page.markdown for number in range(3)] == [True] * 3
 
 
+@pytest.mark.parametrize("section", ["h2 id='main'", "section id='main'", "div class='part' id='content'"])
+def test_a_section_that_is_called_main_is_not_the_page(section: str) -> None:
+    tag, other = section.partition(" ")[0], section.replace("main", "x").replace("content", "x")
+    parts = f"<{section}>The main server</{tag}>{PROSE}<{other}><h3>Others</h3></{tag}><p>They are set up alike.</p>"
+    page = read_page(f"<body><div><h1>Servers</h1>{parts}</div></body>".encode(), "https://e.org/a")
+    assert page.markdown.startswith("# Servers")
+    assert "The gadget is set up" in page.markdown
+    assert "They are set up alike." in page.markdown
+
+
+HOME = "<h1><a href='/'>Gadgets</a></h1>"
+LINKS = "<ul><li><a href='/a'>Buffers</a></li><li><a href='/b'>Clusters</a></li><li><a href='/c'>Timers</a></li></ul>"
+AROUND = "<div>Next: <a href=a>Buffers</a>, up: <a href=b>Files</a> [<a href=c>Contents</a>]</div>"
+LEAD = "<p>Paths of files are joined, split and compared, whatever the system is that they belong to.</p>"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"<div id=content><div>{HOME}{LINKS}</div><h2>Paths</h2>{LEAD}</div>",
+        f"<div>Small and fast. {LINKS}{LINKS}</div><h2>Paths</h2>{LEAD}",
+        f"{AROUND}<hr><h2>Paths</h2>{LEAD}{AROUND}",
+    ],
+)
+def test_a_menu_in_front_of_the_text_is_left_out(body: str) -> None:
+    page = read_page(f"<html><body>{body}</body></html>".encode(), "https://e.org/a")
+    assert page.markdown.removeprefix("---\n\n").startswith("## Paths\n\nPaths of files")
+    assert page.markdown.endswith("belong to.\n")
+
+
+def test_lists_of_links_that_are_the_text_stay() -> None:
+    index = read_page(f"<body>{LINKS}<p>Last made today.</p></body>".encode(), "https://e.org/a")
+    assert "[Clusters](/b)" in index.markdown
+    contents = "<div>Paths<ul><li><a href='#x'>Joining</a></li><li><a href='#y'>Splitting</a></li></ul></div>"
+    page = read_page(f"<body>{contents}<h2>Joining</h2>{LEAD}{LINKS}</body>".encode(), "https://e.org/a")
+    assert page.markdown.startswith("Paths\n\n- Joining")
+    assert "[Clusters](/b)" in page.markdown
+
+
 @pytest.mark.parametrize(
     "tabs",
     [
