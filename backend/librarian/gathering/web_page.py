@@ -49,6 +49,7 @@ _CHROME = (
 _HEADINGS = ".//h1 | .//h2 | .//h3 | .//h4 | .//h5 | .//h6"
 _SHELL = ".//header | .//footer | .//aside"
 _MARKS = re.compile("[¶\u200b\ufeff\ue000-\uf8ff]")  #: of links to a heading itself, and icons
+_TITLES = ("//h1", "//div[@class='headertitle']/div[@class='title']")  #: the second as Doxygen writes it
 _WORD = re.compile(r"\w+")
 _TEXT = frozenset({"text/markdown", "text/x-markdown", "text/plain"})
 _HTML = frozenset({"text/html", "application/xhtml+xml", ""})
@@ -101,8 +102,10 @@ def read_page(body: bytes, url: str, charset: str = "") -> WebPage:
     links = [urls.normalised(str(target), base) for target in page.xpath("//a/@href | //area/@href")]
     scripts = bool(page.xpath("//script"))
     navigation = site_maps.navigation(page, base)
-    title = _title(page, meta)
+    headings = page.xpath(_TITLES[0]) or page.xpath(_TITLES[1])
+    marked = {*page.xpath("//main//h1 | //article//h1 | //*[@role='main']//h1")}
     main = main_part(page)
+    title = _title(page, headings, marked, main) or " ".join(meta.get("og:title", "").split()) or _named(page)
     tab_panels.unfold(main)
     markdown = markdown_writer.to_markdown(main, base, url)
     words, named = len(_WORD.findall(markdown)), len(_WORD.findall(title))
@@ -135,11 +138,13 @@ def main_part(page: html.HtmlElement) -> html.HtmlElement:
         found = whole.xpath(path)
         if path == "//main//article" and len(found) > 1:
             continue
+        if path == _NAMED:
+            found = [element for element in found if not _is_one_of_several(element)]
         best = max(found, key=_weight, default=None)
         if best is not None and _weight(best) > 0 and (len(found) == 1 or path != "//article"):
             _without(best, _CHROME)
-        if path == _NAMED:
-            found = [element for element in found if not _is_one_of_several(element)]
+            if path == _NAMED:
+                main_text.leave_menus(best)
             return best
     _without(whole, f"{_CHROME} | {_SHELL}")
     best = main_text.main_element(whole)
@@ -158,8 +163,6 @@ def _is_one_of_several(element: html.HtmlElement) -> bool:
         for other in (parent if parent is not None else ())
         if isinstance(other.tag, str)
     )
-            if path == _NAMED:
-                main_text.leave_menus(best)
 
 
 def _weight(element: html.HtmlElement) -> int:
@@ -172,20 +175,40 @@ def _without(element: html.HtmlElement, path: str) -> None:
             found.drop_tree()
 
 
-def _title(page: html.HtmlElement, meta: Mapping[str, str]) -> str:
-    """The first heading, which says less about the site than `<title>` does."""
-    named = " ".join(next((str(found.text_content()) for found in page.iter("title")), "").split())
-    marked = page.xpath("//main//h1 | //article//h1 | //*[@role='main']//h1")
-    for heading in marked or page.xpath("//h1") or page.xpath("//div[@class='headertitle']/div[@class='title']"):
-        for mark in heading.xpath(
-            ".//a[contains(@class, 'headerlink')] | .//a[contains(@class, 'anchor')][not(text())]"
-        ):
-            mark.drop_tree()
-        if text := " ".join(_MARKS.sub("", str(heading.text_content())).split()):
-            if named.endswith(text) and heading not in marked:  # the site's name, above its pages' own
-                return named.removesuffix(text).rstrip(" -–—|·:»/") or text
-            return text
-    return " ".join(meta.get("og:title", "").split()) or named
+def _named(page: html.HtmlElement) -> str:
+    return " ".join(next((str(found.text_content()) for found in page.iter("title")), "").split())
+
+
+def _title(
+    page: html.HtmlElement, headings: list[html.HtmlElement], marked: set[html.HtmlElement], main: html.HtmlElement
+) -> str:
+    """The text's first heading, which says less about the site than `<title>` does; empty where it has none."""
+    named = _named(page)
+    own = [heading for heading in headings if main in heading.iterancestors()]
+    ours = own or [heading for heading in headings if heading in marked or heading.tag == "div"]
+    for heading in ours or headings:
+        text = _heading(heading)
+        if not text or (not ours and main_text.is_link(heading)):
+            continue
+        if not ours and re.search(rf"[-–—|·:»/]\s*{re.escape(text)}$", named, re.I):  # the site's name, above its pages' own
+            return named[: -len(text)].rstrip(" -–—|·:»/") or text
+        return named if text.casefold() not in named.casefold() and _shows(page, named) else text
+    return ""
+
+
+def _shows(page: html.HtmlElement, named: str) -> bool:
+    """Whether a reader sees the `<title>` as it is, and not as a link: headings are the text's parts then."""
+    leaves = page.xpath("//body//*[not(*)][normalize-space()=$named]", named=named) if named else []
+    return any(not leaf.xpath("ancestor-or-self::a | ancestor-or-self::button") for leaf in leaves)
+
+
+def _heading(element: html.HtmlElement) -> str:
+    for mark in element.xpath(
+        ".//a[contains(@class, 'headerlink')] | .//a[contains(@class, 'anchor')][not(text())]"
+        " | ./div[@class='ingroups']"
+    ):
+        mark.drop_tree()
+    return " ".join(_MARKS.sub("", str(element.text_content())).split())
 
 
 def _linked(page: html.HtmlElement, relation: str, base: str, media_type: str = "") -> str:

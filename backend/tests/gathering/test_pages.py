@@ -396,6 +396,27 @@ def test_a_page_s_title_is_its_own_and_not_its_site_s(body: str, title: str) -> 
     assert read_page(page.encode(), "https://e.org/").title == title
 
 
+@pytest.mark.parametrize(
+    ("named", "body", "title"),
+    [
+        ("Path | Gadget V2 Docs", "<header><h1>Gadget v2 docs</h1></header><article><h2>Path</h2></article>", "Path"),
+        ("61. Events", "<h1><a href='/'>Gadgets</a></h1><div id=content><h2>Events</h2><p>x</p></div>", "61. Events"),
+        ("Box - 1.6", "<div><h1>Gadgets</h1></div><div id=main><h1>class Box</h1><p>x</p></div>", "class Box"),
+        ("Box - Gadgets 2 - gadgets.Box", "<h1>Box</h1><p>x</p>", "Box"),
+        ("Row values", "<div>Row values</div><h1>1. Terms</h1><p>x</p><h1>2. Syntax</h1><p>y</p>", "Row values"),
+        ("Gadgets", "<p><a href='/'>Gadgets</a></p><h1>Install</h1><p>x</p><h1>Use</h1><p>y</p>", "Install"),
+        (
+            "Gadget: Box Class",
+            "<div class=headertitle><div class=title>Box Class<div class=ingroups><a href=g>In</a></div></div></div>",
+            "Box Class",
+        ),
+    ],
+)
+def test_each_page_of_a_site_has_a_title_of_its_own(named: str, body: str, title: str) -> None:
+    page = f"<html><head><title>{named}</title></head><body>{body}</body></html>"
+    assert read_page(page.encode(), "https://e.org/").title == title
+
+
 def test_what_stands_around_the_text_of_doxygen_and_mediawiki_is_left_out() -> None:
     doxygen = """<div id="top"><div id="projectname">Gadget</div></div><div class="header"><div class="headertitle">
     <div class="title">Box Class</div></div></div><div class="contents"><p>A box.</p></div><address>Made by</address>"""
