@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from lxml import html
 
 from . import tab_panels, urls
+from .code_blocks import LINE_NUMBERS, classes, code_language, code_text
 
 _SPACE = re.compile(r"[ \t\r\n\f\u00a0\u200b]+")
 _BLOCK_NAMES = """
@@ -21,12 +22,10 @@ video math
 """
 _BLOCKS = frozenset(_BLOCK_NAMES.split())
 _DROPPED = frozenset(_DROPPED_NAMES.split())
-_LANGUAGE = re.compile(r"(?:^|\s)(?:mw-highlight-lang|language|lang|highlight|brush:?|source)[-_ ]([\w+#.-]+)")
-_NO_LANGUAGE = frozenset({"default", "none", "text", "plain", "plaintext", "notranslate", "source", "wrapper", "txt"})
 _PERMALINK = re.compile(
-    r"footnote-backref|headerlink|anchorjs|hash-link|header-anchor|heading-anchor|sr-only|visually-hidden|copybtn|line-numbers-wrapper"
+    r"footnote-backref|hideme|headerlink|anchorjs|hash-link|header-anchor|heading-anchor|sr-only|visually-hidden|copybtn|line-numbers-wrapper"
 )
-_LINE_NUMBERS = re.compile(r"(^|\s)(linenos?|linenodiv|gutter|line-numbers-rows|ln-num|lineno)(\s|$)")
+_SELF = frozenset("¶§#🔗")  #: what a heading's link to itself shows
 _MARKUP = re.compile(r"<(?=[A-Za-z/!?])")
 _FENCE = re.compile(r"`{3,}")
 _LABEL_CLASS = re.compile(
@@ -49,11 +48,6 @@ def to_markdown(element: html.HtmlElement, base: str, page: str = "") -> str:
     return _Writer(base, urlsplit(page or base)[:2]).blocks(element).strip() + "\n"
 
 
-def classes(element: html.HtmlElement) -> str:
-    """The element's class attribute, empty where it has none."""
-    return str(element.get("class") or "")
-
-
 def is_dropped(element: html.HtmlElement) -> bool:
     """Whether nothing of an element is for readers of the text."""
     tag = element.tag
@@ -63,42 +57,14 @@ def is_dropped(element: html.HtmlElement) -> bool:
         return True
     if tag == "span" and element.get("class") == "lang" and _precedes_code(element):
         return True
-    return bool(_PERMALINK.search(classes(element))) and tag in ("a", "span", "button", "div")
+    if tag == "a" and "#" in str(element.get("href")) and str(element.text_content()).strip() in _SELF:
+        return True
+    return bool(_PERMALINK.search(classes(element))) and tag in ("a", "span", "button", "div", "summary")
 
 
 def _precedes_code(element: html.HtmlElement) -> bool:
     following = element.getnext()
     return following is not None and following.tag == "pre"
-
-
-def code_text(element: html.HtmlElement) -> str:
-    """The lines of a `pre`, without line numbers."""
-    parts: list[str] = []
-
-    def walk(node: html.HtmlElement) -> None:
-        if isinstance(node.tag, str) and not _LINE_NUMBERS.search(classes(node)) and node.tag not in ("button", "svg"):
-            if node.tag == "br" or (node.tag == "div" and parts and not parts[-1].endswith("\n")):
-                parts.append("\n")
-            parts.append(node.text or "")
-            for child in node:
-                walk(child)
-                parts.append(child.tail or "")
-
-    walk(element)
-    return "".join(parts).replace("\r\n", "\n").replace("\u200b", "").strip("\n").rstrip()
-
-
-def code_language(element: html.HtmlElement) -> str:
-    """What a highlighter left in the classes of a `pre`, of its code, or of what is around it."""
-    around = [element, *element.iter("code"), *list(element.iterancestors())[:6]]
-    for node in around:
-        for name in ("data-lang", "data-language"):
-            if (given := str(node.get(name) or "").strip().lower()) and given not in _NO_LANGUAGE:
-                return given
-        for found in _LANGUAGE.findall(classes(node).lower()):
-            if found not in _NO_LANGUAGE:
-                return str(found)
-    return ""
 
 
 class _Writer:
@@ -157,7 +123,7 @@ class _Writer:
             yield False, paragraph
 
     def _writer(self, element: html.HtmlElement) -> Callable[[html.HtmlElement], str]:
-        return self._by_tag.get(element.tag, self.blocks)
+        return self._table if _is_grid(element) else self._by_tag.get(element.tag, self.blocks)
 
     @staticmethod
     def _is_block(element: html.HtmlElement) -> bool:
@@ -166,7 +132,7 @@ class _Writer:
         return any(isinstance(inner.tag, str) and inner.tag in _BLOCKS for inner in element.iterdescendants())
 
     def _heading(self, element: html.HtmlElement) -> str:
-        text = _tidy(self._children(element)).replace("\n", " ").rstrip("¶#").strip("◆ ")
+        text = re.sub(r"(¶|\s#+)+$", "", " ".join(self._children(element).split())).strip("◆ ")
         return f"{'#' * int(element.tag[1])} {text}" if text else ""
 
     def _paragraph(self, element: html.HtmlElement) -> str:
@@ -212,19 +178,14 @@ class _Writer:
             blocks = [block for pre in fences if (block := self._fence(pre)) and not _is_gutter(pre)]
             named = _tidy("".join(str(name.text_content()) for name in element.xpath(".//th[@class='filename']")))
             return "\n\n".join([named, *blocks] if named else blocks)
-        rows = [
-            [cell for cell in row if isinstance(cell.tag, str) and cell.tag in ("td", "th")]
-            for row in element.iter("tr")
-            if next(row.iterancestors("table"), None) is element
-        ]
-        rows = [row for row in rows if row]
-        if not rows:
+        if not (rows := _rows(element)):
             return ""
         lines = self._grid(rows)
         width = max(map(len, lines))
         if width == 1:
             return "\n\n".join(self.blocks(row[0]) for row in rows)
-        if not any(cell.tag == "th" for cell in rows[0]) and rows[0][0].getparent().getparent().tag != "thead":
+        headed = any(cell.tag == "th" or _is_box(cell) for cell in rows[0])
+        if not headed and rows[0][0].getparent().getparent().tag != "thead":
             lines.insert(0, [""] * width)
         lines.insert(1, ["---"] * width)
         table = ["| " + " | ".join([*row, *[""] * (width - len(row))]) + " |" for row in lines]
@@ -278,7 +239,7 @@ class _Writer:
         if tag == "br":
             return "\n"
         if tag in ("code", "kbd", "samp", "tt"):
-            return _code(str(element.text_content()))
+            return _code(code_text(element) if element.find(".//br") is not None else str(element.text_content()))
         if tag == "img":
             alt = " ".join(str(element.get("alt") or "").split())
             target = self._address(str(element.get("src") or ""))
@@ -286,6 +247,8 @@ class _Writer:
         text = self._children(element)
         if not text.strip():
             return text
+        if tag in _BLOCKS:
+            return f" {text} "  # a box within a heading or a term
         if tag in ("strong", "b"):
             return _wrapped(text, "**")
         if tag in ("em", "i"):
@@ -332,6 +295,8 @@ def _wrapped(text: str, mark: str) -> str:
 
 def _is_label(element: html.HtmlElement) -> bool:
     """Whether an element names what follows it; not where it holds lines of code or lists of its own."""
+    if element.tag == "summary" and any(element.find(f".//h{level}") is not None for level in range(1, 7)):
+        return False
     if element.tag in _LABELS:
         lines = any("\n" in code_text(pre) for pre in element.iter("pre"))
         return not lines and element.find(".//li") is None
@@ -339,8 +304,28 @@ def _is_label(element: html.HtmlElement) -> bool:
 
 
 def _is_listing(element: html.HtmlElement) -> bool:
-    """Code whose lines are boxes, as Doxygen writes it."""
+    """Code whose lines are boxes, as Doxygen writes it, or a paragraph that is nothing but code with line breaks."""
+    if element.tag == "p" and len(element) == 1 and element[0].tag in ("code", "samp", "tt"):
+        return element.find(".//br") is not None and not f"{element.text or ''}{element[0].tail or ''}".strip()
     return "fragment" in classes(element).split() and element.find("div[@class='line']") is not None
+
+
+def _is_grid(element: html.HtmlElement) -> bool:
+    """Whether boxes beside each other look like a table, as Javadoc writes its summaries."""
+    return "summary-table" in classes(element).split() and any(map(_is_box, element))
+
+
+def _is_box(cell: html.HtmlElement) -> bool:
+    return cell.tag == "div" and "table-header" in classes(cell).split()
+
+
+def _rows(table: html.HtmlElement) -> list[list[html.HtmlElement]]:
+    if table.tag != "table":
+        width = sum(map(_is_box, table))
+        return [list(table[start : start + width]) for start in range(0, len(table), width)]
+    rows = (row for row in table.iter("tr") if next(row.iterancestors("table"), None) is table)
+    cells = ([cell for cell in row if isinstance(cell.tag, str) and cell.tag in ("td", "th")] for row in rows)
+    return [row for row in cells if row]
 
 
 def _gap(block: str) -> str:
@@ -353,7 +338,7 @@ def _tidy(text: str) -> str:
 
 
 def _is_gutter(pre: html.HtmlElement) -> bool:
-    return any(_LINE_NUMBERS.search(classes(node)) for node in (pre, *list(pre.iterancestors())[:3]))
+    return any(LINE_NUMBERS.search(classes(node)) for node in (pre, *list(pre.iterancestors())[:3]))
 
 
 def _span(cell: html.HtmlElement, name: str = "colspan") -> int:

@@ -10,8 +10,9 @@ from lxml import etree, html
 
 from . import main_text, markdown_writer, page_files, site_maps, tab_panels, urls
 from .charsets import decoded
+from .code_blocks import classes
 from .fetching import Fetched
-from .markdown_writer import classes
+from .markdown_writer import is_dropped
 
 FEW_WORDS = 15  #: a page with fewer, but with scripts, shows its text only to a browser that runs them
 FEW_BESIDE_TITLE = 3  #: of such a page that has its title as a heading, which only a server writes there
@@ -43,6 +44,7 @@ _CHROME = (
     " | .//*[contains(@class, 'edit-this-page')] | .//*[contains(@class, 'table-of-contents')]"
     " | .//*[@id='table-of-contents'] | .//*[contains(@class, 'pagination')]"
     " | .//*[contains(@class, 'mw-editsection') or contains(@class, 'viewcode-link')]"
+    " | .//a[contains(concat(' ', @class, ' '), ' src ') or contains(@class, 'srclink')]"
     " | .//*[contains(@class, 'feedback')][not(.//pre or .//h1)][count(.//p) < 4]"
     " | .//code//*[contains(concat(' ', @class, ' '), ' boring ')]"
 )
@@ -190,23 +192,24 @@ def _title(
         text = _heading(heading)
         if not text or (not ours and main_text.is_link(heading)):
             continue
-        if not ours and re.search(rf"[-–—|·:»/]\s*{re.escape(text)}$", named, re.I):  # the site's name, above its pages' own
+        if not ours and re.search(
+            rf"[-–—|·:»/]\s*{re.escape(text)}$", named, re.I
+        ):  # the site's name, above its pages' own
             return named[: -len(text)].rstrip(" -–—|·:»/") or text
-        return named if text.casefold() not in named.casefold() and _shows(page, named) else text
+        apart = text.casefold() not in named.casefold() and named.casefold() not in text.casefold()
+        return named if apart and _stands_above(heading, named) else text
     return ""
 
 
-def _shows(page: html.HtmlElement, named: str) -> bool:
-    """Whether a reader sees the `<title>` as it is, and not as a link: headings are the text's parts then."""
-    leaves = page.xpath("//body//*[not(*)][normalize-space()=$named]", named=named) if named else []
+def _stands_above(heading: html.HtmlElement, named: str) -> bool:
+    """Whether a reader sees the `<title>` as it is, and not as a link, above a heading: that is a part of the text."""
+    leaves = heading.xpath("preceding::*[not(*)][normalize-space()=$named][ancestor::body]", named=named)
     return any(not leaf.xpath("ancestor-or-self::a | ancestor-or-self::button") for leaf in leaves)
 
 
 def _heading(element: html.HtmlElement) -> str:
-    for mark in element.xpath(
-        ".//a[contains(@class, 'headerlink')] | .//a[contains(@class, 'anchor')][not(text())]"
-        " | ./div[@class='ingroups']"
-    ):
+    empty = element.xpath(".//a[contains(@class, 'anchor')][not(text())] | ./div[@class='ingroups']")
+    for mark in (*filter(is_dropped, [*element.iterdescendants()]), *empty):
         mark.drop_tree()
     return " ".join(_MARKS.sub("", str(element.text_content())).split())
 

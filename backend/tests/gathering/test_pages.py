@@ -209,11 +209,40 @@ def markdown(body: str) -> str:
             "see ![A plan](/a/b.png)",
         ),
         ("<nav>menu</nav><script>x</script><p hidden>y</p><button>Copy</button><p>z</p>", "z"),
+        ("<h2>Learn C#<a class='anchor' href='/a#c'>#</a></h2>", "## Learn C#"),
+        ("<h2><a class='doc-anchor' href='#use'>§</a>Use §5</h2>", "## Use §5"),
+        ("<h3>impl Open<div class='where'>where T: Big</div></h3>", "### impl Open where T: Big"),
+        ("<details><summary><h4>fn open()</h4></summary><p>Opens.</p></details>", "#### fn open()\n\nOpens."),
+        ("<p><code>open a<br>close <var>b</var></code></p>", "```\nopen a\nclose b\n```"),
+        ("<p>Type <code>open<br>close</code>.</p>", "Type `open close`."),
+        (
+            "<div class='summary-table'><div class='table-header'>Type</div><div class='table-header'>Way</div>"
+            "<div class='col-first'><code>int</code></div><div class='col-last'>up | <b>down</b></div></div>",
+            "| Type | Way |\n| --- | --- |\n| `int` | up \\| **down** |",
+        ),
         ("loose <span>text</span><p>then</p> more<!-- not this -->", "loose text\n\nthen\n\nmore"),
     ],
 )
 def test_html_as_markdown(body: str, expected: str) -> None:
     assert markdown(body) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "language"),
+    [
+        (
+            "<pre class='sourceCode python'><code class='sourceCode python'>x</code></pre>",
+            "python",
+        ),
+        ("<div class='highlight highlight-source-shell'><pre>x</pre></div>", "shell"),
+        ("<pre class='rust rust-example-rendered'><code>x</code></pre>", "rust"),
+        ("<pre class='r'><code>x</code></pre>", "r"),
+        ("<pre><code class='makeup elixir'>x</code></pre>", "elixir"),
+        ("<pre class='wide'><code class='hljs copyable'>x</code></pre>", ""),
+    ],
+)
+def test_code_has_the_language_that_its_highlighter_was_told(code: str, language: str) -> None:
+    assert markdown(code) == f"```{language}\nx\n```"
 
 
 @given(st.text("<>/apulidrethcobe=' \n&;", max_size=80))
@@ -404,6 +433,9 @@ def test_a_page_s_title_is_its_own_and_not_its_site_s(body: str, title: str) -> 
         ("Box - 1.6", "<div><h1>Gadgets</h1></div><div id=main><h1>class Box</h1><p>x</p></div>", "class Box"),
         ("Box - Gadgets 2 - gadgets.Box", "<h1>Box</h1><p>x</p>", "Box"),
         ("Row values", "<div>Row values</div><h1>1. Terms</h1><p>x</p><h1>2. Syntax</h1><p>y</p>", "Row values"),
+        ("Box", "<main><h1>Class Box</h1><p><span>Box</span></p></main>", "Class Box"),
+        ("x - Rust", "<main><h1>Struct Box <button>Copy</button></h1><p>x</p></main>", "Struct Box"),
+        ("F# in short", "<main><h1>Short F#<a class='anchor' href='#f'>#</a></h1></main>", "Short F#"),
         ("Gadgets", "<p><a href='/'>Gadgets</a></p><h1>Install</h1><p>x</p><h1>Use</h1><p>y</p>", "Install"),
         (
             "Gadget: Box Class",
