@@ -18,12 +18,12 @@ h6 header hr html li main menu nav ol p pre section summary table tbody td tfoot
 """
 _DROPPED_NAMES = """
 script style noscript template svg canvas iframe object button input select textarea nav dialog link meta head audio
-video math
+video
 """
 _BLOCKS = frozenset(_BLOCK_NAMES.split())
 _DROPPED = frozenset(_DROPPED_NAMES.split())
 _PERMALINK = re.compile(
-    r"footnote-backref|hideme|headerlink|anchorjs|hash-link|header-anchor|heading-anchor|sr-only|visually-hidden|copybtn|line-numbers-wrapper"
+    r"footnote-backref|katex-html|hideme|headerlink|anchorjs|hash-link|header-anchor|heading-anchor|sr-only|visually-hidden|copybtn|line-numbers-wrapper"
 )
 _SELF = frozenset("¶§#🔗")  #: what a heading's link to itself shows
 _MARKUP = re.compile(r"<(?=[A-Za-z/!?])")
@@ -33,6 +33,7 @@ _LABEL_CLASS = re.compile(
     rf"|{tab_panels.LABEL}",
     re.I,
 )
+_OUTSIDE_CODE = ".//text()[normalize-space()][not(ancestor::pre)]"
 _SECTION = ("h3", "h4", "h5", "h6")
 _LABELS = frozenset({"dt", "summary"})
 _NO_PARAGRAPH = re.compile(r"#{1,6} |[-+*>|] ?|\d+[.)] |`{3}|!\[")
@@ -51,7 +52,7 @@ def to_markdown(element: html.HtmlElement, base: str, page: str = "") -> str:
 def is_dropped(element: html.HtmlElement) -> bool:
     """Whether nothing of an element is for readers of the text."""
     tag = element.tag
-    if not isinstance(tag, str) or tag in _DROPPED:
+    if not isinstance(tag, str) or (tag in _DROPPED and not _formula(element)):
         return True
     if element.get("hidden") is not None or element.get("role") in ("navigation", "search", "banner", "contentinfo"):
         return True
@@ -60,6 +61,18 @@ def is_dropped(element: html.HtmlElement) -> bool:
     if tag == "a" and "#" in str(element.get("href")) and str(element.text_content()).strip() in _SELF:
         return True
     return bool(_PERMALINK.search(classes(element))) and tag in ("a", "span", "button", "div", "summary")
+
+
+def _formula(element: html.HtmlElement) -> str:
+    """What a formula is written as, in TeX where the page knows that; empty where an element is none."""
+    if element.tag == "math":
+        tex = element.xpath("string(.//annotation[@encoding='application/x-tex'])") or element.get("alttext")
+        text = " ".join(str(tex or element.text_content()).split())
+        return f"${text}$" if tex else text
+    if element.tag == "script" and (kind := str(element.get("type"))).startswith("math/tex"):
+        mark = "$$" if "display" in kind else "$"
+        return f"{mark}{' '.join((element.text or '').split())}{mark}"
+    return ""
 
 
 def _precedes_code(element: html.HtmlElement) -> bool:
@@ -174,7 +187,11 @@ class _Writer:
 
     def _table(self, element: html.HtmlElement) -> str:
         fences = list(element.iter("pre"))
-        if "highlighttable" in classes(element) or (fences and len(list(element.iter("tr"))) == 1):
+        if _is_admonition(element):
+            return self._admonition(element)
+        if "highlighttable" in classes(element) or (
+            len(list(element.iter("tr"))) == 1 and fences and not element.xpath(_OUTSIDE_CODE)
+        ):
             blocks = [block for pre in fences if (block := self._fence(pre)) and not _is_gutter(pre)]
             named = _tidy("".join(str(name.text_content()) for name in element.xpath(".//th[@class='filename']")))
             return "\n\n".join([named, *blocks] if named else blocks)
@@ -182,8 +199,8 @@ class _Writer:
             return ""
         lines = self._grid(rows)
         width = max(map(len, lines))
-        if width == 1:
-            return "\n\n".join(self.blocks(row[0]) for row in rows)
+        if width == 1 or (len(rows) == 1 and fences):  # a layout
+            return "\n\n".join(block for row in rows for cell in row if (block := self.blocks(cell)))
         headed = any(cell.tag == "th" or _is_box(cell) for cell in rows[0])
         if not headed and rows[0][0].getparent().getparent().tag != "thead":
             lines.insert(0, [""] * width)
@@ -191,6 +208,14 @@ class _Writer:
         table = ["| " + " | ".join([*row, *[""] * (width - len(row))]) + " |" for row in lines]
         caption = next((_tidy(self._children(found)) for found in element.iter("caption")), "")
         return "\n".join([*([caption, ""] if caption else []), *table])
+
+    def _admonition(self, table: html.HtmlElement) -> str:
+        """A note beside its sign or its name, as AsciiDoctor and DocBook write it."""
+        *signs, content = [cell for row in _rows(table) for cell in row] or [table]
+        named = (name for sign in signs for name in (_tidy(self._children(sign)), *sign.xpath(".//@title | .//@alt")))
+        label = next((name for name in (name.strip("[] ") for name in named) if name and "](" not in name), "")
+        block = self.blocks(content)
+        return f"**{label}**{_gap(block)}{block}" if label else block
 
     def _grid(self, rows: list[list[html.HtmlElement]]) -> list[list[str]]:
         """The cells' texts, each in all columns that it reaches over, and left blank in the rows below its first."""
@@ -240,10 +265,13 @@ class _Writer:
             return "\n"
         if tag in ("code", "kbd", "samp", "tt"):
             return _code(code_text(element) if element.find(".//br") is not None else str(element.text_content()))
+        if tag in ("math", "script"):
+            return self._text(_formula(element))
         if tag == "img":
             alt = " ".join(str(element.get("alt") or "").split())
             target = self._address(str(element.get("src") or ""))
-            return f"![{alt}]({target})" if target and alt and not _IMAGE_NAME.fullmatch(alt) else ""
+            shown = alt and not _IMAGE_NAME.fullmatch(alt) and "mwe-math" not in classes(element)
+            return f"![{alt}]({target})" if target and shown else ""
         text = self._children(element)
         if not text.strip():
             return text
@@ -308,6 +336,16 @@ def _is_listing(element: html.HtmlElement) -> bool:
     if element.tag == "p" and len(element) == 1 and element[0].tag in ("code", "samp", "tt"):
         return element.find(".//br") is not None and not f"{element.text or ''}{element[0].tail or ''}".strip()
     return "fragment" in classes(element).split() and element.find("div[@class='line']") is not None
+
+
+def _is_admonition(table: html.HtmlElement) -> bool:
+    around = table.getparent()
+    if around is not None and "admonitionblock" in classes(around).split():
+        return True
+    rows = _rows(table)
+    return (
+        [len(row) for row in rows] == [2, 1] and rows[0][0].get("rowspan") == "2" and bool(rows[0][0].xpath(".//img"))
+    )
 
 
 def _is_grid(element: html.HtmlElement) -> bool:

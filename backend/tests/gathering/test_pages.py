@@ -220,6 +220,23 @@ def markdown(body: str) -> str:
             "<div class='col-first'><code>int</code></div><div class='col-last'>up | <b>down</b></div></div>",
             "| Type | Way |\n| --- | --- |\n| `int` | up \\| **down** |",
         ),
+        (
+            "<div class='admonitionblock warning'><table><tr><td class='icon'><i class='fa' title='Warning'></i></td>"
+            "<td class='content'><p>Close it:</p><pre>close()</pre><p>Then go.</p></td></tr></table></div>",
+            "**Warning**\nClose it:\n\n```\nclose()\n```\n\nThen go.",
+        ),
+        (
+            "<div class='note'><table><tr><td rowspan='2'><img alt='[Note]' src='n.png'></td><th>Note</th></tr>"
+            "<tr><td><p>One.</p><ul><li>x</li></ul></td></tr></table></div>",
+            "**Note**\nOne.\n\n- x",
+        ),
+        ("<table><tr><td><p>Open:</p><pre>open()</pre></td><td>x</td></tr></table>", "Open:\n\n```\nopen()\n```\n\nx"),
+        (
+            "<p><span><math><mi>e</mi><annotation encoding='application/x-tex'>e^x</annotation></math></span>"
+            "<span class='katex-html'>ex</span> and <math alttext='a^2'><mi>a</mi></math>.</p>",
+            "$e^x$ and $a^2$.",
+        ),
+        ("<p>Let <script type='math/tex'>x < y</script> be <math><mi>z</mi></math>.</p>", "Let $x < y$ be z."),
         ("loose <span>text</span><p>then</p> more<!-- not this -->", "loose text\n\nthen\n\nmore"),
     ],
 )
@@ -340,6 +357,10 @@ def test_lists_of_links_that_are_the_text_stay() -> None:
         "<div><div role=tabpanel><p>one</p></div><div role=tabpanel hidden><pre>two</pre></div></div></div>",
         "<div class=tabbed-set><input type=radio><div class=tabbed-labels><label>Go</label><label>Rust</label></div>"
         "<div><div class=tabbed-block><p>one</p></div><div class=tabbed-block><pre>two</pre></div></div></div>",
+        # by name, as Antora writes them for its script
+        "<div class='tabs is-loading'><div class='ulist tablist'><ul><li id=t1 class=tab><p>Go</p></li>"
+        "<li id=t2 class=tab><p>Rust</p></li></ul></div><div class=tabpanel aria-labelledby=t1><p>one</p></div>"
+        "<div class=tabpanel aria-labelledby=t2><pre>two</pre></div></div>",
         # label and panel in turns, as sphinx-design writes them
         "<div class=sd-tab-set><label class=sd-tab-label>Go</label><div class=sd-tab-content><p>one</p></div>"
         "<label class=sd-tab-label>Rust</label><div class=sd-tab-content><pre>two</pre></div></div>",
