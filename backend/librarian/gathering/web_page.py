@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lxml import etree, html
 
 from . import main_text, markdown_writer, page_files, site_maps, tab_panels, urls
 from .charsets import decoded
 from .code_blocks import classes
-from .fetching import Fetched
+from .fetching import AGENT, Fetched
 from .markdown_writer import is_dropped
 
 FEW_WORDS = 15  #: a page with fewer, but with scripts, shows its text only to a browser that runs them
@@ -82,9 +82,12 @@ def as_page(fetched: Fetched) -> WebPage:
         text = decoded(fetched.body, fetched.charset).replace("\r\n", "\n")
         text = page_files.without_front_matter(text).strip()
         title = page_files.title_of(text, fetched.url)
-        return WebPage(title, f"{text}\n" if text else "", problem="" if text else "no text")
+        indexable, _ = _wishes(fetched.headers.get("x-robots-tag", ""))
+        return WebPage(title, f"{text}\n" if text else "", indexable=indexable, problem="" if text else "no text")
     if kind in _HTML or start.startswith((b"<!doctype", b"<html")):
-        return read_page(fetched.body, fetched.url, fetched.charset)
+        page = read_page(fetched.body, fetched.url, fetched.charset)
+        told = _wishes(fetched.headers.get("x-robots-tag", ""))
+        return replace(page, indexable=page.indexable and told[0], follow=page.follow and told[1])
     return WebPage("", "", problem=f"not a page: {kind}")
 
 
@@ -99,7 +102,7 @@ def read_page(body: bytes, url: str, charset: str = "") -> WebPage:
     meta = {
         str(tag.get("name") or tag.get("property") or "").lower(): tag.get("content") or "" for tag in page.iter("meta")
     }
-    robots = f"{meta.get('robots', '')},{meta.get('librarian', '')}".lower()
+    indexable, follow = _wishes(f"{meta.get('robots', '')},{meta.get('librarian', '')}")
     refresh = _refresh(page, base)
     links = [urls.normalised(str(target), base) for target in page.xpath("//a/@href | //area/@href")]
     scripts = bool(page.xpath("//script"))
@@ -126,10 +129,25 @@ def read_page(body: bytes, url: str, charset: str = "") -> WebPage:
         links=tuple(dict.fromkeys(link for link in [*links, refresh] if link)),
         navigation=navigation,
         markdown_url=_linked(page, "alternate", base, "text/markdown"),
-        indexable="noindex" not in robots and not refresh,
-        follow="nofollow" not in robots,
+        indexable=indexable and not refresh,
+        follow=follow,
         problem="" if refresh else problem,
     )
+
+
+def _wishes(robots: str) -> tuple[bool, bool]:
+    """Whether a page may be kept, and its links followed, by what it says to robots; a header may name whom it means.
+
+    >>> _wishes("noindex"), _wishes("googlebot: none"), _wishes("librarian: none")
+    ((False, True), (True, True), (False, False))
+    """
+    said, meant = set(), True
+    for part in robots.lower().split(","):
+        agent, colon, rule = part.partition(":")
+        if colon and not agent.strip().startswith(("max-", "unavailable_after")):
+            meant = agent.strip() == AGENT
+        said |= {(rule or part).strip()} if meant else set()
+    return not said & {"noindex", "none"}, not said & {"nofollow", "none"}
 
 
 def main_part(page: html.HtmlElement) -> html.HtmlElement:

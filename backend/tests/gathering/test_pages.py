@@ -481,6 +481,31 @@ def test_what_stands_around_the_text_of_doxygen_and_mediawiki_is_left_out() -> N
     assert (page.title, page.markdown) == ("Foo", "Foo is a bar.\n")
 
 
+@pytest.mark.parametrize(
+    ("meta", "header", "kept", "followed"),
+    [
+        ("noindex, follow", "", False, True),
+        ("none", "", False, False),
+        ("index", "noindex", False, True),
+        ("", "all, nofollow", True, False),
+        ("", "googlebot: noindex, nofollow", True, True),
+        ("max-snippet:-1, noindex", "", False, True),
+        ("", "googlebot: noindex, librarian: none", False, False),
+    ],
+)
+def test_what_a_page_or_its_server_asks_of_robots_is_kept(meta: str, header: str, kept: bool, followed: bool) -> None:
+    html_ = (
+        f"<html><head><meta name='robots' content='{meta}'></head><body><main><h1>Box</h1><p>x</p></main></body></html>"
+    )
+    for body, kind in ((html_, "text/html"), (f"# Box\n\n{PROSE}", "text/markdown")):
+        told = {"content-type": kind, "x-robots-tag": header}
+        page = as_page(Fetched("https://e.org/a", 200, body.encode(), told))
+        if kind == "text/html":
+            assert (page.indexable, page.follow) == (kept, followed)
+        elif not meta:
+            assert page.indexable == kept
+
+
 def test_a_page_that_leads_on_is_a_link() -> None:
     page = read_page(b'<meta http-equiv="refresh" content="0; url=new.html"><p>Moved.</p>', "https://e.org/a/")
     assert page.links == ("https://e.org/a/new.html",)
