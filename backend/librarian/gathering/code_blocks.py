@@ -32,7 +32,8 @@ def code_text(element: html.HtmlElement) -> str:
 
     def walk(node: html.HtmlElement) -> None:
         if isinstance(node.tag, str) and not LINE_NUMBERS.search(classes(node)) and node.tag not in ("button", "svg"):
-            if node.tag == "br" or (node.tag == "div" and parts and not parts[-1].endswith("\n")):
+            before = next((part for part in reversed(parts) if part), "\n")
+            if node.tag == "br" or (node.tag == "div" and not before.endswith("\n")):
                 parts.append("\n")
             parts.append(node.text or "")
             for child in node:

@@ -29,7 +29,7 @@ _SELF = frozenset("¶§#🔗")  #: what a heading's link to itself shows
 _MARKUP = re.compile(r"<(?=[A-Za-z/!?])")
 _FENCE = re.compile(r"`{3,}")
 _LABEL_CLASS = re.compile(
-    rf"admonition-title|admonition-?heading|alert-title|custom-block-title|blockquote-tag-title|sd-tab-label"
+    rf"admonition-title|admonition-?heading|alert-title|custom-block-title|aside__title|blockquote-tag-title|sd-tab-label"
     rf"|{tab_panels.LABEL}",
     re.I,
 )
@@ -269,7 +269,7 @@ class _Writer:
             return self._text(_formula(element))
         if tag == "img":
             alt = " ".join(str(element.get("alt") or "").split())
-            target = self._address(str(element.get("src") or ""))
+            target = self._address(str(element.get("data-src") or element.get("src") or ""))
             shown = alt and not _IMAGE_NAME.fullmatch(alt) and "mwe-math" not in classes(element)
             return f"![{alt}]({target})" if target and shown else ""
         text = self._children(element)

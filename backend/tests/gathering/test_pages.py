@@ -388,6 +388,11 @@ VITEPRESS = """<div class="vp-code-group"><div class="tabs"><input type="radio" 
 <div class="line-numbers-wrapper"><span>1</span></div></div></div></div>"""
 JAVADOC = """<ul class="summary-list"><li><section><h2>Methods</h2><ul class="member-list"><li><section><h3>open</h3>
 <p>Opens it.</p></section></li></ul></section></li></ul>"""
+STARLIGHT = """<pre data-language="js"><code><div class="ec-line"><div class="gutter"><div class="ln">1</div></div>
+<div class="code">let a</div></div><div class="ec-line"><div class="code">
+</div></div><div class="ec-line"><div class="code">  b()</div></div></code></pre><aside class="starlight-aside">
+<p class="starlight-aside__title"><svg></svg>Caution</p><div class="starlight-aside__content"><p>Take care.</p></div>
+</aside>""".replace('</div>\n<div class="code">', '</div><div class="code">')
 DOXYGEN = """<div class="fragment"><div class="line"><span class="lineno"> 1</span>Box b;</div>
 <div class="line"><span class="lineno"> 2</span>b.open();</div></div>"""
 
@@ -397,6 +402,8 @@ DOXYGEN = """<div class="fragment"><div class="line"><span class="lineno"> 1</sp
     [
         (VITEPRESS, "**npm**\n\n```sh\nnpm add x\n```\n\n**yarn**\n\n```sh\nyarn add x\n```"),
         (JAVADOC, "## Methods\n\n### open\n\nOpens it."),
+        (STARLIGHT, "```js\nlet a\n\n  b()\n```\n\n**Caution**\nTake care."),
+        ("<p>x <img alt='A plan' src='data:image/gif;base64,AA' data-src='b.png'></p>", "x ![A plan](/b.png)"),
         (DOXYGEN, "```\nBox b;\nb.open();\n```"),
         ('<div class="tip"><p class="custom-block-title">TIP</p><p>Read it.</p></div>', "**TIP**\nRead it."),
         (
