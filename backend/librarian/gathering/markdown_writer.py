@@ -94,7 +94,6 @@ class _Writer:
             "dd": self.blocks,
             "blockquote": self._quote,
             "hr": lambda _: "---",
-            "p": self._paragraph,
         }
 
     # -- blocks ------------------------------------------------------------------------------------------------------
@@ -123,7 +122,7 @@ class _Writer:
             if is_dropped(child):
                 pass
             elif (is_label := _is_label(child)) or self._is_block(child):
-                if paragraph := _tidy("".join(loose)):
+                if paragraph := _prose("".join(loose)):
                     yield False, paragraph
                 loose = []
                 write = self._term if is_label else self._fence if _is_listing(child) else self._writer(child)
@@ -132,7 +131,7 @@ class _Writer:
             else:
                 loose.append(self._inline(child))
             loose.append(self._text(child.tail))
-        if paragraph := _tidy("".join(loose)):
+        if paragraph := _prose("".join(loose)):
             yield False, paragraph
 
     def _writer(self, element: html.HtmlElement) -> Callable[[html.HtmlElement], str]:
@@ -147,10 +146,6 @@ class _Writer:
     def _heading(self, element: html.HtmlElement) -> str:
         text = re.sub(r"(¶|\s#+)+$", "", " ".join(self._children(element).split())).strip("◆ ")
         return f"{'#' * int(element.tag[1])} {text}" if text else ""
-
-    def _paragraph(self, element: html.HtmlElement) -> str:
-        text = self.blocks(element)
-        return re.sub(r"^(#{1,6} |[-+*] |\d+[.)] |>)", r"\\\1", text)
 
     def _term(self, element: html.HtmlElement) -> str:
         text = " ".join(_tidy(self._children(element)).split())
@@ -240,7 +235,7 @@ class _Writer:
         text = re.sub(
             r"^(`{3,})[\w+#.-]*\n(.*?)\n\1$",
             lambda found: f"`{' '.join(found[2].split())}`",
-            re.sub(r"^#{1,6} ", "", self.blocks(cell)),
+            re.sub(r"^(#{1,6} |\\(?=[#>~`]))", "", self.blocks(cell), flags=re.M),
             flags=re.S | re.M,
         )
         return " ".join(text.replace("|", "\\|").split())
@@ -373,6 +368,12 @@ def _gap(block: str) -> str:
 
 def _tidy(text: str) -> str:
     return "\n".join(line.strip() for line in text.split("\n")).strip()
+
+
+def _prose(text: str) -> str:
+    """Text whose lines are no headings, quotations, fences or bullets of Markdown, whatever they begin with."""
+    text = re.sub(r"^(#{1,6} |>|~{3}|`{3,}(?![^\n]*`))", r"\\\1", _tidy(text), flags=re.M)
+    return re.sub(r"\A([-+*] )", r"\\\1", text)
 
 
 def _is_gutter(pre: html.HtmlElement) -> bool:

@@ -182,6 +182,13 @@ def markdown(body: str) -> str:
         ("<pre>```\nx\n```</pre>", "````\n```\nx\n```\n````"),
         ("<p>a &lt;b&gt; c</p>", "a \\<b> c"),
         ("<p># not a heading</p>", "\\# not a heading"),
+        ("<p>Type:<br># apt install x<br>&gt; go</p><div># y</div>", "Type:\n\\# apt install x\n\\> go\n\n\\# y"),
+        (
+            "<p>~~~</p><h2>After</h2><p>``` js</p><p><code>a``b</code></p>",
+            "\\~~~\n\n## After\n\n\\``` js\n\n``` a``b ```",
+        ),
+        ("<p>1. Open it</p><p>2) Close it</p>", "1. Open it\n\n2) Close it"),
+        ("<table><tr><th># of keys</th><th>b</th></tr></table>", "| # of keys | b |\n| --- | --- |"),
         ("<p><code>a`b</code></p>", "`` a`b ``"),
         ("<blockquote><p>said</p></blockquote>", "> said"),
         ("<dl><dt>term</dt><dd>meaning</dd></dl>", "**term**\nmeaning"),
