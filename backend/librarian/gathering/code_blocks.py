@@ -6,7 +6,7 @@ import re
 
 from lxml import html
 
-LINE_NUMBERS = re.compile(r"(^|\s)(linenos?|linenodiv|gutter|line-numbers-rows|ln-num|lineno)(\s|$)")
+LINE_NUMBERS = re.compile(r"(^|\s)(linenos?|linenodiv|gutter|line-numbers-rows|line-number|ln-num|lnt?|lineno)(\s|$)")
 _LANGUAGE = re.compile(
     r"(?:^|\s)(?:mw-highlight-lang|language|lang|highlight-(?:source|text)|highlight|brush:?|source(?:code)?)[-_ ]"
     r"(?!highlight[- ])([\w+#.-]+)"

@@ -29,11 +29,13 @@ _SELF = frozenset("¶§#🔗")  #: what a heading's link to itself shows
 _MARKUP = re.compile(r"<(?=[A-Za-z/!?])")
 _FENCE = re.compile(r"`{3,}")
 _LABEL_CLASS = re.compile(
-    rf"admonition-title|admonition-?heading|alert-title|custom-block-title|aside__title|blockquote-tag-title|sd-tab-label"
+    rf"admonition-title|admonition-?heading|alert-(?:title|heading)|custom-block-title|aside__title|blockquote-tag-title|sd-tab-label"
     rf"|{tab_panels.LABEL}",
     re.I,
 )
 _OUTSIDE_CODE = ".//text()[normalize-space()][not(ancestor::pre)]"
+_ROWS = ".//*[@role='row']"
+_CELLS = ".//*[@role='cell' or @role='columnheader' or @role='rowheader']"
 _SECTION = ("h3", "h4", "h5", "h6")
 _LABELS = frozenset({"dt", "summary"})
 _NO_PARAGRAPH = re.compile(r"#{1,6} |[-+*>|] ?|\d+[.)] |`{3}|!\[")
@@ -344,21 +346,25 @@ def _is_admonition(table: html.HtmlElement) -> bool:
 
 
 def _is_grid(element: html.HtmlElement) -> bool:
-    """Whether boxes beside each other look like a table, as Javadoc writes its summaries."""
+    """Whether boxes beside each other look like a table, as Javadoc's summaries and GitBook's tables do."""
+    if element.get("role") == "table":
+        return element.tag == "table" or bool(element.xpath(_ROWS))
     return "summary-table" in classes(element).split() and any(map(_is_box, element))
 
 
 def _is_box(cell: html.HtmlElement) -> bool:
-    return cell.tag == "div" and "table-header" in classes(cell).split()
+    return cell.tag == "div" and ("table-header" in classes(cell).split() or cell.get("role") == "columnheader")
 
 
 def _rows(table: html.HtmlElement) -> list[list[html.HtmlElement]]:
+    if table.tag != "table" and (rows := table.xpath(_ROWS)):
+        return [cells for row in rows if (cells := row.xpath(_CELLS))]
     if table.tag != "table":
         width = sum(map(_is_box, table))
         return [list(table[start : start + width]) for start in range(0, len(table), width)]
-    rows = (row for row in table.iter("tr") if next(row.iterancestors("table"), None) is table)
-    cells = ([cell for cell in row if isinstance(cell.tag, str) and cell.tag in ("td", "th")] for row in rows)
-    return [row for row in cells if row]
+    own = (row for row in table.iter("tr") if next(row.iterancestors("table"), None) is table)
+    lines = ([cell for cell in row if isinstance(cell.tag, str) and cell.tag in ("td", "th")] for row in own)
+    return [line for line in lines if line]
 
 
 def _gap(block: str) -> str:

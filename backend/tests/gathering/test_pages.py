@@ -409,6 +409,21 @@ DOXYGEN = """<div class="fragment"><div class="line"><span class="lineno"> 1</sp
     [
         (VITEPRESS, "**npm**\n\n```sh\nnpm add x\n```\n\n**yarn**\n\n```sh\nyarn add x\n```"),
         (JAVADOC, "## Methods\n\n### open\n\nOpens it."),
+        (
+            "<div><table class='lntable'><tr><td><pre><code><span class='lnt'>1\n</span></code></pre></td>"
+            "<td><pre><code class='language-go'>x := 1</code></pre></td></tr></table></div>",
+            "```go\nx := 1\n```",
+        ),
+        (
+            "<div role='table'><div role='row'><div role='columnheader'>No</div><div role='columnheader'>By</div></div>"
+            "<div><div role='row'><div role='cell'><p>a</p></div><div role='cell'>b</div></div></div></div>",
+            "| No | By |\n| --- | --- |\n| a | b |",
+        ),
+        ("<pre><code data-lang='go'><span class='ln'> 1</span>x := 1</code></pre>", "```go\nx := 1\n```"),
+        (
+            "<div class='alert'><div class='h4 alert-heading'>Take care</div><p>It bites.</p></div>",
+            "**Take care**\nIt bites.",
+        ),
         (STARLIGHT, "```js\nlet a\n\n  b()\n```\n\n**Caution**\nTake care."),
         ("<p>x <img alt='A plan' src='data:image/gif;base64,AA' data-src='b.png'></p>", "x ![A plan](/b.png)"),
         (DOXYGEN, "```\nBox b;\nb.open();\n```"),
