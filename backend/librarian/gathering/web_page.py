@@ -214,6 +214,8 @@ def _title(
             rf"[-–—|·:»/]\s*{re.escape(text)}$", named, re.I
         ):  # the site's name, above its pages' own
             return named[: -len(text)].rstrip(" -–—|·:»/") or text
+        if re.sub(r"\W", "", named) == re.sub(r"\W", "", text):
+            return named  # whose parts the heading may set apart by its looks alone
         apart = text.casefold() not in named.casefold() and named.casefold() not in text.casefold()
         return named if apart and _stands_above(heading, named) else text
     return ""

@@ -483,6 +483,7 @@ def test_a_page_s_title_is_its_own_and_not_its_site_s(body: str, title: str) -> 
         ("Box - 1.6", "<div><h1>Gadgets</h1></div><div id=main><h1>class Box</h1><p>x</p></div>", "class Box"),
         ("Box - Gadgets 2 - gadgets.Box", "<h1>Box</h1><p>x</p>", "Box"),
         ("Row values", "<div>Row values</div><h1>1. Terms</h1><p>x</p><h1>2. Syntax</h1><p>y</p>", "Row values"),
+        ("Gadget.Box.open", "<main><h1><a href='g'>Gadget</a><a href='b'>Box</a>open</h1></main>", "Gadget.Box.open"),
         ("Box", "<main><h1>Class Box</h1><p><span>Box</span></p></main>", "Class Box"),
         ("x - Rust", "<main><h1>Struct Box <button>Copy</button></h1><p>x</p></main>", "Struct Box"),
         ("F# in short", "<main><h1>Short F#<a class='anchor' href='#f'>#</a></h1></main>", "Short F#"),
