@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
@@ -15,6 +16,7 @@ from . import page_files
 
 FOLDER = "crawls"  #: within the index folder
 _FORMAT = 1
+WRITER = 2  #: how pages become Markdown; raised where pages that haven't changed come out otherwise
 
 
 @dataclass(slots=True)
@@ -57,6 +59,12 @@ class CrawlState:
     queue: list[tuple[str, int]] = field(default_factory=list)
     categories: dict[str, list[str]] = field(default_factory=dict)
     overviews: list[str] = field(default_factory=list)  #: files written for groups of pages
+    writer: int = 1  #: that wrote all of them; an older one's pages are asked for anew
+
+    def finish(self) -> None:
+        """Note that a round has looked at everything."""
+        self.finished, self.writer = True, WRITER
+        self.finished_at = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
 
     def save(self, path: Path) -> None:
         """Write it whole or not at all."""

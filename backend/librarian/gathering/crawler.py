@@ -16,7 +16,7 @@ from librarian.vocabulary.errors import CallerError, NotFound, Unavailable
 from . import digest, page_files, urls
 from .crawl_options import CrawlOptions, ProjectModel
 from .crawl_report import CrawlPlan, CrawlProgress, CrawlReport, OnProgress
-from .crawl_state import CrawlState, Record, state_path
+from .crawl_state import WRITER, CrawlState, Record, state_path
 from .fetching import Fetched, Fetcher
 from .frontier import Frontier
 from .overviews import write_overviews
@@ -145,8 +145,7 @@ class Crawler:
                     since = 0
                     self._save()
                 self._tell(url)
-            state.finished = True
-            state.finished_at = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+            state.finish()
             if state.group_by == "navigation":
                 self._report.overviews = write_overviews(self._root, state)
             return self._report
@@ -236,7 +235,7 @@ class Crawler:
             self._set(url, Record(duplicate_of=same))
             return
         record = record or Record()
-        there = bool(record.file) and (self._root / record.file).is_file()
+        there = state.writer == WRITER and bool(record.file) and (self._root / record.file).is_file()
         fetched = self._fetcher.get(
             url,
             within=self._frontier.refused,

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from lxml import html
 
 from . import tab_panels, urls
+from .code_blocks import LINE_NUMBERS, classes, code_language, code_text
 
 _SPACE = re.compile(r"[ \t\r\n\f\u00a0\u200b]+")
 _BLOCK_NAMES = """
@@ -17,23 +18,24 @@ h6 header hr html li main menu nav ol p pre section summary table tbody td tfoot
 """
 _DROPPED_NAMES = """
 script style noscript template svg canvas iframe object button input select textarea nav dialog link meta head audio
-video math
+video
 """
 _BLOCKS = frozenset(_BLOCK_NAMES.split())
 _DROPPED = frozenset(_DROPPED_NAMES.split())
-_LANGUAGE = re.compile(r"(?:^|\s)(?:mw-highlight-lang|language|lang|highlight|brush:?|source)[-_ ]([\w+#.-]+)")
-_NO_LANGUAGE = frozenset({"default", "none", "text", "plain", "plaintext", "notranslate", "source", "wrapper", "txt"})
 _PERMALINK = re.compile(
-    r"footnote-backref|headerlink|anchorjs|hash-link|header-anchor|heading-anchor|sr-only|visually-hidden|copybtn|line-numbers-wrapper"
+    r"footnote-backref|katex-html|hideme|headerlink|anchorjs|hash-link|header-anchor|heading-anchor|sr-only|visually-hidden|copybtn|line-numbers-wrapper"
 )
-_LINE_NUMBERS = re.compile(r"(^|\s)(linenos?|linenodiv|gutter|line-numbers-rows|ln-num|lineno)(\s|$)")
+_SELF = frozenset("¶§#🔗")  #: what a heading's link to itself shows
 _MARKUP = re.compile(r"<(?=[A-Za-z/!?])")
 _FENCE = re.compile(r"`{3,}")
 _LABEL_CLASS = re.compile(
-    rf"admonition-title|admonition-?heading|alert-title|custom-block-title|blockquote-tag-title|sd-tab-label"
+    rf"admonition-title|admonition-?heading|alert-(?:title|heading)|custom-block-title|aside__title|blockquote-tag-title|sd-tab-label"
     rf"|{tab_panels.LABEL}",
     re.I,
 )
+_OUTSIDE_CODE = ".//text()[normalize-space()][not(ancestor::pre)]"
+_ROWS = ".//*[@role='row']"
+_CELLS = ".//*[@role='cell' or @role='columnheader' or @role='rowheader']"
 _SECTION = ("h3", "h4", "h5", "h6")
 _LABELS = frozenset({"dt", "summary"})
 _NO_PARAGRAPH = re.compile(r"#{1,6} |[-+*>|] ?|\d+[.)] |`{3}|!\[")
@@ -49,56 +51,35 @@ def to_markdown(element: html.HtmlElement, base: str, page: str = "") -> str:
     return _Writer(base, urlsplit(page or base)[:2]).blocks(element).strip() + "\n"
 
 
-def classes(element: html.HtmlElement) -> str:
-    """The element's class attribute, empty where it has none."""
-    return str(element.get("class") or "")
-
-
 def is_dropped(element: html.HtmlElement) -> bool:
     """Whether nothing of an element is for readers of the text."""
     tag = element.tag
-    if not isinstance(tag, str) or tag in _DROPPED:
+    if not isinstance(tag, str) or (tag in _DROPPED and not _formula(element)):
         return True
     if element.get("hidden") is not None or element.get("role") in ("navigation", "search", "banner", "contentinfo"):
         return True
     if tag == "span" and element.get("class") == "lang" and _precedes_code(element):
         return True
-    return bool(_PERMALINK.search(classes(element))) and tag in ("a", "span", "button", "div")
+    if tag == "a" and "#" in str(element.get("href")) and str(element.text_content()).strip() in _SELF:
+        return True
+    return bool(_PERMALINK.search(classes(element))) and tag in ("a", "span", "button", "div", "summary")
+
+
+def _formula(element: html.HtmlElement) -> str:
+    """What a formula is written as, in TeX where the page knows that; empty where an element is none."""
+    if element.tag == "math":
+        tex = element.xpath("string(.//annotation[@encoding='application/x-tex'])") or element.get("alttext")
+        text = " ".join(str(tex or element.text_content()).split())
+        return f"${text}$" if tex else text
+    if element.tag == "script" and (kind := str(element.get("type"))).startswith("math/tex"):
+        mark = "$$" if "display" in kind else "$"
+        return f"{mark}{' '.join((element.text or '').split())}{mark}"
+    return ""
 
 
 def _precedes_code(element: html.HtmlElement) -> bool:
     following = element.getnext()
     return following is not None and following.tag == "pre"
-
-
-def code_text(element: html.HtmlElement) -> str:
-    """The lines of a `pre`, without line numbers."""
-    parts: list[str] = []
-
-    def walk(node: html.HtmlElement) -> None:
-        if isinstance(node.tag, str) and not _LINE_NUMBERS.search(classes(node)) and node.tag not in ("button", "svg"):
-            if node.tag == "br" or (node.tag == "div" and parts and not parts[-1].endswith("\n")):
-                parts.append("\n")
-            parts.append(node.text or "")
-            for child in node:
-                walk(child)
-                parts.append(child.tail or "")
-
-    walk(element)
-    return "".join(parts).replace("\r\n", "\n").replace("\u200b", "").strip("\n").rstrip()
-
-
-def code_language(element: html.HtmlElement) -> str:
-    """What a highlighter left in the classes of a `pre`, of its code, or of what is around it."""
-    around = [element, *element.iter("code"), *list(element.iterancestors())[:6]]
-    for node in around:
-        for name in ("data-lang", "data-language"):
-            if (given := str(node.get(name) or "").strip().lower()) and given not in _NO_LANGUAGE:
-                return given
-        for found in _LANGUAGE.findall(classes(node).lower()):
-            if found not in _NO_LANGUAGE:
-                return str(found)
-    return ""
 
 
 class _Writer:
@@ -115,7 +96,6 @@ class _Writer:
             "dd": self.blocks,
             "blockquote": self._quote,
             "hr": lambda _: "---",
-            "p": self._paragraph,
         }
 
     # -- blocks ------------------------------------------------------------------------------------------------------
@@ -144,7 +124,7 @@ class _Writer:
             if is_dropped(child):
                 pass
             elif (is_label := _is_label(child)) or self._is_block(child):
-                if paragraph := _tidy("".join(loose)):
+                if paragraph := _prose("".join(loose)):
                     yield False, paragraph
                 loose = []
                 write = self._term if is_label else self._fence if _is_listing(child) else self._writer(child)
@@ -153,11 +133,11 @@ class _Writer:
             else:
                 loose.append(self._inline(child))
             loose.append(self._text(child.tail))
-        if paragraph := _tidy("".join(loose)):
+        if paragraph := _prose("".join(loose)):
             yield False, paragraph
 
     def _writer(self, element: html.HtmlElement) -> Callable[[html.HtmlElement], str]:
-        return self._by_tag.get(element.tag, self.blocks)
+        return self._table if _is_grid(element) else self._by_tag.get(element.tag, self.blocks)
 
     @staticmethod
     def _is_block(element: html.HtmlElement) -> bool:
@@ -166,12 +146,8 @@ class _Writer:
         return any(isinstance(inner.tag, str) and inner.tag in _BLOCKS for inner in element.iterdescendants())
 
     def _heading(self, element: html.HtmlElement) -> str:
-        text = _tidy(self._children(element)).replace("\n", " ").rstrip("¶#").strip("◆ ")
+        text = re.sub(r"(¶|\s#+)+$", "", " ".join(self._children(element).split())).strip("◆ ")
         return f"{'#' * int(element.tag[1])} {text}" if text else ""
-
-    def _paragraph(self, element: html.HtmlElement) -> str:
-        text = self.blocks(element)
-        return re.sub(r"^(#{1,6} |[-+*] |\d+[.)] |>)", r"\\\1", text)
 
     def _term(self, element: html.HtmlElement) -> str:
         text = " ".join(_tidy(self._children(element)).split())
@@ -208,28 +184,35 @@ class _Writer:
 
     def _table(self, element: html.HtmlElement) -> str:
         fences = list(element.iter("pre"))
-        if "highlighttable" in classes(element) or (fences and len(list(element.iter("tr"))) == 1):
+        if _is_admonition(element):
+            return self._admonition(element)
+        if "highlighttable" in classes(element) or (
+            len(list(element.iter("tr"))) == 1 and fences and not element.xpath(_OUTSIDE_CODE)
+        ):
             blocks = [block for pre in fences if (block := self._fence(pre)) and not _is_gutter(pre)]
             named = _tidy("".join(str(name.text_content()) for name in element.xpath(".//th[@class='filename']")))
             return "\n\n".join([named, *blocks] if named else blocks)
-        rows = [
-            [cell for cell in row if isinstance(cell.tag, str) and cell.tag in ("td", "th")]
-            for row in element.iter("tr")
-            if next(row.iterancestors("table"), None) is element
-        ]
-        rows = [row for row in rows if row]
-        if not rows:
+        if not (rows := _rows(element)):
             return ""
         lines = self._grid(rows)
         width = max(map(len, lines))
-        if width == 1:
-            return "\n\n".join(self.blocks(row[0]) for row in rows)
-        if not any(cell.tag == "th" for cell in rows[0]) and rows[0][0].getparent().getparent().tag != "thead":
+        if width == 1 or (len(rows) == 1 and fences):  # a layout
+            return "\n\n".join(block for row in rows for cell in row if (block := self.blocks(cell)))
+        headed = any(cell.tag == "th" or _is_box(cell) for cell in rows[0])
+        if not headed and rows[0][0].getparent().getparent().tag != "thead":
             lines.insert(0, [""] * width)
         lines.insert(1, ["---"] * width)
         table = ["| " + " | ".join([*row, *[""] * (width - len(row))]) + " |" for row in lines]
         caption = next((_tidy(self._children(found)) for found in element.iter("caption")), "")
         return "\n".join([*([caption, ""] if caption else []), *table])
+
+    def _admonition(self, table: html.HtmlElement) -> str:
+        """A note beside its sign or its name, as AsciiDoctor and DocBook write it."""
+        *signs, content = [cell for row in _rows(table) for cell in row] or [table]
+        named = (name for sign in signs for name in (_tidy(self._children(sign)), *sign.xpath(".//@title | .//@alt")))
+        label = next((name for name in (name.strip("[] ") for name in named) if name and "](" not in name), "")
+        block = self.blocks(content)
+        return f"**{label}**{_gap(block)}{block}" if label else block
 
     def _grid(self, rows: list[list[html.HtmlElement]]) -> list[list[str]]:
         """The cells' texts, each in all columns that it reaches over, and left blank in the rows below its first."""
@@ -254,7 +237,7 @@ class _Writer:
         text = re.sub(
             r"^(`{3,})[\w+#.-]*\n(.*?)\n\1$",
             lambda found: f"`{' '.join(found[2].split())}`",
-            re.sub(r"^#{1,6} ", "", self.blocks(cell)),
+            re.sub(r"^(#{1,6} |\\(?=[#>~`]))", "", self.blocks(cell), flags=re.M),
             flags=re.S | re.M,
         )
         return " ".join(text.replace("|", "\\|").split())
@@ -278,14 +261,19 @@ class _Writer:
         if tag == "br":
             return "\n"
         if tag in ("code", "kbd", "samp", "tt"):
-            return _code(str(element.text_content()))
+            return _code(code_text(element) if element.find(".//br") is not None else str(element.text_content()))
+        if tag in ("math", "script"):
+            return self._text(_formula(element))
         if tag == "img":
             alt = " ".join(str(element.get("alt") or "").split())
-            target = self._address(str(element.get("src") or ""))
-            return f"![{alt}]({target})" if target and alt and not _IMAGE_NAME.fullmatch(alt) else ""
+            target = self._address(str(element.get("data-src") or element.get("src") or ""))
+            shown = alt and not _IMAGE_NAME.fullmatch(alt) and "mwe-math" not in classes(element)
+            return f"![{alt}]({target})" if target and shown else ""
         text = self._children(element)
         if not text.strip():
             return text
+        if tag in _BLOCKS:
+            return f" {text} "  # a box within a heading or a term
         if tag in ("strong", "b"):
             return _wrapped(text, "**")
         if tag in ("em", "i"):
@@ -331,15 +319,52 @@ def _wrapped(text: str, mark: str) -> str:
 
 
 def _is_label(element: html.HtmlElement) -> bool:
-    """Whether an element names what follows it."""
+    """Whether an element names what follows it; not where it holds lines of code or lists of its own."""
+    if element.tag == "summary" and any(element.find(f".//h{level}") is not None for level in range(1, 7)):
+        return False
     if element.tag in _LABELS:
-        return True
+        lines = any("\n" in code_text(pre) for pre in element.iter("pre"))
+        return not lines and element.find(".//li") is None
     return bool(_LABEL_CLASS.search(classes(element))) and element.tag in ("p", "div", "label", "span", "h5", "h6")
 
 
 def _is_listing(element: html.HtmlElement) -> bool:
-    """Code whose lines are boxes, as Doxygen writes it."""
+    """Code whose lines are boxes, as Doxygen writes it, or a paragraph that is nothing but code with line breaks."""
+    if element.tag == "p" and len(element) == 1 and element[0].tag in ("code", "samp", "tt"):
+        return element.find(".//br") is not None and not f"{element.text or ''}{element[0].tail or ''}".strip()
     return "fragment" in classes(element).split() and element.find("div[@class='line']") is not None
+
+
+def _is_admonition(table: html.HtmlElement) -> bool:
+    around = table.getparent()
+    if around is not None and "admonitionblock" in classes(around).split():
+        return True
+    rows = _rows(table)
+    return (
+        [len(row) for row in rows] == [2, 1] and rows[0][0].get("rowspan") == "2" and bool(rows[0][0].xpath(".//img"))
+    )
+
+
+def _is_grid(element: html.HtmlElement) -> bool:
+    """Whether boxes beside each other look like a table, as Javadoc's summaries and GitBook's tables do."""
+    if element.get("role") == "table":
+        return element.tag == "table" or bool(element.xpath(_ROWS))
+    return "summary-table" in classes(element).split() and any(map(_is_box, element))
+
+
+def _is_box(cell: html.HtmlElement) -> bool:
+    return cell.tag == "div" and ("table-header" in classes(cell).split() or cell.get("role") == "columnheader")
+
+
+def _rows(table: html.HtmlElement) -> list[list[html.HtmlElement]]:
+    if table.tag != "table" and (rows := table.xpath(_ROWS)):
+        return [cells for row in rows if (cells := row.xpath(_CELLS))]
+    if table.tag != "table":
+        width = sum(map(_is_box, table))
+        return [list(table[start : start + width]) for start in range(0, len(table), width)]
+    own = (row for row in table.iter("tr") if next(row.iterancestors("table"), None) is table)
+    lines = ([cell for cell in row if isinstance(cell.tag, str) and cell.tag in ("td", "th")] for row in own)
+    return [line for line in lines if line]
 
 
 def _gap(block: str) -> str:
@@ -351,8 +376,14 @@ def _tidy(text: str) -> str:
     return "\n".join(line.strip() for line in text.split("\n")).strip()
 
 
+def _prose(text: str) -> str:
+    """Text whose lines are no headings, quotations, fences or bullets of Markdown, whatever they begin with."""
+    text = re.sub(r"^(#{1,6} |>|~{3}|`{3,}(?![^\n]*`))", r"\\\1", _tidy(text), flags=re.M)
+    return re.sub(r"\A([-+*] )", r"\\\1", text)
+
+
 def _is_gutter(pre: html.HtmlElement) -> bool:
-    return any(_LINE_NUMBERS.search(classes(node)) for node in (pre, *list(pre.iterancestors())[:3]))
+    return any(LINE_NUMBERS.search(classes(node)) for node in (pre, *list(pre.iterancestors())[:3]))
 
 
 def _span(cell: html.HtmlElement, name: str = "colspan") -> int:

@@ -118,7 +118,7 @@ def source_of(path: Path) -> str:
 
 def title_of(markdown: str, url: str) -> str:
     """The first heading, else the address's last part."""
-    found = re.search(r"^#{1,3}\s+(.+?)\s*#*$", markdown, re.M)
+    found = re.search(r"^#{1,3}\s+(.+?)(?:\s+#+)?\s*$", markdown, re.M)
     return found.group(1) if found else urlsplit(url).path.rstrip("/").rsplit("/", 1)[-1] or urlsplit(url).netloc
 
 

@@ -15,6 +15,7 @@ from typing import Any, Literal
 EntityType = Literal["mcp_server", "a2a_agent"]
 
 _OFFICIAL = "io.modelcontextprotocol.registry/official"
+_SCHEMAS = ("inputSchema", "input_schema", "schema")
 _NUMBERS = re.compile(r"\d+")
 
 
@@ -130,8 +131,10 @@ def _tools(data: Mapping[str, Any]) -> Iterator[ToolCard]:
     listed = data.get("tools", data.get("tool_list"))
     for item in listed if isinstance(listed, list) else ():
         if isinstance(item, dict) and (name := _text(item.get("name")) or _text(item.get("tool_name"))):
-            schema = item.get("inputSchema", item.get("input_schema"))
-            yield ToolCard(name, _text(item.get("description")), schema if isinstance(schema, dict) else {})
+            schema: dict[str, Any] = next((item[key] for key in _SCHEMAS if isinstance(item.get(key), dict)), {})
+            parsed = item.get("parsed_description")  # a docstring, as gateways take it apart
+            said = _text(parsed.get("main")) if isinstance(parsed, dict) else ""
+            yield ToolCard(name, _text(item.get("description")) or said, schema)
 
 
 def _agent(data: Mapping[str, Any]) -> Entity | None:

@@ -10,10 +10,12 @@ LABEL = "librarian-tab-label"  #: class of the paragraph that names a panel
 _PANELS = (
     ".//*[@role='tabpanel'] | .//*[contains(concat(' ', @class, ' '), ' tabbed-block ')]"
     " | .//*[contains(concat(' ', @class, ' '), ' tab-pane ')]"
+    " | .//*[contains(concat(' ', @class, ' '), ' tabpanel ')]"
     " | .//*[contains(concat(' ', @class, ' '), ' vp-code-group ')]/div[@class='blocks']/div"
 )
 _TABS = (
-    ".//*[@role='tab'] | .//*[contains(concat(' ', @class, ' '), ' tabbed-labels ')]/label"
+    ".//*[@role='tab'] | .//*[contains(concat(' ', @class, ' '), ' tablist ')]//li[@class='tab']"
+    " | .//*[contains(concat(' ', @class, ' '), ' tabbed-labels ')]/label"
     " | .//*[contains(concat(' ', @class, ' '), ' vp-code-group ')]/div[@class='tabs']/label"
 )
 _FAR = 3  #: a set of tabs stands no further above its panels' parent

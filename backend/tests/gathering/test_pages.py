@@ -182,6 +182,13 @@ def markdown(body: str) -> str:
         ("<pre>```\nx\n```</pre>", "````\n```\nx\n```\n````"),
         ("<p>a &lt;b&gt; c</p>", "a \\<b> c"),
         ("<p># not a heading</p>", "\\# not a heading"),
+        ("<p>Type:<br># apt install x<br>&gt; go</p><div># y</div>", "Type:\n\\# apt install x\n\\> go\n\n\\# y"),
+        (
+            "<p>~~~</p><h2>After</h2><p>``` js</p><p><code>a``b</code></p>",
+            "\\~~~\n\n## After\n\n\\``` js\n\n``` a``b ```",
+        ),
+        ("<p>1. Open it</p><p>2) Close it</p>", "1. Open it\n\n2) Close it"),
+        ("<table><tr><th># of keys</th><th>b</th></tr></table>", "| # of keys | b |\n| --- | --- |"),
         ("<p><code>a`b</code></p>", "`` a`b ``"),
         ("<blockquote><p>said</p></blockquote>", "> said"),
         ("<dl><dt>term</dt><dd>meaning</dd></dl>", "**term**\nmeaning"),
@@ -198,16 +205,68 @@ def markdown(body: str) -> str:
         ("<dl><dt>a</dt><dt>b</dt><dd><pre>x</pre></dd></dl>", "**a**\n**b**\n\n```\nx\n```"),
         ("<p>x</p><details><summary>More</summary><ul><li>y</li></ul></details>", "x\n\n**More**\n\n- y"),
         ("<dl><dt>alone</dt></dl>", "**alone**"),
+        ("<dl><dt><pre>open(x)</pre></dt><dd>Opens.</dd></dl>", "**open(x)**\nOpens."),
+        (
+            "<dl><dt><pre>enum Way\n  Up\n  Down</pre></dt><dd>Where to.</dd></dl>",
+            "```\nenum Way\n  Up\n  Down\n```\n\nWhere to.",
+        ),
+        ("<summary><h4>Use</h4><p>So:</p><ul><li>a</li><li>b</li></ul></summary>", "#### Use\n\nSo:\n\n- a\n- b"),
         (
             "<p>see <img alt='images/a_b.svg' src='a_b.svg'><img alt='A plan' src='b.png'></p>",
             "see ![A plan](/a/b.png)",
         ),
         ("<nav>menu</nav><script>x</script><p hidden>y</p><button>Copy</button><p>z</p>", "z"),
+        ("<h2>Learn C#<a class='anchor' href='/a#c'>#</a></h2>", "## Learn C#"),
+        ("<h2><a class='doc-anchor' href='#use'>§</a>Use §5</h2>", "## Use §5"),
+        ("<h3>impl Open<div class='where'>where T: Big</div></h3>", "### impl Open where T: Big"),
+        ("<details><summary><h4>fn open()</h4></summary><p>Opens.</p></details>", "#### fn open()\n\nOpens."),
+        ("<p><code>open a<br>close <var>b</var></code></p>", "```\nopen a\nclose b\n```"),
+        ("<p>Type <code>open<br>close</code>.</p>", "Type `open close`."),
+        (
+            "<div class='summary-table'><div class='table-header'>Type</div><div class='table-header'>Way</div>"
+            "<div class='col-first'><code>int</code></div><div class='col-last'>up | <b>down</b></div></div>",
+            "| Type | Way |\n| --- | --- |\n| `int` | up \\| **down** |",
+        ),
+        (
+            "<div class='admonitionblock warning'><table><tr><td class='icon'><i class='fa' title='Warning'></i></td>"
+            "<td class='content'><p>Close it:</p><pre>close()</pre><p>Then go.</p></td></tr></table></div>",
+            "**Warning**\nClose it:\n\n```\nclose()\n```\n\nThen go.",
+        ),
+        (
+            "<div class='note'><table><tr><td rowspan='2'><img alt='[Note]' src='n.png'></td><th>Note</th></tr>"
+            "<tr><td><p>One.</p><ul><li>x</li></ul></td></tr></table></div>",
+            "**Note**\nOne.\n\n- x",
+        ),
+        ("<table><tr><td><p>Open:</p><pre>open()</pre></td><td>x</td></tr></table>", "Open:\n\n```\nopen()\n```\n\nx"),
+        (
+            "<p><span><math><mi>e</mi><annotation encoding='application/x-tex'>e^x</annotation></math></span>"
+            "<span class='katex-html'>ex</span> and <math alttext='a^2'><mi>a</mi></math>.</p>",
+            "$e^x$ and $a^2$.",
+        ),
+        ("<p>Let <script type='math/tex'>x < y</script> be <math><mi>z</mi></math>.</p>", "Let $x < y$ be z."),
         ("loose <span>text</span><p>then</p> more<!-- not this -->", "loose text\n\nthen\n\nmore"),
     ],
 )
 def test_html_as_markdown(body: str, expected: str) -> None:
     assert markdown(body) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "language"),
+    [
+        (
+            "<pre class='sourceCode python'><code class='sourceCode python'>x</code></pre>",
+            "python",
+        ),
+        ("<div class='highlight highlight-source-shell'><pre>x</pre></div>", "shell"),
+        ("<pre class='rust rust-example-rendered'><code>x</code></pre>", "rust"),
+        ("<pre class='r'><code>x</code></pre>", "r"),
+        ("<pre><code class='makeup elixir'>x</code></pre>", "elixir"),
+        ("<pre class='wide'><code class='hljs copyable'>x</code></pre>", ""),
+    ],
+)
+def test_code_has_the_language_that_its_highlighter_was_told(code: str, language: str) -> None:
+    assert markdown(code) == f"```{language}\nx\n```"
 
 
 @given(st.text("<>/apulidrethcobe=' \n&;", max_size=80))
@@ -252,6 +311,45 @@ def test_text_in_several_parts_is_kept_whole() -> None:
     assert [f"## Part {number}" in page.markdown for number in range(3)] == [True] * 3
 
 
+@pytest.mark.parametrize("section", ["h2 id='main'", "section id='main'", "div class='part' id='content'"])
+def test_a_section_that_is_called_main_is_not_the_page(section: str) -> None:
+    tag, other = section.partition(" ")[0], section.replace("main", "x").replace("content", "x")
+    parts = f"<{section}>The main server</{tag}>{PROSE}<{other}><h3>Others</h3></{tag}><p>They are set up alike.</p>"
+    page = read_page(f"<body><div><h1>Servers</h1>{parts}</div></body>".encode(), "https://e.org/a")
+    assert page.markdown.startswith("# Servers")
+    assert "The gadget is set up" in page.markdown
+    assert "They are set up alike." in page.markdown
+
+
+HOME = "<h1><a href='/'>Gadgets</a></h1>"
+LINKS = "<ul><li><a href='/a'>Buffers</a></li><li><a href='/b'>Clusters</a></li><li><a href='/c'>Timers</a></li></ul>"
+AROUND = "<div>Next: <a href=a>Buffers</a>, up: <a href=b>Files</a> [<a href=c>Contents</a>]</div>"
+LEAD = "<p>Paths of files are joined, split and compared, whatever the system is that they belong to.</p>"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"<div id=content><div>{HOME}{LINKS}</div><h2>Paths</h2>{LEAD}</div>",
+        f"<div>Small and fast. {LINKS}{LINKS}</div><h2>Paths</h2>{LEAD}",
+        f"{AROUND}<hr><h2>Paths</h2>{LEAD}{AROUND}",
+    ],
+)
+def test_a_menu_in_front_of_the_text_is_left_out(body: str) -> None:
+    page = read_page(f"<html><body>{body}</body></html>".encode(), "https://e.org/a")
+    assert page.markdown.removeprefix("---\n\n").startswith("## Paths\n\nPaths of files")
+    assert page.markdown.endswith("belong to.\n")
+
+
+def test_lists_of_links_that_are_the_text_stay() -> None:
+    index = read_page(f"<body>{LINKS}<p>Last made today.</p></body>".encode(), "https://e.org/a")
+    assert "[Clusters](/b)" in index.markdown
+    contents = "<div>Paths<ul><li><a href='#x'>Joining</a></li><li><a href='#y'>Splitting</a></li></ul></div>"
+    page = read_page(f"<body>{contents}<h2>Joining</h2>{LEAD}{LINKS}</body>".encode(), "https://e.org/a")
+    assert page.markdown.startswith("Paths\n\n- Joining")
+    assert "[Clusters](/b)" in page.markdown
+
+
 @pytest.mark.parametrize(
     "tabs",
     [
@@ -266,6 +364,10 @@ def test_text_in_several_parts_is_kept_whole() -> None:
         "<div><div role=tabpanel><p>one</p></div><div role=tabpanel hidden><pre>two</pre></div></div></div>",
         "<div class=tabbed-set><input type=radio><div class=tabbed-labels><label>Go</label><label>Rust</label></div>"
         "<div><div class=tabbed-block><p>one</p></div><div class=tabbed-block><pre>two</pre></div></div></div>",
+        # by name, as Antora writes them for its script
+        "<div class='tabs is-loading'><div class='ulist tablist'><ul><li id=t1 class=tab><p>Go</p></li>"
+        "<li id=t2 class=tab><p>Rust</p></li></ul></div><div class=tabpanel aria-labelledby=t1><p>one</p></div>"
+        "<div class=tabpanel aria-labelledby=t2><pre>two</pre></div></div>",
         # label and panel in turns, as sphinx-design writes them
         "<div class=sd-tab-set><label class=sd-tab-label>Go</label><div class=sd-tab-content><p>one</p></div>"
         "<label class=sd-tab-label>Rust</label><div class=sd-tab-content><pre>two</pre></div></div>",
@@ -293,6 +395,11 @@ VITEPRESS = """<div class="vp-code-group"><div class="tabs"><input type="radio" 
 <div class="line-numbers-wrapper"><span>1</span></div></div></div></div>"""
 JAVADOC = """<ul class="summary-list"><li><section><h2>Methods</h2><ul class="member-list"><li><section><h3>open</h3>
 <p>Opens it.</p></section></li></ul></section></li></ul>"""
+STARLIGHT = """<pre data-language="js"><code><div class="ec-line"><div class="gutter"><div class="ln">1</div></div>
+<div class="code">let a</div></div><div class="ec-line"><div class="code">
+</div></div><div class="ec-line"><div class="code">  b()</div></div></code></pre><aside class="starlight-aside">
+<p class="starlight-aside__title"><svg></svg>Caution</p><div class="starlight-aside__content"><p>Take care.</p></div>
+</aside>""".replace('</div>\n<div class="code">', '</div><div class="code">')
 DOXYGEN = """<div class="fragment"><div class="line"><span class="lineno"> 1</span>Box b;</div>
 <div class="line"><span class="lineno"> 2</span>b.open();</div></div>"""
 
@@ -302,6 +409,23 @@ DOXYGEN = """<div class="fragment"><div class="line"><span class="lineno"> 1</sp
     [
         (VITEPRESS, "**npm**\n\n```sh\nnpm add x\n```\n\n**yarn**\n\n```sh\nyarn add x\n```"),
         (JAVADOC, "## Methods\n\n### open\n\nOpens it."),
+        (
+            "<div><table class='lntable'><tr><td><pre><code><span class='lnt'>1\n</span></code></pre></td>"
+            "<td><pre><code class='language-go'>x := 1</code></pre></td></tr></table></div>",
+            "```go\nx := 1\n```",
+        ),
+        (
+            "<div role='table'><div role='row'><div role='columnheader'>No</div><div role='columnheader'>By</div></div>"
+            "<div><div role='row'><div role='cell'><p>a</p></div><div role='cell'>b</div></div></div></div>",
+            "| No | By |\n| --- | --- |\n| a | b |",
+        ),
+        ("<pre><code data-lang='go'><span class='ln'> 1</span>x := 1</code></pre>", "```go\nx := 1\n```"),
+        (
+            "<div class='alert'><div class='h4 alert-heading'>Take care</div><p>It bites.</p></div>",
+            "**Take care**\nIt bites.",
+        ),
+        (STARLIGHT, "```js\nlet a\n\n  b()\n```\n\n**Caution**\nTake care."),
+        ("<p>x <img alt='A plan' src='data:image/gif;base64,AA' data-src='b.png'></p>", "x ![A plan](/b.png)"),
         (DOXYGEN, "```\nBox b;\nb.open();\n```"),
         ('<div class="tip"><p class="custom-block-title">TIP</p><p>Read it.</p></div>', "**TIP**\nRead it."),
         (
@@ -351,6 +475,31 @@ def test_a_page_s_title_is_its_own_and_not_its_site_s(body: str, title: str) -> 
     assert read_page(page.encode(), "https://e.org/").title == title
 
 
+@pytest.mark.parametrize(
+    ("named", "body", "title"),
+    [
+        ("Path | Gadget V2 Docs", "<header><h1>Gadget v2 docs</h1></header><article><h2>Path</h2></article>", "Path"),
+        ("61. Events", "<h1><a href='/'>Gadgets</a></h1><div id=content><h2>Events</h2><p>x</p></div>", "61. Events"),
+        ("Box - 1.6", "<div><h1>Gadgets</h1></div><div id=main><h1>class Box</h1><p>x</p></div>", "class Box"),
+        ("Box - Gadgets 2 - gadgets.Box", "<h1>Box</h1><p>x</p>", "Box"),
+        ("Row values", "<div>Row values</div><h1>1. Terms</h1><p>x</p><h1>2. Syntax</h1><p>y</p>", "Row values"),
+        ("Gadget.Box.open", "<main><h1><a href='g'>Gadget</a><a href='b'>Box</a>open</h1></main>", "Gadget.Box.open"),
+        ("Box", "<main><h1>Class Box</h1><p><span>Box</span></p></main>", "Class Box"),
+        ("x - Rust", "<main><h1>Struct Box <button>Copy</button></h1><p>x</p></main>", "Struct Box"),
+        ("F# in short", "<main><h1>Short F#<a class='anchor' href='#f'>#</a></h1></main>", "Short F#"),
+        ("Gadgets", "<p><a href='/'>Gadgets</a></p><h1>Install</h1><p>x</p><h1>Use</h1><p>y</p>", "Install"),
+        (
+            "Gadget: Box Class",
+            "<div class=headertitle><div class=title>Box Class<div class=ingroups><a href=g>In</a></div></div></div>",
+            "Box Class",
+        ),
+    ],
+)
+def test_each_page_of_a_site_has_a_title_of_its_own(named: str, body: str, title: str) -> None:
+    page = f"<html><head><title>{named}</title></head><body>{body}</body></html>"
+    assert read_page(page.encode(), "https://e.org/").title == title
+
+
 def test_what_stands_around_the_text_of_doxygen_and_mediawiki_is_left_out() -> None:
     doxygen = """<div id="top"><div id="projectname">Gadget</div></div><div class="header"><div class="headertitle">
     <div class="title">Box Class</div></div></div><div class="contents"><p>A box.</p></div><address>Made by</address>"""
@@ -360,6 +509,31 @@ def test_what_stands_around_the_text_of_doxygen_and_mediawiki_is_left_out() -> N
     <p>Foo is a bar.</p></div><div id="catlinks">Categories: Bars</div></main>"""
     page = read_page(f"<html><body>{wiki}</body></html>".encode(), "https://e.org/")
     assert (page.title, page.markdown) == ("Foo", "Foo is a bar.\n")
+
+
+@pytest.mark.parametrize(
+    ("meta", "header", "kept", "followed"),
+    [
+        ("noindex, follow", "", False, True),
+        ("none", "", False, False),
+        ("index", "noindex", False, True),
+        ("", "all, nofollow", True, False),
+        ("", "googlebot: noindex, nofollow", True, True),
+        ("max-snippet:-1, noindex", "", False, True),
+        ("", "googlebot: noindex, librarian: none", False, False),
+    ],
+)
+def test_what_a_page_or_its_server_asks_of_robots_is_kept(meta: str, header: str, kept: bool, followed: bool) -> None:
+    html_ = (
+        f"<html><head><meta name='robots' content='{meta}'></head><body><main><h1>Box</h1><p>x</p></main></body></html>"
+    )
+    for body, kind in ((html_, "text/html"), (f"# Box\n\n{PROSE}", "text/markdown")):
+        told = {"content-type": kind, "x-robots-tag": header}
+        page = as_page(Fetched("https://e.org/a", 200, body.encode(), told))
+        if kind == "text/html":
+            assert (page.indexable, page.follow) == (kept, followed)
+        elif not meta:
+            assert page.indexable == kept
 
 
 def test_a_page_that_leads_on_is_a_link() -> None:

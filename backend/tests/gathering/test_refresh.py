@@ -18,6 +18,7 @@ import pytest
 from librarian import cli
 from librarian.gathering.crawl_options import CrawlOptions
 from librarian.gathering.crawl_report import CrawlReport
+from librarian.gathering.crawl_state import CrawlState, state_path
 from librarian.gathering.crawler import Crawler
 from librarian.gathering.fetching import Fetcher
 from librarian.vocabulary.errors import Unavailable
@@ -109,6 +110,22 @@ def test_a_notice_instead_of_the_site_takes_no_page_away(
     assert files(tmp_path) == FILES
     manual.everywhere = None
     assert crawl(manual, tmp_path).unchanged == 4
+
+
+def test_pages_that_an_older_librarian_wrote_are_asked_for_anew_once(manual: Manual, tmp_path: Path) -> None:
+    body = manual.words("one", "")
+    manual.answers["/m/one"] = (200, {"Content-Type": "text/html", "ETag": '"1"'}, body)
+    crawl(manual, tmp_path)
+    path = state_path(tmp_path / "index", "m")
+    state = CrawlState.load(path)
+    assert state is not None
+    for record in state.records.values():
+        record.file_hash = "of another text"
+    replace(state, writer=1).save(path)
+    assert crawl(manual, tmp_path).changed == 4
+    assert manual.answered[304] == 0
+    assert crawl(manual, tmp_path).unchanged == 4
+    assert manual.answered[304] == 1
 
 
 def test_texts_that_change_places_stay_with_their_pages(manual: Manual, tmp_path: Path) -> None:

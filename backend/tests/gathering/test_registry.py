@@ -234,6 +234,15 @@ def test_a_server_json_is_a_server() -> None:
     assert entity.text == "Weather\nForecasts for any place"
 
 
+def test_a_gateway_s_entry_has_its_tools_with_what_they_do_and_take() -> None:
+    takes = {"type": "object", "properties": {"zone": {"type": "string"}}}
+    tool = {"name": "now", "parsed_description": {"main": "Says how late it is", "args": None}, "schema": takes}
+    entry = {"server_name": "Clock", "description": "Time", "path": "/clock", "tool_list": [tool], "is_enabled": True}
+    (entity,) = entities_of(entry)
+    assert entity.tools == (ToolCard("now", "Says how late it is", takes),)
+    assert ask(registry(entity), "how late").tools[0].inputSchema == takes
+
+
 def test_an_agent_card_is_an_agent_of_which_ids_tags_and_examples_of_skills_are_not_embedded() -> None:
     (entity,) = entities_of(CARD)
     assert (entity.kind, entity.path) == ("a2a_agent", "/trip-planner")
