@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import PurePath
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
@@ -98,6 +99,8 @@ def parse(path: object) -> Place:
 
     Raises `CallerError` for absolute paths and those with `..`.
     """
+    if isinstance(path, PurePath):
+        path = path.as_posix()
     if not isinstance(path, str) or not path.strip():
         raise CallerError("path is empty.", hint="Pass a result's file_path, id or uri.")
     text, fragment, ordinal, digest = path.strip(), None, None, ""

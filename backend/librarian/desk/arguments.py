@@ -122,6 +122,8 @@ def moment(name: str, value: object, *, end: bool) -> str | None:
     wrong = CallerError(
         f"{name} {value!r} is not a date.", hint="Use ISO 8601, for example 2025-03-01 or 2025-03-01T12:00:00Z."
     )
+    if isinstance(value, dt.date):  # as Python programs have them, a time of day included
+        value = value.isoformat()
     if not isinstance(value, str):
         raise wrong
     text = value.strip()

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Any, Self
 
@@ -219,7 +219,7 @@ class Librarian(Gathered, Knowledge, Hosting):
 
     def get_document(
         self,
-        path: str,
+        path: str | PurePath,
         *,
         section: str | None = None,
         line_start: int | None = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,12 @@ def test_file_types_are_one_spelling() -> None:
 def test_a_bare_date_means_its_first_or_its_last_moment() -> None:
     assert check.moment("modified_after", "2025-03-01", end=False) == "2025-03-01T00:00:00Z"
     assert check.moment("modified_before", "2025-03-01", end=True) == "2025-03-01T23:59:59.999999Z"
+
+
+def test_a_date_may_be_pythons_own_with_a_time_or_without() -> None:
+    noon = dt.datetime(2025, 3, 1, 13, tzinfo=dt.timezone(dt.timedelta(hours=1)))
+    assert check.moment("modified_after", noon, end=True) == "2025-03-01T12:00:00Z"
+    assert check.moment("modified_before", dt.date(2025, 3, 1), end=True) == "2025-03-01T23:59:59.999999Z"
 
 
 @pytest.mark.parametrize(
