@@ -12,6 +12,7 @@ from ..vocabulary.arguments import LONGEST_QUERY, nearest
 from ..vocabulary.errors import CallerError, NotFound
 from ..vocabulary.paths import name_of
 from ..vocabulary.types import Mode
+from ..vocabulary.visible import visible
 
 MODES: tuple[str, ...] = get_args(Mode)
 DOC_TYPES = ("api", "guide", "architecture", "reference", "readme", "documentation")
@@ -153,7 +154,7 @@ def known_name(kind: str, value: object, known: Sequence[str], *, hint: str) -> 
     if text in known:
         return text
     for name in known:
-        if name.lower() == text.lower():
+        if text.lower() in (name.lower(), visible(name).lower()):  # as answers show it
             return name
     suggestion = did_you_mean(text, known)
     raise NotFound(f"No {kind} {text!r}.", hint=f"{suggestion} {hint}".strip())

@@ -245,6 +245,8 @@ class Librarian(Gathered, Knowledge, Hosting):
         try:
             return lines(section=None, anchor=place.anchor, chunk=chunk)
         except NotFound:  # of a uri whose anchor the document has lost: the document itself still answers
+            if (cited := addresses.lines_at(place.anchor)) and first is last is None:
+                return lines(section=None, anchor=None, chunk=None, line_start=cited[0], line_end=cited[1])
             whole = lines(section=None, anchor=None, chunk=None)
             return whole.model_copy(update={"missing_section": place.anchor})
 
