@@ -186,8 +186,8 @@ class Handlers:
         listed = [
             types.Resource(
                 uri=uri,
-                name=resources.path_of(uri),
-                title=title,
+                name=visible(resources.path_of(uri)),
+                title=visible(title),
                 mime_type=mime_type(file_type),
                 annotations=types.Annotations(audience=["user", "assistant"], last_modified=last_modified),
             )
@@ -355,7 +355,7 @@ def _link(link: Link) -> dict[str, Any]:
     return {
         "type": "resource_link",
         "uri": link.uri,
-        "name": link.name,
+        "name": visible(link.name),
         "title": visible(link.title) if link.title else link.title,
         "mimeType": link.mime_type,
         "annotations": {

@@ -465,6 +465,14 @@ def test_hosts_get_resources_completions_and_instructions(library: Librarian) ->
     assert f"{library.status().documents} documents and {library.status().emails} emails" in library.instructions()
 
 
+def test_a_product_with_a_line_break_begins_no_line_of_the_instructions(tmp_path: Path) -> None:
+    page = tmp_path / "docs" / "two\nlines" / "c" / "a.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("# A\n", "utf-8")
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **{"embeddings.enabled": False}) as library:
+        assert "Products: two lines (1)." in library.instructions()
+
+
 def test_pages_of_resources_tile_the_library(library: Librarian, monkeypatch: pytest.MonkeyPatch) -> None:
     every, _ = library.resources()
     for size in (len(every) - 1, len(every), 2):
