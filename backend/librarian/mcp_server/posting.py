@@ -51,7 +51,7 @@ async def read_as_meant(ctx: ServerRequestContext[Any, Any], call_next: CallNext
         return await call_next(ctx)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
-        place = ".".join(str(part) for part in first["loc"] if part != "params")
+        place = ".".join(map(str, first["loc"])).removeprefix("params.")
         raise MCPError(types.INVALID_PARAMS, f"Invalid request parameters: {place}: {first['msg']}.") from error
 
 

@@ -400,6 +400,8 @@ def test_arguments_come_as_text_or_as_an_empty_list_too(url: str, revision: str)
 def test_a_request_that_is_refused_is_told_what_is_wrong_in_it(url: str, revision: str) -> None:
     error = asked_in(url, revision, {"arguments": {}})["error"]
     assert (error["code"], error["message"]) == (-32602, "Invalid request parameters: name: Field required.")
+    none = httpx.post(f"{url}/mcp", headers=HEADERS, json={"jsonrpc": "2.0", "id": 7, "method": "tools/call"})
+    assert "Invalid request parameters: params: Field required." in none.text
 
 
 def asked_in(url: str, revision: str, params: dict[str, Any]) -> dict[str, Any]:
