@@ -162,6 +162,7 @@ def test_prompts_bring_their_passages_and_names_are_completed(place: tuple[str, 
             for name, given, words in (
                 ("answer_from_docs", {"question": "tokens?", "product": "ray"}, "ray token rotate"),
                 ("compare_versions", {"topic": "tokens", "first": "ray", "second": "prom"}, 'product="prom"'),
+                ("compare_versions", {"topic": "nothing", "first": "ray", "second": "prom"}, "prom: Nothing found"),
                 ("summarize_thread", {"thread": "t1"}, "Shall we release on Friday?"),
                 ("summarize_thread", {"thread": "Release"}, "Shall we release on Friday?"),
             ):
