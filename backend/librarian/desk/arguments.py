@@ -106,6 +106,12 @@ def text_or_none(name: str, value: object) -> str | None:
     return value.strip() or None
 
 
+def line_or_none(name: str, value: object) -> str | None:
+    """The same with single blanks, as headers of mails are kept."""
+    text = text_or_none(name, value)
+    return " ".join(text.split()) if text else None
+
+
 def truth(name: str, value: object) -> bool | None:
     """A boolean or None; the words true and false are accepted."""
     if value is None or isinstance(value, bool):
