@@ -80,7 +80,7 @@ def _section_uri(headed: _Headed, name: str, line: int) -> str:
         if heading.text == name:
             above = index
     # the heading of an attachment, or one that a reader made up, is none of the document's
-    return uri(headed.content[0], anchor(name) if above < 0 else _anchors_of(headed)[above])
+    return uri(headed.content[0], "" if above < 0 else _anchors_of(headed)[above])
 
 
 @lru_cache(256)
