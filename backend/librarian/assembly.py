@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -81,8 +82,9 @@ class Librarian(desk.Librarian):
         """Open the library that `config` describes in this process and bring it up to date.
 
         `overrides` are settings by dotted key. With `wait` the call returns once everything is read and embedded.
-        Without `start` it answers from what is there and changes nothing. Raises `SetupError` where the configuration
-        is wrong or, with `start`, another process owns the index.
+        Without `start` it answers from what is there and changes nothing. What nobody closes is closed when the
+        interpreter ends. Raises `SetupError` where the configuration is wrong or, with `start`, another process owns
+        the index.
         """
         given: dict[str, object] = dict(overrides)
         given |= {key: str(value) for key, value in {"docs.root_path": root, "index.path": index}.items() if value}
@@ -99,12 +101,16 @@ class Librarian(desk.Librarian):
                     library.wait_until_ready()
             undone.pop_all()
         library._lock = lock
+        # Before the standard library waits for the children, which it does by a handler registered earlier: a thread
+        # that reaps one of them meanwhile would make that fail with a traceback.
+        atexit.register(library.close)
         return library
 
     _lock: FolderLock | None = None  #: held where this object owns the index folder
 
     def close(self) -> None:
         """Stop all background work, close every store and let the index folder go. Safe to call twice."""
+        atexit.unregister(self.close)
         super().close()
         if self._lock is not None:
             self._lock.release()

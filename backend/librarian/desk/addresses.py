@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import PurePath
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
@@ -14,7 +15,10 @@ from ..vocabulary.errors import CallerError
 from ..vocabulary.paths import name_of
 from ..vocabulary.types import Chunk, Document, Heading
 
-_ID = re.compile(r"^(?P<path>.+)#chunk-(?P<ordinal>\d+)@(?P<hash>[0-9a-f]{1,16})$", re.DOTALL)
+#: An answer's text has a passage's lines behind its id.
+_ID = re.compile(r"(?P<path>.+)#chunk-(?P<ordinal>\d+)@(?P<hash>[0-9a-f]{1,16})(?: lines \d.*)?", re.DOTALL)
+_CITED = re.compile(r"(.+):L?(\d+)(?:[-–]L?(\d+))?", re.DOTALL)
+_LINES = re.compile(r"L(\d+)(?:[-–]L?(\d+))?")
 _NOT_IN_ANCHOR = re.compile(r"[^\w\- ]+")
 
 
@@ -76,7 +80,7 @@ def _section_uri(headed: _Headed, name: str, line: int) -> str:
         if heading.text == name:
             above = index
     # the heading of an attachment, or one that a reader made up, is none of the document's
-    return uri(headed.content[0], anchor(name) if above < 0 else _anchors_of(headed)[above])
+    return uri(headed.content[0], "" if above < 0 else _anchors_of(headed)[above])
 
 
 @lru_cache(256)
@@ -98,6 +102,8 @@ def parse(path: object) -> Place:
 
     Raises `CallerError` for absolute paths and those with `..`.
     """
+    if isinstance(path, PurePath):
+        path = path.as_posix()
     if not isinstance(path, str) or not path.strip():
         raise CallerError("path is empty.", hint="Pass a result's file_path, id or uri.")
     text, fragment, ordinal, digest = path.strip(), None, None, ""
@@ -106,8 +112,8 @@ def parse(path: object) -> Place:
             raise CallerError(f"{text!r} is not a document's uri.", hint=f"They begin with {SCHEME}.")
         text, _, after = text[len(SCHEME) :].partition("#")
         text, fragment = unquote(text), unquote(after) or None
-    elif match := _ID.match(text):
-        text, ordinal, digest = match["path"], int(match["ordinal"]), match["hash"]
+    if match := _ID.fullmatch(f"{text}#{fragment}" if fragment else text):  # a uri may be made of an id
+        text, fragment, ordinal, digest = match["path"], None, int(match["ordinal"]), match["hash"]
     text = name_of(text)  # a path as it stands on disk names the same document
     if "\x00" in text:
         raise CallerError("path holds a NUL character.", hint="Pass a result's file_path, id or uri.")
@@ -120,6 +126,22 @@ def parse(path: object) -> Place:
     while text.startswith(("./", ".\\")):
         text = text[2:]
     return Place(text, fragment, ordinal, digest)
+
+
+def cited(place: Place) -> Place | None:
+    """The lines of a page that a citation names, `page.md:10-20`, as an anchor; None where it is none.
+
+    >>> cited(Place("page.md:10-20")), lines_at("L10-L20"), lines_at("use-it")
+    (Place(file_path='page.md', anchor='L10-L20', ordinal=None, digest=''), (10, 20), None)
+    """
+    found = _CITED.fullmatch(place.file_path) if place.ordinal is None else None
+    return Place(found[1], f"L{found[2]}-L{found[3] or found[2]}") if found else None
+
+
+def lines_at(place: str) -> tuple[int, int] | None:
+    """The lines that an anchor names as code hosts spell it, `L10-L20`."""
+    found = _LINES.fullmatch(place)
+    return (int(found[1]), int(found[2] or found[1])) if found else None
 
 
 _EXTENSION = re.compile(r"\.[a-z]\w{0,7}$")

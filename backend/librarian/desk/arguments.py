@@ -12,6 +12,7 @@ from ..vocabulary.arguments import LONGEST_QUERY, nearest
 from ..vocabulary.errors import CallerError, NotFound
 from ..vocabulary.paths import name_of
 from ..vocabulary.types import Mode
+from ..vocabulary.visible import visible
 
 MODES: tuple[str, ...] = get_args(Mode)
 DOC_TYPES = ("api", "guide", "architecture", "reference", "readme", "documentation")
@@ -105,6 +106,12 @@ def text_or_none(name: str, value: object) -> str | None:
     return value.strip() or None
 
 
+def line_or_none(name: str, value: object) -> str | None:
+    """The same with single blanks, as headers of mails are kept."""
+    text = text_or_none(name, value)
+    return " ".join(text.split()) if text else None
+
+
 def truth(name: str, value: object) -> bool | None:
     """A boolean or None; the words true and false are accepted."""
     if value is None or isinstance(value, bool):
@@ -122,6 +129,8 @@ def moment(name: str, value: object, *, end: bool) -> str | None:
     wrong = CallerError(
         f"{name} {value!r} is not a date.", hint="Use ISO 8601, for example 2025-03-01 or 2025-03-01T12:00:00Z."
     )
+    if isinstance(value, dt.date):  # as Python programs have them, a time of day included
+        value = value.isoformat()
     if not isinstance(value, str):
         raise wrong
     text = re.sub(r"(:\d\d(?:\.\d+)?) (\d\d:?\d\d)$", r"\1+\2", value.strip())  # in a URL a bare + is a space
@@ -151,7 +160,7 @@ def known_name(kind: str, value: object, known: Sequence[str], *, hint: str) -> 
     if text in known:
         return text
     for name in known:
-        if name.lower() == text.lower():
+        if text.lower() in (name.lower(), visible(name).lower()):  # as answers show it
             return name
     suggestion = did_you_mean(text, known)
     raise NotFound(f"No {kind} {text!r}.", hint=f"{suggestion} {hint}".strip())

@@ -76,7 +76,7 @@ class Hosting:
         with self._parts.catalog.read() as reader:
             count, products = reader.count(), reader.products()
         names = sorted(products, key=lambda name: -sum(products[name].values()))
-        listed = ", ".join(f"{name} ({sum(products[name].values())})" for name in names[:20])
+        listed = ", ".join(f"{' '.join(name.split())} ({sum(products[name].values())})" for name in names[:20])
         more = f" and {len(names) - 20} more" if len(names) > 20 else ""
         pages = f"{count.documents} {'document' if count.documents == 1 else 'documents'}"
         held = "1 email" if count.emails == 1 else f"{count.emails} emails"

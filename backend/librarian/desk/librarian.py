@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Any, Self
 
@@ -123,12 +123,22 @@ class Librarian(Gathered, Knowledge, Hosting):
         self._await_text(budget)
         wanted = named("search_emails", SEARCH_EMAILS.arguments, {"query": query, **given})
         asked = replace(questions.emails(self._parts.options, self._products, wanted), ask_llm=_ASK_LLM.get())
+        if (thread := asked.filters.thread_id) and (meant := self._thread_of(thread)):
+            asked = replace(asked, filters=replace(asked.filters, thread_id=meant))
         engine, catalog = self._parts.engine, self._parts.catalog
         answer, count = self._checked(lambda q: engine.search(q, budget) if q.text else newest_first(catalog, q), asked)
         outcome = answer.outcome
         journal.note(outcome, self._parts.options.slow_query_ms)
         envelope = answers.envelope(outcome, count, asked.mode) | {"query": query.strip()}  # with its operators
         return wire.EmailSearchAnswer(results=self._results(answer, answers.email_result), **envelope)
+
+    def _thread_of(self, message_id: str) -> str | None:
+        """The thread of a mail that is named by its Message-ID; None where it is no such."""
+        if "@" not in message_id:
+            return None
+        with self._parts.catalog.read() as reader:
+            named = reader.mails(mentioning=[message_id.strip("<>")])
+        return named[0].email.thread_id if named else None
 
     def _await_text(self, budget: Budget) -> None:
         """A library that is being read for the very first time answers once something is in, or after a while."""
@@ -219,7 +229,7 @@ class Librarian(Gathered, Knowledge, Hosting):
 
     def get_document(
         self,
-        path: str,
+        path: str | PurePath,
         *,
         section: str | None = None,
         line_start: int | None = None,
@@ -245,6 +255,8 @@ class Librarian(Gathered, Knowledge, Hosting):
         try:
             return lines(section=None, anchor=place.anchor, chunk=chunk)
         except NotFound:  # of a uri whose anchor the document has lost: the document itself still answers
+            if (cited := addresses.lines_at(place.anchor)) and first is last is None:
+                return lines(section=None, anchor=None, chunk=None, line_start=cited[0], line_end=cited[1])
             whole = lines(section=None, anchor=None, chunk=None)
             return whole.model_copy(update={"missing_section": place.anchor})
 

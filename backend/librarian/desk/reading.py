@@ -11,8 +11,10 @@ from urllib.parse import unquote
 from ..vocabulary import wire
 from ..vocabulary.arguments import nearest, some_of
 from ..vocabulary.errors import CallerError, NotFound
+from ..vocabulary.paths import name_of
 from ..vocabulary.protocols import CatalogReader
 from ..vocabulary.types import Document, Heading, StoredChunk, StoredDocument
+from ..vocabulary.visible import visible
 from . import addresses
 
 OUTLINE = 100  #: headings that every part of a document comes with; of more, a part has those that concern it
@@ -25,11 +27,13 @@ def document_at(reader: CatalogReader, file_path: str) -> StoredDocument:
     Raises `NotFound` with the nearest where there is none, and with the reason where the file was left out.
     """
     spelled = file_path.replace("\\", "/")  # on Windows; elsewhere a name may hold one
-    for spelling in dict.fromkeys((file_path, spelled)):
+    decoded = name_of(unquote(spelled)).replace("\x00", "\ufffd")  # as links of pages write blanks
+    for spelling in dict.fromkeys((file_path, spelled, decoded)):
         if (stored := reader.document_by_path(spelling)) is not None:
             return stored
     known = [path for path, _ in reader.names("", sys.maxsize)]
-    if (path := addresses.meant(spelled, known)) and (stored := reader.document_by_path(path)) is not None:
+    path = _shown_as(spelled, known) or addresses.meant(spelled, known) or addresses.meant(decoded, known)
+    if path and (stored := reader.document_by_path(path)) is not None:
         return stored
     for failure in reader.failures():
         if failure.file_path == file_path:
@@ -40,13 +44,20 @@ def document_at(reader: CatalogReader, file_path: str) -> StoredDocument:
     by_name = [path for path in known if path.rsplit("/", 1)[-1].lower() == name]
     if name == spelled.lower() and len(by_name) == 1 and (stored := reader.document_by_path(by_name[0])) is not None:
         return stored
-    near = by_name[:3] or nearest(file_path, known)
-    hint = f"Nearest: {', '.join(repr(path) for path in near)}. " if near else ""
+    near = by_name[:3] or nearest(decoded, known)
+    hint = f"Nearest: {', '.join(repr(visible(path)) for path in near)}. " if near else ""
     raise NotFound(f"No document {file_path!r}.", hint=f"{hint}Use list_components to see what is indexed.")
 
 
+def _shown_as(asked: str, known: Sequence[str]) -> str | None:
+    """The one path that answers show as `asked`, without what is hidden in it."""
+    found = [path for path in known if not path.isprintable() and visible(path) == asked]
+    return found[0] if len(found) == 1 else None
+
+
 def document_meant(reader: CatalogReader, path: object) -> tuple[addresses.Place, StoredDocument]:
-    """The place that a path, an id or a uri names, or a link: into a page (`page.md#anchor`) or from a site's root.
+    """The place that a path, an id or a uri names, or a link: into a page (`page.md#anchor`, `page.md:10-20`) or from
+    a site's root.
 
     Raises `CallerError` for what may name no document, and `NotFound` where there is none.
     """
@@ -57,6 +68,8 @@ def document_meant(reader: CatalogReader, path: object) -> tuple[addresses.Place
     except CallerError:
         if link := addresses.linked(path, [known for known, _ in reader.names("", sys.maxsize)]):
             return link, document_at(reader, link.file_path)
+        if place is not None and (lines := addresses.cited(place)):
+            return lines, document_at(reader, lines.file_path)
         page, mark, anchor = place.file_path.partition("#") if place is not None else ("", "", "")
         if place is None or not mark or place.ordinal is not None:  # a name may hold a # too
             raise
@@ -94,15 +107,38 @@ def find_section(document: Document, wanted: str) -> int | None:
         return found[0]
     if (index := section_at(headings, key)) is not None:
         return index
-    *parents, last = [part.strip() for part in key.split(" > ")]
-    for index in _named(headings, last) or _named(headings, last, by=addresses.anchor):
-        above = iter([document.title.lower(), *(text.lower() for text in _above(headings, index))])
-        if parents and all(parent.lower() in above for parent in parents):  # each behind the one before
-            return index
+    if (index := _below(document, key.lower())) is not None:
+        return index
     if (index := _labelled(document, key)) is not None:
         return index
     numbered = [index for index, heading in enumerate(headings) if _by_number(heading.text, key)]
     return numbered[0] if len(numbered) == 1 else None
+
+
+def _below(document: Document, path: str) -> int | None:
+    """Index of the heading at the end of a path in lower case: `parent > child`, or with `›` as answers write it."""
+    texts = [heading.text.lower() for heading in document.headings]
+    last = re.split(" [>›] ", path)[-1].strip()
+    ends = [(index, text) for index, text in enumerate(texts) if text and path.endswith(text)]  # it may hold a sign too
+    ends += [(index, last) for index in _named(document.headings, last, by=addresses.anchor)]
+    for index, end in ends:
+        above = path.removesuffix(end).rstrip()
+        names = [document.title, *_above(document.headings, index)]
+        if above.endswith((" >", " ›")) and _leads_through(above[:-2].strip(), [name.lower() for name in names]):
+            return index
+    return None
+
+
+def _leads_through(path: str, names: Sequence[str]) -> bool:
+    """Whether a path is made of these names in their order; some may be left out."""
+    for name in names:
+        if path.startswith(name):
+            rest = path[len(name) :].lstrip()
+            if not rest:
+                return True
+            if rest.startswith(("> ", "› ")):
+                path = rest[2:].lstrip()
+    return False
 
 
 #: An id as authors write it: `{#it}`, `<a id="it">`, `.. _it:`, `[[it]]`, `[#it]`.

@@ -25,6 +25,7 @@ from ..vocabulary.protocols import Budget, Observer
 from ..vocabulary.visible import visible
 from . import resources
 from .changes import Connection, Watched
+from .posting import read_as_meant
 from .prompts import COMPLETED, PROMPTS, fill
 from .tools import Link, Tool, mime_type
 
@@ -107,6 +108,7 @@ class Handlers:
             on_get_prompt=self.get_prompt,
             on_completion=self.complete,
         )
+        self.server.middleware.append(read_as_meant)
         self.server.add_request_handler("tools/call", types.CallToolRequestParams, self.call_tool)
         self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self.initialized)
 
@@ -186,8 +188,8 @@ class Handlers:
         listed = [
             types.Resource(
                 uri=uri,
-                name=resources.path_of(uri),
-                title=title,
+                name=visible(resources.path_of(uri)),
+                title=visible(title),
                 mime_type=mime_type(file_type),
                 annotations=types.Annotations(audience=["user", "assistant"], last_modified=last_modified),
             )
@@ -355,7 +357,7 @@ def _link(link: Link) -> dict[str, Any]:
     return {
         "type": "resource_link",
         "uri": link.uri,
-        "name": link.name,
+        "name": visible(link.name),
         "title": visible(link.title) if link.title else link.title,
         "mimeType": link.mime_type,
         "annotations": {

@@ -7,8 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
 
 import anyio
+from mcp import types
+from mcp.server.context import CallNext, ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -34,6 +41,35 @@ def mended(text: bytes) -> bytes:
     except (ValueError, RecursionError):
         return text
     return whole.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
+async def read_as_meant(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
+    """A tool's arguments become an object before the SDK reads them; of a request that it refuses is told why."""
+    if ctx.method == "tools/call" and ctx.params is not None and "arguments" in ctx.params:
+        ctx = replace(ctx, params={**ctx.params, "arguments": arguments(ctx.params["arguments"])})
+    try:
+        return await call_next(ctx)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        place = ".".join(map(str, first["loc"])).removeprefix("params.")
+        raise MCPError(types.INVALID_PARAMS, f"Invalid request parameters: {place}: {first['msg']}.") from error
+
+
+def arguments(given: object) -> object:
+    """A tool's arguments, also as some clients write them: an object as text, nothing as an empty list.
+
+    What can't be arguments becomes one that no tool has, of which the caller is told.
+
+    >>> arguments('{"product": "ray"}'), arguments([]), arguments(["ray"])
+    ({'product': 'ray'}, {}, {'arguments': ['ray']})
+    """
+    meant = given
+    if isinstance(given, str):
+        with suppress(ValueError, RecursionError):
+            meant = json.loads(given)
+    if isinstance(meant, dict):
+        return meant
+    return {"arguments": given} if meant else {}
 
 
 class Posted:

@@ -53,7 +53,8 @@ def _compare(desk: Desk, given: Mapping[str, str], budget: Budget) -> str:
     parts = []
     for product in (given["first"], given["second"]):
         found = desk.search(given["topic"], product=product, max_results=PASSAGES, budget=budget)
-        parts.append(render(found).replace("<passages>", f'<passages product="{product}">', 1))
+        text = render(found).replace("<passages>", f'<passages product="{product}">', 1)
+        parts.append(text if found.results else f"{product}: {text}")
     return (
         f"Compare {given['first']} and {given['second']} with regard to: {given['topic']}\n\n"
         "List what was added, removed, renamed or changed, what a user has to do, and what stayed the same. Cite file "

@@ -51,14 +51,14 @@ def render(answer: Wire) -> str:
             return document(answer)
         case ProductsAnswer():
             lines = [
-                f"- {item.name}: {_count(item.document_count, 'document')} in "
+                f"- {_line(item.name)}: {_count(item.document_count, 'document')} in "
                 f"{_count(item.component_count, 'component')}"
                 for item in answer.products
             ]
             return "\n".join([_count(answer.total, "product"), *lines])
         case ComponentsAnswer():
-            lines = [f"- {item.name}: {_count(item.document_count, 'document')}" for item in answer.components]
-            return "\n".join([f"{answer.product}: {_count(answer.total, 'component')}", *lines])
+            lines = [f"- {_line(item.name)}: {_count(item.document_count, 'document')}" for item in answer.components]
+            return "\n".join([f"{_line(answer.product)}: {_count(answer.total, 'component')}", *lines])
         case StatusAnswer():
             return _status(answer)
         case AnalyzeAnswer():
@@ -132,7 +132,7 @@ def _by_date(item: Result) -> bool:
 
 
 def _foot(answer: SearchAnswer | EmailSearchAnswer) -> str:
-    lines = [f"Degraded: {reason}" for reason in answer.degraded]
+    lines = [f"Degraded: {_line(reason)}" for reason in answer.degraded]
     for name, leg in answer.legs:
         if leg.status == "failed":
             lines.append(f"The {name} leg failed: {leg.reason}")
@@ -149,7 +149,9 @@ def _foot(answer: SearchAnswer | EmailSearchAnswer) -> str:
         and (terms := answer.rewritten.search_terms)
     ):
         lines.append(f"Also searched for: {terms} ({answer.rewritten.source})")
-    lines += [f"Suggestion: {item.text}" for item in answer.suggestions]
+    lines += [f"Suggestion: {item.text}" for item in answer.suggestions if item.kind != "document"]
+    if named := [_line(item.text) for item in answer.suggestions if item.kind == "document"]:  # by words of its own
+        lines.append(fenced("documents", "\n".join(named)))
     return "\n".join(lines)
 
 
@@ -337,10 +339,10 @@ def _status(answer: StatusAnswer) -> str:
         lines.append("Features: " + ", ".join(name for name, on in answer.features.items() if on))
     if answer.failures.total:
         lines.append(f"Unreadable files: {answer.failures.total}")
-        lines += [f"- {item.path}: {item.reason}" for item in answer.failures.items]
+        lines += [f"- {_line(f'{item.path}: {item.reason}')}" for item in answer.failures.items]
     if answer.skipped.total:
         reasons = ", ".join(f"{reason} {count}" for reason, count in answer.skipped.by_reason.items())
-        examples = ", ".join(item.path for item in answer.skipped.examples[:5])
+        examples = ", ".join(_line(item.path) for item in answer.skipped.examples[:5])
         lines.append(
             f"Skipped files: {answer.skipped.total} ({reasons})" + (f", such as {examples}" if examples else "")
         )
@@ -356,7 +358,7 @@ def _analysis(answer: AnalyzeAnswer) -> str:
         lines.append("Technical terms: " + ", ".join(answer.technical_terms))
     lines += [f"- {reason}" for reason in answer.reasons]
     if (why := answer.why_not) is not None:
-        lines.append(f"{why.file_path}: {why.stage}. {why.explanation}")
+        lines.append(_line(f"{why.file_path}: {why.stage}. {why.explanation}"))
         for leg in why.legs:
             place = f"rank {leg.rank}" if leg.rank is not None else "not found"
             lines.append(f"- {leg.leg}: {place}" + (f" ({leg.reason})" if leg.reason else ""))
@@ -367,9 +369,14 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
+def _line(text: str) -> str:
+    """`text` on one line: a file's name may hold line breaks, behind which it would seem to be ours."""
+    return " ".join(text.split())
+
+
 def _cut(text: str, limit: int) -> str:
     """`text` on one line, in at most `limit` UTF-8 bytes."""
-    text = " ".join(text.split())
+    text = _line(text)
     if len(text.encode()) <= limit:
         return text
     return text.encode()[: limit - 3].decode(errors="ignore").rstrip() + "…"

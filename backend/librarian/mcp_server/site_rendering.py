@@ -31,7 +31,8 @@ def _document(item: SiteDocument, sections: bool, metadata: bool) -> str:
 def found(answer: SiteSearchAnswer) -> str:
     """Documents with the sections that match."""
     if not answer.results:
-        return "\n".join([f"Nothing found for {answer.query!r}.", *answer.suggestions])
+        nearest = fenced("documents", "\n".join(answer.suggestions)) if answer.suggestions else ""
+        return "\n".join(filter(None, [f"Nothing found for {answer.query!r}.", nearest]))
     parts = []
     for place, item in enumerate(answer.results, 1):
         lines = [

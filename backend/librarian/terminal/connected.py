@@ -33,7 +33,7 @@ def configured(home: Path, folder: Path) -> Iterator[Connection]:
     for host in HOSTS.values():
         path = host.path(home, folder)
         try:
-            text = path.read_text("utf-8")
+            text = path.read_text("utf-8-sig")
         except FileNotFoundError:
             continue
         except (OSError, UnicodeDecodeError) as error:

@@ -161,15 +161,18 @@ def write(host: Host, server: Server, path: Path) -> Path | None:
 
 
 def _write(host: Host, server: Server, target: Path) -> Path | None:
-    before = target.read_text("utf-8") if target.is_file() else ""
-    after = changed(host, server, before)
+    before = target.read_text("utf-8-sig") if target.is_file() else ""  # as editors of Windows write
+    try:
+        after = changed(host, server, before)
+    except SetupError as error:
+        raise SetupError(f"{target}: {error.message}", hint=error.hint) from error
     if after == before:
         return None
     target.parent.mkdir(parents=True, exist_ok=True)
     backup = None
     if before:
         backup = _free_name(target)
-        backup.write_text(before, "utf-8")
+        backup.write_bytes(target.read_bytes())
     write_whole(target, after, mode=target.stat().st_mode & 0o777 if before else None)
     return backup
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 
 from librarian import cli
 from librarian.terminal import hosts
+from librarian.terminal.connected import configured
 from librarian.vocabulary.errors import SetupError
 
 COMMAND = hosts.Server(["/opt/librarian", "stdio", "--config", "/c/config.json"])
@@ -153,10 +155,30 @@ def test_a_file_that_would_be_damaged_is_refused(name: str, text: str, tmp_path:
     path = host.path(tmp_path, tmp_path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
-    with pytest.raises(SetupError):
+    with pytest.raises(SetupError, match=re.escape(f"{path.resolve()}: ")):
         hosts.write(host, COMMAND, path)
     assert path.read_text() == text
     assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("cursor", '{"mcpServers": {"a": {"command": "x"}}}'), ("codex", '[mcp_servers.a]\ncommand = "x"\n')],
+)
+def test_a_file_with_a_byte_order_mark_is_read_and_kept_as_it_was_beside(name: str, text: str, tmp_path: Path) -> None:
+    host = hosts.HOSTS[name]
+    path = host.path(tmp_path, tmp_path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8-sig")
+    marked = path.read_bytes()
+    backup = hosts.write(host, COMMAND, path)
+    assert backup is not None
+    assert backup.read_bytes() == marked
+    after = (tomllib.loads if host.toml else json.loads)(path.read_text("utf-8"))
+    assert sorted(after[host.section]) == ["a", "librarian"]
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    (seen,) = configured(tmp_path, tmp_path)
+    assert (seen.host, seen.target.split()[0]) == (host, "/opt/librarian")
 
 
 def test_a_linked_file_stays_a_link_with_its_mode(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from pathlib import PureWindowsPath
 
 import pytest
 from hypothesis import given
@@ -69,6 +70,10 @@ def test_a_passages_uri_names_the_very_section_that_it_stands_in(names: list[str
 def test_what_leaves_the_root_is_refused(path: object) -> None:
     with pytest.raises(CallerError):
         addresses.parse(path)
+
+
+def test_a_path_may_be_pythons_own() -> None:
+    assert addresses.parse(PureWindowsPath("shop", "api", "tokens.md")) == ("shop/api/tokens.md", None, None, "")
 
 
 def test_an_anchor_is_spelt_as_web_pages_spell_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,12 @@ def test_a_bare_date_means_its_first_or_its_last_moment() -> None:
 @pytest.mark.parametrize("zone", ["+02:00", " 02:00", " 0200"])
 def test_a_zone_whose_plus_a_url_made_a_space_is_that_zone(zone: str) -> None:
     assert check.moment("modified_after", f"2025-03-01T12:00:00{zone}", end=False) == "2025-03-01T10:00:00Z"
+
+
+def test_a_date_may_be_pythons_own_with_a_time_or_without() -> None:
+    noon = dt.datetime(2025, 3, 1, 13, tzinfo=dt.timezone(dt.timedelta(hours=1)))
+    assert check.moment("modified_after", noon, end=True) == "2025-03-01T12:00:00Z"
+    assert check.moment("modified_before", dt.date(2025, 3, 1), end=True) == "2025-03-01T23:59:59.999999Z"
 
 
 @pytest.mark.parametrize(

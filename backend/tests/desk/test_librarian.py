@@ -17,6 +17,7 @@ from librarian.keeper import client
 from librarian.keeper.starting import Library
 from librarian.keeper.where import find
 from librarian.vocabulary.errors import CallerError, NotFound, SetupError
+from librarian.vocabulary.visible import visible
 
 from .conftest import write_library
 
@@ -192,6 +193,53 @@ def test_an_address_whose_section_is_gone_leads_to_its_document_and_says_so(libr
     assert (lost.content, lost.section, lost.missing_section) == (whole.content, None, "rotating-a-key")
     assert library.get_document("shop/api/tokens.md#rotating-a-token").missing_section is None
     assert whole.missing_section is None
+
+
+@pytest.mark.parametrize("cited", [":12-14", ":12–14", ":L12-L14", "#L12-L14"])
+def test_a_citation_leads_to_its_lines(library: Librarian, cited: str) -> None:
+    read = library.get_document(f"shop/api/tokens.md{cited}")
+    assert (read.line_start, read.line_end, read.missing_section) == (12, 14, None)
+
+
+def test_an_id_leads_to_its_passage_with_the_lines_behind_it_and_as_a_uri(library: Librarian) -> None:
+    found = library.search('"shopctl token revoke"').results[0]
+    for asked in (f"{found.id} lines {found.line_start}–{found.line_end} (stale)", f"librarian://docs/{found.id}"):
+        read = library.get_document(asked)
+        assert (read.line_start, read.line_end, read.missing_section) == (found.line_start, found.line_end, None)
+
+
+def test_lines_that_the_caller_names_come_before_those_of_a_citation(library: Librarian) -> None:
+    assert library.get_document("shop/api/tokens.md:12-14", line_start=6, line_end=8).line_start == 6
+    with pytest.raises(CallerError, match="line_start is 400"):
+        library.get_document("shop/api/tokens.md:400")
+    with pytest.raises(NotFound, match=r"No document 'shop/api/nowhere\.md'"):
+        library.get_document("shop/api/nowhere.md:12")
+
+
+def test_names_with_hidden_characters_lead_back_as_answers_show_them(tmp_path: Path) -> None:
+    page = tmp_path / "docs" / "sh\u200bop" / "c" / "Set\u200bup \u202aguide.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("# Setup\n\nThe zorkmid is here.\n", "utf-8")
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **{"embeddings.enabled": False}) as library:
+        found = library.search("zorkmid", product=visible(library.list_products().products[0].name)).results[0]
+        for name in (found.file_path, found.id, found.uri):
+            assert library.get_document(visible(name)).file_path == found.file_path
+        with pytest.raises(NotFound, match=r"Nearest: 'shop/c/Setup \ufffdguide\.md'"):
+            library.get_document("shop/c/Setup guide.md")
+
+
+def test_a_link_to_a_page_may_have_its_blanks_and_letters_encoded(tmp_path: Path) -> None:
+    for name in ("Größe #1.md", "50%20.md"):
+        page = tmp_path / "docs" / "p" / "c" / name
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(f"# {name}\n\n## Use it\n", "utf-8")
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **{"embeddings.enabled": False}) as library:
+        for asked in ("p/c/Gr%C3%B6%C3%9Fe%20%231.md", "p/c/gr%C3%B6%C3%9Fe%20%231", "p\\c\\Größe%20%231.md"):
+            assert library.get_document(asked).file_path == "p/c/Größe #1.md"
+        assert library.get_document("p/c/Gr%C3%B6%C3%9Fe%20%231.md#use-it").section == "Use it"
+        assert library.get_document("p/c/50%20.md").file_path == "p/c/50%20.md", "a name as it stands comes first"
+        with pytest.raises(NotFound, match=r"Nearest: 'p/c/Größe #1\.md'"):
+            library.get_document("p/c/Gr%C3%B6%C3%9Fe%00%232.md")
 
 
 def test_a_file_that_is_left_out_is_told_from_one_that_is_not_there(library: Librarian) -> None:
@@ -415,6 +463,14 @@ def test_hosts_get_resources_completions_and_instructions(library: Librarian) ->
     assert len(library.instructions()) < 2048
     assert "shop" in library.instructions()
     assert f"{library.status().documents} documents and {library.status().emails} emails" in library.instructions()
+
+
+def test_a_product_with_a_line_break_begins_no_line_of_the_instructions(tmp_path: Path) -> None:
+    page = tmp_path / "docs" / "two\nlines" / "c" / "a.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("# A\n", "utf-8")
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **{"embeddings.enabled": False}) as library:
+        assert "Products: two lines (1)." in library.instructions()
 
 
 def test_pages_of_resources_tile_the_library(library: Librarian, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,8 +73,13 @@ def names(answer: Any) -> set[str]:
         ({"sender": "ANN"}, {"one"}),
         ({"sender": "x.org"}, {"one", "two"}),
         ({"sender": "nobody"}, set()),
+        ({"sender": " Ann\tLee  <ann@x.org>"}, {"one"}),
         ({"subject_contains": "pump ORDER"}, {"one", "two"}),
+        ({"subject_contains": "pump  \n order"}, {"one", "two"}),
         ({"subject_contains": "dinner"}, set()),
+        ({"thread_id": "<two@x.org>"}, {"one", "two"}),
+        ({"thread_id": "three@x.org"}, {"three"}),
+        ({"thread_id": "nobody@x.org"}, set()),
         ({"has_attachments": True}, {"two"}),
         ({"has_attachments": False}, {"one", "three"}),
         ({"date_after": "2026-03-04T04:30:00Z"}, {"one", "two", "three"}),
@@ -230,6 +235,19 @@ def test_attachments_are_parts_of_their_mail(library: Librarian) -> None:
     assert result.message_id == "two@x.org"
     assert result.heading_path[0] == "Attachment: terms.md"
     assert [item.filename for item in result.attachments] == ["terms.md"]
+
+
+def test_the_address_of_a_quotes_passage_names_no_section_that_the_mail_has_not(tmp_path: Path) -> None:
+    body = "Agreed.\n\nOn 3 Mar 2026, Ann Lee wrote:\n> Please order the impeller before the river freezes over.\n"
+    path = tmp_path / "library" / "shop" / "mail" / "1.eml"
+    path.parent.mkdir(parents=True)
+    date = "Thu, 05 Mar 2026 10:00:00 +0100"
+    path.write_bytes(mail("one", "bob@x.org", "ann@x.org", "Re: Order", date, body).as_bytes())
+    with Librarian.open(root=tmp_path / "library", index=tmp_path / "index", **QUIET) as library:
+        (found,) = library.search_emails('"impeller"', mode="keyword").results
+        read = library.get_document(found.uri)
+    assert (found.heading_path, found.uri) == (["Quoted"], "librarian://docs/shop/mail/1.eml")
+    assert (read.missing_section, "impeller" in read.content) == (None, True)
 
 
 def test_a_participant_is_named_once_by_the_fullest_form(tmp_path: Path) -> None:

@@ -39,7 +39,9 @@ def ask(text: str = TEXT, **wanted: object):  # type: ignore[no-untyped-def]
     return read(stored(text), **given)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("section", ["Install it", "install IT", "install-it", "#install-it", "Guide > Install it"])
+@pytest.mark.parametrize(
+    "section", ["Install it", "install IT", "install-it", "#install-it", "Guide > Install it", "Guide › Install it"]
+)
 def test_a_section_is_found_by_its_text_or_anchor_and_holds_its_sub_sections(section: str) -> None:
     answer = ask(section=section)
     assert answer.content == "## Install it\nsteps\n### On Linux\napt"
@@ -65,6 +67,21 @@ def test_a_section_is_found_by_its_text_or_anchor_and_holds_its_sub_sections(sec
 def test_a_section_is_found_by_its_authors_id_and_by_its_number_or_without(text: str, section: str) -> None:
     assert "Container restart" in (ask(text, section=section).section or "")
     assert "Container restart" in (ask(text, anchor=section.strip("#")).section or "")
+
+
+@pytest.mark.parametrize(
+    ("section", "line"),
+    [("Menu > File > Export", 3), ("file > export › as pdf", 4), ("Menu › As PDF", 4), ("Menu > Edit > as-pdf", 6)],
+)
+def test_a_heading_that_holds_the_sign_of_a_path_is_found_below_its_parents(section: str, line: int) -> None:
+    text = "# Menu\nx\n## File > Export\n### As PDF\n## Edit\n### As PDF"
+    assert ask(text, section=section).line_start == line
+
+
+def test_a_path_whose_parents_stand_otherwise_names_no_section() -> None:
+    for section in ("Use it > On Linux", "On Linux > Install it", "> On Linux", "Guide > Nothing > On Linux"):
+        with pytest.raises(NotFound, match="No section"):
+            ask(section=section)
 
 
 def test_a_number_that_several_sections_have_names_none() -> None:

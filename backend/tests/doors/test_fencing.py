@@ -34,13 +34,15 @@ MAIL = (
     f"Shall we rotate the token? {CLOSERS} {ORDER}. {HIDDEN}\n"
 )
 PAGES = "# Pages\n\nA form feed \f ends a page, and a backspace \b takes a letter back.\n"
+NAMED = "ray/pages/bad\u202eger\u200bs.md"
 BLOCK = re.compile(r"<(passages|documents?|thread)>\n.*?\n</\1>", re.S)
 
 
 @pytest.fixture(scope="module")
 def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[McpDoor]:
     folder: Path = tmp_path_factory.mktemp("library")
-    for name, text in {"ray/core/tokens.md": TOKENS, "ray/pages/one.md": PAGES, "ray/mail/one.eml": MAIL}.items():
+    files = {"ray/core/tokens.md": TOKENS, "ray/pages/one.md": PAGES, "ray/mail/one.eml": MAIL, NAMED: "A badger.\n"}
+    for name, text in files.items():
         path = folder / "docs" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -68,13 +70,17 @@ def asked(door: McpDoor, tool: str, **given: Any) -> tuple[str, Any]:
 def questions(door: McpDoor) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "search_documentation", {"query": "rotate a token"}
     yield "search_documentation", {"query": "token expires", "include_parent_context": True}
+    yield "search_documentation", {"query": "rotate a token", "offset": 400}
+    yield "search_documentation", {"query": '"tokens nowhere"'}
     yield "search_emails", {"query": "rotate the token"}
+    yield "search_emails", {"query": '"token nowhere"'}
     yield "get_document", {"path": "ray/core/tokens.md"}
     yield "get_document", {"path": "ray/core/tokens.md", "max_chars": 120}
     thread = asked(door, "search_emails", query="token")[1]["results"][0]["thread_id"]
     yield "get_email_thread", {"thread_id": thread}
     slug = asked(door, "searchDoc", query="rotate a token")[1]["results"][0]["slug"]
     yield "searchDoc", {"query": "rotate a token"}
+    yield "searchDoc", {"query": '"tokens nowhere"'}
     yield "loadDoc", {"slug": slug}
     yield "loadDoc", {"slug": [slug], "include_sections": False}
     yield "listDoc", {}
@@ -94,6 +100,19 @@ def test_hidden_characters_are_replaced_in_text_and_fields(door: McpDoor) -> Non
         for shown in asked(door, tool, **given):
             plain = shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False)
             assert not set(HIDDEN) & set(plain) - set("0x;]"), (tool, plain)
+
+
+def test_hidden_characters_are_replaced_in_names_of_links_and_resources(door: McpDoor) -> None:
+    names: list[str] = []
+
+    async def body() -> None:
+        async with connected("lines", door) as client:
+            found = await client.call_tool("search_documentation", {"query": "badger", "mode": "keyword"})
+            names.extend(block.name for block in found.content if isinstance(block, types.ResourceLink))
+            names.extend(item.name for item in (await client.list_resources()).resources if "ger" in item.name)
+
+    run(body())
+    assert names == ["ray/pages/bad\ufffdgers.md"] * 2
 
 
 @pytest.mark.parametrize(

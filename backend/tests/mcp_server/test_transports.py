@@ -16,6 +16,7 @@ import http.client
 import json
 import threading
 from collections.abc import AsyncIterator, Iterator
+from typing import Any, cast
 
 import anyio
 import httpx
@@ -161,6 +162,7 @@ def test_prompts_bring_their_passages_and_names_are_completed(place: tuple[str, 
             for name, given, words in (
                 ("answer_from_docs", {"question": "tokens?", "product": "ray"}, "ray token rotate"),
                 ("compare_versions", {"topic": "tokens", "first": "ray", "second": "prom"}, 'product="prom"'),
+                ("compare_versions", {"topic": "nothing", "first": "ray", "second": "prom"}, "prom: Nothing found"),
                 ("summarize_thread", {"thread": "t1"}, "Shall we release on Friday?"),
                 ("summarize_thread", {"thread": "Release"}, "Shall we release on Friday?"),
             ):
@@ -380,6 +382,39 @@ def test_half_an_emoji_does_not_keep_a_call_from_its_answer(url: str) -> None:
             assert json.loads(await reader.readline()) == {"jsonrpc": "2.0", "id": "\ufffd 😀", "result": {}}
 
     run(body())
+
+
+@pytest.mark.parametrize("revision", ["2025-06-18", "2026-07-28"])
+def test_arguments_come_as_text_or_as_an_empty_list_too(url: str, revision: str) -> None:
+    for nothing in ([], "", "[]", "{}", "null", None):
+        answer = asked_in(url, revision, {"name": "list_products", "arguments": nothing})
+        assert answer["result"]["structuredContent"]["total"] == 2
+    answer = asked_in(url, revision, {"name": "list_components", "arguments": '{"product": "ray"}'})
+    assert answer["result"]["structuredContent"]["product"] == "ray"
+    for wrong in ("ray", ["ray"], 7, True):
+        answer = asked_in(url, revision, {"name": "list_components", "arguments": wrong})
+        text = answer["result"]["content"][0]["text"]
+        assert text.startswith(f"list_components has no argument 'arguments' (given: {wrong!r}). It takes product")
+
+
+@pytest.mark.parametrize("revision", ["2025-06-18", "2026-07-28"])
+def test_a_request_that_is_refused_is_told_what_is_wrong_in_it(url: str, revision: str) -> None:
+    error = asked_in(url, revision, {"arguments": {}})["error"]
+    assert (error["code"], error["message"]) == (-32602, "Invalid request parameters: name: Field required.")
+    none = httpx.post(f"{url}/mcp", headers=HEADERS, json={"jsonrpc": "2.0", "id": 7, "method": "tools/call"})
+    assert "Invalid request parameters: params: Field required." in none.text
+
+
+def asked_in(url: str, revision: str, params: dict[str, Any]) -> dict[str, Any]:
+    """The answer to a call of a tool, with what a protocol revision wants around it."""
+    headers = {**HEADERS, "accept": "application/json", "mcp-protocol-version": revision}
+    if revision == "2026-07-28":
+        key, about = "io.modelcontextprotocol/", {"name": "script", "version": "1"}
+        meta = {f"{key}protocolVersion": revision, f"{key}clientInfo": about, f"{key}clientCapabilities": {}}
+        params = {**params, "_meta": meta}
+        headers |= {"mcp-method": "tools/call", **({"mcp-name": params["name"]} if "name" in params else {})}
+    asked = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
+    return cast("dict[str, Any]", httpx.post(f"{url}/mcp", headers=headers, json=asked).json())
 
 
 @pytest.mark.parametrize("accept", ["application/json", "application/json;q=0.9, application/*"])
