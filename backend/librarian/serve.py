@@ -238,7 +238,8 @@ class _Process:
 
     async def _watch(self, host: Host) -> None:
         """Where the catalog turns out to be damaged or the index folder to be gone, end: opened anew the library is
-        made whole from the files. Where the address alone is gone, it is told anew."""
+        made whole from the files. One whose folder is gone is opened anew where it is served alone. Where the address
+        alone is gone, it is told anew."""
         trusted = time.monotonic() + self._trusted_s
         while not self._stop.is_set():
             with contextlib.suppress(TimeoutError):
@@ -248,8 +249,9 @@ class _Process:
                 continue
             why = library.damage if time.monotonic() > trusted else ""
             if why := why or ("" if self._lock.stands else f"{self._lock.path} was removed or moved away"):
-                logger.warning("The library is opened anew: %s", why)
-                self.again = True
+                # who needs it next starts one, with the settings that are right by then
+                self.again = self._lock.stands or self._listening is not None
+                logger.warning("The library is %s: %s", "opened anew" if self.again else "given up", why)
                 self._stop.set()
                 return
             await host.stay()

@@ -148,8 +148,11 @@ def leads(index: Path, address: Address) -> bool:
 
 def withdraw(index: Path, address: Address) -> None:
     """Take back what `publish` and `listen` made, unless another keeper has published since."""
-    if read(index) == address:
+    published = read(index)
+    if published == address:
         (index / ADDRESS).unlink(missing_ok=True)
+    elif published is not None and published.path == address.path:
+        return  # that keeper listens at the same path now
     _remove(address, index)
 
 
