@@ -75,6 +75,12 @@ class FolderScanner:
         Raises `SourceError(reason="root")` where the root is gone or can't be listed.
         """
         self._real_root = os.path.realpath(self._root)
+        self.require_root()
+        self._followed, self._links = {}, Links()
+        yield from self._folder(self._root, "", IgnoreRules(), (self._real_root,))
+
+    def require_root(self) -> None:
+        """Raises `SourceError(reason="root")` where the root is gone or can't be listed."""
         try:
             os.listdir(self._root)
         except OSError as error:
@@ -83,8 +89,6 @@ class FolderScanner:
                 hint="Check docs.root_path, and whether the volume is mounted.",
                 reason="root",
             ) from error
-        self._followed, self._links = {}, Links()
-        yield from self._folder(self._root, "", IgnoreRules(), (self._real_root,))
 
     def _folder(
         self, path: str, relative: str, rules: IgnoreRules, chain: tuple[str, ...]

@@ -176,6 +176,8 @@ class _InotifyFolders:
         if not name:
             if folder == self._root and is_self:
                 self._listener.gone("the root was moved or deleted")
+            elif folder == self._root and mask & self._constants.IN_ATTRIB:
+                self._listener.changed(folder)  # perhaps it can be looked into again
             return
         path = os.path.join(folder, os.fsdecode(name))
         if mask & self._constants.IN_ISDIR:

@@ -130,6 +130,14 @@ def test_a_root_that_goes_is_said_and_watched_again_when_it_is_back(
     told.until(path)
 
 
+def test_a_root_whose_permissions_change_is_looked_at(root: Path, told: Told) -> None:
+    if sys.platform != "linux":
+        pytest.skip("the kernel's own events are tested on Linux")
+    with FileWatcher(root, told.batches.put, debounce_ms=30, polling=False):
+        root.chmod(0o711)
+        told.until(root)
+
+
 def test_a_root_that_is_not_there_yet_is_watched_once_it_is(tmp_path: Path, told: Told) -> None:
     root = tmp_path / "later"
     with FileWatcher(root, told.batches.put, debounce_ms=20, retry_s=0.05) as watcher:
