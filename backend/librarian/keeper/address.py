@@ -75,12 +75,19 @@ def url_of(host: str, port: int) -> str:
 
 
 def read(index: Path) -> Address | None:
-    """What the folder says, dead or alive; None where it says nothing that can be understood."""
+    """What the folder says, dead or alive; None where it says nothing that can be understood, or, being a copy, what
+    another index folder says."""
     try:
         content = json.loads((index / ADDRESS).read_bytes())
-        return Address(**content)
+        address = Address(**content)
+        return None if _is_copied(index, address) else address
     except (OSError, ValueError, TypeError):
         return None
+
+
+def _is_copied(index: Path, address: Address) -> bool:
+    folder = Path(address.path).parent
+    return bool(address.path) and (folder / ADDRESS).exists() and not folder.samefile(index)
 
 
 def require_readable(index: Path) -> None:
