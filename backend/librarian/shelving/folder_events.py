@@ -7,6 +7,7 @@ what the news mean. watchdog's recursive observer isn't used on Linux because it
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sys
@@ -243,6 +244,10 @@ class _InotifyFolders:
                 return False
             except NotADirectoryError:
                 return False
+            except OSError as error:
+                if error.errno != errno.ENAMETOOLONG:
+                    raise
+                return False  # nothing in it can be opened either
             if watch == -1:  # no permission
                 return False
             self._path_of[watch] = folder

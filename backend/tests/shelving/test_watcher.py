@@ -152,6 +152,21 @@ def test_a_root_that_becomes_another_folder_is_watched_anew(linked: bool, tmp_pa
         told.until(path)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's own events are tested on Linux")
+def test_a_folder_whose_path_is_too_long_costs_the_others_nothing(root: Path, told: Told) -> None:
+    folder = os.open(root, os.O_RDONLY)
+    for _ in range(50):
+        os.mkdir("deep" * 25, dir_fd=folder)
+        above, folder = folder, os.open("deep" * 25, os.O_RDONLY, dir_fd=folder)
+        os.close(above)
+    os.close(folder)
+    with FileWatcher(root, told.batches.put, debounce_ms=30) as watcher:
+        assert watcher.how == "events"
+        path = root / "ray" / "core" / "new.md"
+        path.write_text("new")
+        told.until(path)
+
+
 def test_a_root_whose_permissions_change_is_looked_at(root: Path, told: Told) -> None:
     if sys.platform != "linux":
         pytest.skip("the kernel's own events are tested on Linux")
