@@ -94,7 +94,8 @@ def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None, a
         lock = _lock(index, take=http)
         if lock is None:
             return 0  # another keeper was quicker; whoever started this one will find it
-        process = _Process(settings, listening, out, lock, as_json=as_json)
+        origin = fingerprint(settings.config_file)
+        process = _Process(settings, listening, out, lock, origin, as_json=as_json)
         try:
             event_loop.run(process.run())
             while process.again:
@@ -105,7 +106,7 @@ def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None, a
                     if (lock := _lock(index, take=http)) is None:
                         return 0
                     configure(process.settings)  # the log lay in the folder, too
-                process = _Process(process.settings, listening, out, lock, as_json=as_json, trusted_s=TRUSTED_S)
+                process = _Process(process.settings, listening, out, lock, origin, as_json=as_json, trusted_s=TRUSTED_S)
                 event_loop.run(process.run())
         finally:
             process.ended()
@@ -139,6 +140,7 @@ class _Process:
         listening: socket.socket | None,
         out: TextIO | None,
         lock: FolderLock,
+        origin: str,
         *,
         as_json: bool = False,
         trusted_s: float = 0.0,
@@ -151,7 +153,7 @@ class _Process:
         self._out, self._as_json = out, as_json
         self._lock = lock
         self._stop = asyncio.Event()
-        self._fingerprint = fingerprint(settings.config_file)
+        self._fingerprint = origin
         self._visitors = Visitors(settings.index.path)
         self._failure: Exception | None = None
         self._app: Any = None
@@ -238,7 +240,8 @@ class _Process:
 
     async def _watch(self, host: Host) -> None:
         """Where the catalog turns out to be damaged or the index folder to be gone, end: opened anew the library is
-        made whole from the files. Where the address alone is gone, it is told anew."""
+        made whole from the files. One whose folder is gone is opened anew where it is served alone. Where the address
+        alone is gone, it is told anew."""
         trusted = time.monotonic() + self._trusted_s
         while not self._stop.is_set():
             with contextlib.suppress(TimeoutError):
@@ -248,8 +251,9 @@ class _Process:
                 continue
             why = library.damage if time.monotonic() > trusted else ""
             if why := why or ("" if self._lock.stands else f"{self._lock.path} was removed or moved away"):
-                logger.warning("The library is opened anew: %s", why)
-                self.again = True
+                # who needs it next starts one, with the settings that are right by then
+                self.again = self._lock.stands or self._listening is not None
+                logger.warning("The library is %s: %s", "opened anew" if self.again else "given up", why)
                 self._stop.set()
                 return
             await host.stay()

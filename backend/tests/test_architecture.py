@@ -32,7 +32,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "desk": {"vocabulary"},
     "mcp_server": {"vocabulary"},
     "web": {"vocabulary", "mcp_server.app", "mcp_server.coming"},  # one port: MCP's routes are grafted in
-    "keeper": {"vocabulary.errors", "vocabulary.index_folder", "vocabulary.whole_file"},
+    "keeper": {
+        "vocabulary.errors",
+        "vocabulary.index_folder",
+        "vocabulary.whole_file",
+        "vocabulary.working_directory",
+    },
     "assembly": {
         "vocabulary",
         "config",

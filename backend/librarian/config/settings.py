@@ -26,6 +26,7 @@ from pydantic.fields import FieldInfo
 
 from librarian.vocabulary.errors import CallerError, SetupError
 from librarian.vocabulary.index_folder import require_apart
+from librarian.vocabulary.working_directory import working_directory
 
 from . import layers, sections
 from .layers import Given, Layer
@@ -100,9 +101,9 @@ class Settings(sections.Section):
         repository: Path = REPOSITORY,
     ) -> Self:
         """Reads all layers. `overrides` are the command line's, by dotted key. Raises SetupError for what is wrong."""
+        cwd = Path(os.path.abspath(cwd or working_directory()))
         loaded = {"overrides": dict(overrides or {}), "environ": environ, "cwd": cwd, "repository": repository}
         environ = os.environ if environ is None else environ
-        cwd = Path(os.path.abspath(cwd or Path.cwd()))
         near = {name: str(given.value) for name, given in layers.read_variables([cwd], environ).items()}
         file = layers.find_config(Path(config) if config else None, near, cwd, repository)
         folder = file.parent if file else cwd

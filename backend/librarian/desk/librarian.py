@@ -82,13 +82,16 @@ class Librarian(Gathered, Knowledge, Hosting):
 
     def reload(self) -> None:
         """Look at the whole folder again soon, and try again what failed to load."""
+        self._forget_failures()
+        self._parts.indexing.look_again()
+
+    def _forget_failures(self) -> None:
         if self._parts.embedder is not None:
             for embedder in (self._parts.embedder, *(space.embedder for space in self._parts.spaces())):
                 embedder.reset()
         for part in (self._parts.language_model, self._parts.reranker):
             if part is not None:
                 part.reset()
-        self._parts.indexing.look_again()
 
     @property
     def damage(self) -> str:
@@ -323,7 +326,8 @@ class Librarian(Gathered, Knowledge, Hosting):
     def refresh(
         self, *, rebuild: bool = False, prune: bool = False, wait: bool = True, budget: Budget | None = None
     ) -> wire.RefreshAnswer:
-        """Bring the index up to date with the folder; with `wait`, vectors included."""
+        """Bring the index up to date with the folder; with `wait`, vectors included. What failed is tried again."""
+        self._forget_failures()
         indexing, began = self._parts.indexing, time.monotonic()
         report = indexing.rebuild() if rebuild else indexing.prune() if prune else indexing.refresh()
         if wait:

@@ -10,6 +10,7 @@ from ..vocabulary.paths import Paths, mtime_of
 from ..vocabulary.types import Document, Hit, Query, SearchOutcome, StoredDocument
 
 AGAIN = 4  #: times that a question is asked anew while its answer holds what is gone
+_ITSELF = "."  # the root as a place that can be looked into: one that is closed to us tells nothing of its files
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ def checked(
         missing: list[Hit] = []
         changed: set[int] = set()
         noticed: list[str] = []
-        for hit in outcome.hits if _there(root, "") else ():
+        for hit in outcome.hits if _there(root, _ITSELF) else ():
             document = hit.document.document
             path, same = _found(document, root)
             if same is None:
@@ -58,7 +59,7 @@ def has_changed(stored: StoredDocument, root: Paths, notice: Callable[[Sequence[
     """
     document = stored.document
     path, same = _found(document, root)
-    if same or not _there(root, ""):
+    if same or not _there(root, _ITSELF):
         return False
     notice([path])
     if same is None:
@@ -72,7 +73,7 @@ def present(
     mails: Sequence[StoredDocument], root: Paths, notice: Callable[[Sequence[str]], None]
 ) -> list[StoredDocument]:
     """Mails whose files are there, all where the root isn't; `notice` is told the paths of what isn't as it was."""
-    if not _there(root, ""):
+    if not _there(root, _ITSELF):
         return list(mails)
     found = {stored.document.source: _found(stored.document, root) for stored in mails}
     if noticed := [path for path, same in found.values() if not same]:

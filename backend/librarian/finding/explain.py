@@ -100,9 +100,10 @@ class Analyst:
 
     def _not_indexed(self, file_path: str, reader: CatalogReader) -> WhyNot:
         for failure in reader.failures():
-            if failure.file_path == file_path:
+            if f"{file_path}/".startswith(f"{failure.file_path}/"):  # the file, or a folder that is left out as a whole
                 detail = f": {failure.detail}" if failure.detail else ""
-                explanation = f"It is not indexed: {failure.kind}, {failure.reason}{detail.rstrip('.')}."
+                it = "It is" if failure.file_path == file_path else f"It lies in {failure.file_path!r}, which is"
+                explanation = f"{it} not indexed: {failure.kind}, {failure.reason}{detail.rstrip('.')}."
                 return WhyNot(file_path=file_path, stage="not_indexed", explanation=explanation)
         return WhyNot(
             file_path=file_path,

@@ -75,12 +75,19 @@ def url_of(host: str, port: int) -> str:
 
 
 def read(index: Path) -> Address | None:
-    """What the folder says, dead or alive; None where it says nothing that can be understood."""
+    """What the folder says, dead or alive; None where it says nothing that can be understood, or, being a copy, what
+    another index folder says."""
     try:
         content = json.loads((index / ADDRESS).read_bytes())
-        return Address(**content)
+        address = Address(**content)
+        return None if _is_copied(index, address) else address
     except (OSError, ValueError, TypeError):
         return None
+
+
+def _is_copied(index: Path, address: Address) -> bool:
+    folder = Path(address.path).parent
+    return bool(address.path) and (folder / ADDRESS).exists() and not folder.samefile(index)
 
 
 def require_readable(index: Path) -> None:
@@ -148,8 +155,11 @@ def leads(index: Path, address: Address) -> bool:
 
 def withdraw(index: Path, address: Address) -> None:
     """Take back what `publish` and `listen` made, unless another keeper has published since."""
-    if read(index) == address:
+    published = read(index)
+    if published == address:
         (index / ADDRESS).unlink(missing_ok=True)
+    elif published is not None and published.path == address.path:
+        return  # that keeper listens at the same path now
     _remove(address, index)
 
 

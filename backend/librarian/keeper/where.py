@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from librarian.vocabulary.errors import SetupError
 from librarian.vocabulary.index_folder import require_apart
+from librarian.vocabulary.working_directory import working_directory
 
 REPOSITORY: Final = Path(__file__).resolve().parents[3]
 
@@ -76,7 +77,7 @@ def find(
     Raises `SetupError` where a named configuration file is missing or unreadable, a path isn't text, or both are one.
     """
     environ = os.environ if environ is None else environ
-    cwd = Path(os.path.abspath(cwd or Path.cwd()))
+    cwd = Path(os.path.abspath(cwd or working_directory()))
     given = {name: value for name, value in environ.items() if value}
     file = _config_file(config, _dotenv(cwd) | given, cwd, repository)
     folder = file.parent if file else cwd
@@ -110,7 +111,7 @@ def fingerprint(
     `config` is the file that `find` has found.
     """
     environ = os.environ if environ is None else environ
-    cwd = Path(os.path.abspath(cwd or Path.cwd()))
+    cwd = Path(os.path.abspath(cwd or working_directory()))
     variables = _dotenv(cwd) | _dotenv(config.parent if config else cwd)
     variables |= {name: value for name, value in environ.items() if value}
     said = {name: variables[name] for name in sorted(VARIABLES & variables.keys())}

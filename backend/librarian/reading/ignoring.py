@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Sequence
 
 from pathspec import GitIgnoreSpec
@@ -64,17 +65,18 @@ def left_out_folder(path: str, name: str) -> str:
 def _spec(lines: Sequence[str], name: str) -> GitIgnoreSpec:
     try:
         return GitIgnoreSpec.from_lines(lines)
-    except ValueError:
-        good = [line for line in lines if _is_pattern(line)]
+    except (ValueError, re.error):
+        good = [line for line in lines if is_pattern(line)]
         _log.warning(
             "Ignore file '%s' has %d lines that aren't patterns; they are passed over.", name, len(lines) - len(good)
         )
         return GitIgnoreSpec.from_lines(good)
 
 
-def _is_pattern(line: str) -> bool:
+def is_pattern(line: str) -> bool:
+    """Whether a line can stand in an ignore file."""
     try:
         GitIgnoreSpec.from_lines([line])
-    except ValueError:
+    except (ValueError, re.error):
         return False
     return True

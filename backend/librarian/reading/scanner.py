@@ -9,12 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pathspec import GitIgnoreSpec
-
 from librarian.vocabulary.errors import SetupError, SourceError
 from librarian.vocabulary.paths import Paths, chosen, mtime_of, name_of, spelling_of
 from librarian.vocabulary.types import Failure, SourceFile
 
+from .choosing import Chosen
 from .ignoring import IGNORE_FILES, IgnoreRules, left_out_folder
 from .links import Links
 from .mail.maildir import format_of
@@ -61,8 +60,8 @@ class FolderScanner:
         self._extensions = known_extensions if extensions is None else frozenset(map(_extension, extensions))
         self._max_bytes = max_file_size_mb * _BYTES_PER_MB
         self._limits = dict(map(_limit, size_limits))
-        self._include = GitIgnoreSpec.from_lines(map(name_of, include)) if include else None
-        self._exclude = GitIgnoreSpec.from_lines(map(name_of, exclude)) if exclude else None
+        self._include = Chosen("docs.include", include) if include else None
+        self._exclude = Chosen("docs.exclude", exclude) if exclude else None
         self._paths = Paths(self._root)
         self._links = Links()
         self._followed: dict[str, str] = {}  # real path of a link's target → the link that it is followed through
@@ -75,6 +74,12 @@ class FolderScanner:
         Raises `SourceError(reason="root")` where the root is gone or can't be listed.
         """
         self._real_root = os.path.realpath(self._root)
+        self.require_root()
+        self._followed, self._links = {}, Links()
+        yield from self._folder(self._root, "", IgnoreRules(), (self._real_root,))
+
+    def require_root(self) -> None:
+        """Raises `SourceError(reason="root")` where the root is gone or can't be listed."""
         try:
             os.listdir(self._root)
         except OSError as error:
@@ -83,8 +88,6 @@ class FolderScanner:
                 hint="Check docs.root_path, and whether the volume is mounted.",
                 reason="root",
             ) from error
-        self._followed, self._links = {}, Links()
-        yield from self._folder(self._root, "", IgnoreRules(), (self._real_root,))
 
     def _folder(
         self, path: str, relative: str, rules: IgnoreRules, chain: tuple[str, ...]
@@ -157,6 +160,8 @@ class FolderScanner:
             return Failure(relative, "skipped", "ignored", why)
         if self._exclude is not None and self._exclude.match_file(relative + "/"):
             return Failure(relative, "skipped", "excluded", "docs.exclude")
+        if self._include is not None and not self._include.reaches(relative):
+            return Failure(relative, "skipped", "excluded", "not in docs.include")
         return None
 
     def _file(

@@ -7,6 +7,7 @@ what the news mean. watchdog's recursive observer isn't used on Linux because it
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sys
@@ -176,6 +177,8 @@ class _InotifyFolders:
         if not name:
             if folder == self._root and is_self:
                 self._listener.gone("the root was moved or deleted")
+            elif folder == self._root and mask & self._constants.IN_ATTRIB:
+                self._listener.changed(folder)  # perhaps it can be looked into again
             return
         path = os.path.join(folder, os.fsdecode(name))
         if mask & self._constants.IN_ISDIR:
@@ -241,6 +244,10 @@ class _InotifyFolders:
                 return False
             except NotADirectoryError:
                 return False
+            except OSError as error:
+                if error.errno != errno.ENAMETOOLONG:
+                    raise
+                return False  # nothing in it can be opened either
             if watch == -1:  # no permission
                 return False
             self._path_of[watch] = folder

@@ -151,7 +151,10 @@ class Refresh:
                 if f"{item.file_path}/".startswith(prefixes) and item.file_path not in have
             ]
         looked_at.update(item.file_path for item in found)
-        return compare(found, known, scope=looked_at, again=again, doubted=doubted), looked_at
+        diff = compare(found, known, scope=looked_at, again=again, doubted=doubted)
+        if diff.gone:
+            self.scanner.require_root()
+        return diff, looked_at
 
     def _places(self, paths: Iterable[str]) -> list[str]:
         """The paths, the links that lead to them, and what their documents are on disk now: of two files of one name
@@ -312,6 +315,9 @@ class NothingThere:
     def scan(self) -> Iterator[SourceFile | Failure]:
         """No file."""
         return iter(())
+
+    def require_root(self) -> None:
+        """Nothing is required of it."""
 
     def look(self, path: str) -> SourceFile | Failure | None:
         """No file."""

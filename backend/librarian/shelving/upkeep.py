@@ -146,20 +146,24 @@ class Upkeep:
         self._indexer.stop()
 
     def refresh(self, paths: Sequence[str] | None = None) -> IndexReport:
-        """Make the text equal to the folder now. The report includes what the background found since the last one."""
-        report = self._indexer.refresh(paths)
+        """Make the text equal to the folder now, and try a failed model again where that is the whole folder. The
+        report includes what the background found since the last one."""
         if paths is not None:
-            return report
+            return self._indexer.refresh(paths)
+        self._indexer.retry()  # who asks may have mended what failed, and would hear of the old failure otherwise
+        report = self._indexer.refresh()
         added, changed, removed, moved = self._tally.since_last()
         unchanged = max(0, report.unchanged + report.added + report.changed + report.moved - added - changed - moved)
         return replace(report, added=added, changed=changed, removed=removed, moved=moved, unchanged=unchanged)
 
     def rebuild(self) -> IndexReport:
         """Read every file again."""
+        self._indexer.retry()
         return self._indexer.rebuild()
 
     def prune(self) -> IndexReport:
         """Drop what is missing, however much it is."""
+        self._indexer.retry()
         return self._indexer.prune()
 
     def notice(self, paths: Sequence[str]) -> None:

@@ -21,7 +21,7 @@ from .folder_events import Source, is_remote, kernel_events, polled_events
 logger = logging.getLogger(__name__)
 
 _IGNORED_NAMES = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
-_RETRY_S = 1.0  # a root that can't be watched is tried again that often
+_RETRY_S = 1.0  # a root that can't be watched is tried again that often; one that can is held against its name
 
 
 def usually_ignored(folder: str) -> bool:
@@ -36,6 +36,9 @@ class FileWatcher:
     Changes are gathered until nothing happened for `debounce_ms`, at most twice that from the first. `on_lost` is
     called with a reason where events were dropped, and `on_change` with the root itself: look at everything. Folders
     that are `usually_ignored` aren't watched. Reading files never fires.
+
+    A root that becomes another folder, as a link that is set anew or a folder whose parent is replaced, is watched
+    anew.
 
     Where the kernel tells nothing (a probe stays unanswered, the folder lies on a network file system, the allowance
     of watches is used up), the folder is looked at every `poll_s` seconds; `polling` forces or forbids that.
@@ -68,6 +71,7 @@ class FileWatcher:
         self._last = 0.0
         self._problem = ""
         self._source: Source | None = None
+        self._watched: tuple[int, int] | None = None
         self._how: Literal["events", "polling", "off"] = "off"
         self._stopping = False
         self._thread: threading.Thread | None = None
@@ -144,7 +148,7 @@ class FileWatcher:
                     return
                 due = self._due()
                 if due > 0:
-                    self._news.wait(min(due, self._retry_s) if self._problem else due)
+                    self._news.wait(min(due, self._retry_s))
                     due = self._due()
                 if self._stopping:
                     return
@@ -152,6 +156,8 @@ class FileWatcher:
                 if due <= 0:
                     paths, self._paths = frozenset(self._paths), set()
                     lost, self._lost = self._lost, []
+            if self._how == "events" and _folder(self._root) not in (None, self._watched):
+                self.gone("it is another folder now")
             if self._problem:
                 self._disarm()
                 if self._arm():
@@ -177,6 +183,7 @@ class FileWatcher:
     def _arm(self) -> bool:
         """Start a source; False where the root can't be watched now."""
         self._problem = ""  # first, because a source may have bad news at once
+        self._watched = _folder(self._root)
         try:
             if self._polling is not True and (self._polling is False or not is_remote(self._root)):
                 try:
@@ -202,3 +209,12 @@ class FileWatcher:
         self._how = "off"
         if source is not None:
             source.stop()
+
+
+def _folder(path: str) -> tuple[int, int] | None:
+    """Which folder a path leads to; None where it leads nowhere. The kernel watches a folder, whatever its name."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

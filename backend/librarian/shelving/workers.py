@@ -31,6 +31,7 @@ R = TypeVar("R")
 logger = logging.getLogger(__name__)
 
 _GOODBYE_S = 1.0  # how long a child may take to end once told to
+_PAUSE_S = 0.05  # after a failure
 
 
 class WorkerPool(Generic[T, R]):
@@ -250,17 +251,18 @@ class _Dispatcher(Generic[T, R]):
     # -- runs in the dispatcher's thread ---------------------------------------------------------------------------
 
     def _run(self) -> None:
-        try:
-            while not self._closing:
+        while not self._closing:
+            try:
                 if self._abandoned:
                     self._drop_busy()
                 self._feed()
                 self._listen()
-        except Exception as error:
-            logger.exception("the worker pool failed")
-            self._fail(error)
-        finally:
-            self._say_goodbye()
+            except Exception as error:  # whoever maps may try again: there may be memory or handles for a child by then
+                logger.exception("the worker pool failed")
+                self._say_goodbye()
+                self._fail(error)
+                time.sleep(_PAUSE_S)
+        self._say_goodbye()
 
     def _feed(self) -> None:
         with self._changed:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from librarian.config.sections import revealed
 from librarian.config.settings import Settings
 from librarian.listening import holder
+from librarian.vocabulary.working_directory import working_directory
 
 from .connected import callers, configured
 from .hosts import HOSTS
@@ -112,7 +113,7 @@ def _port(settings: Settings) -> Finding:
 
 def _hosts(settings: Settings) -> Iterator[Finding]:
     """Who was told to call, and who has."""
-    told = list(configured(Path.home(), Path.cwd()))
+    told = list(configured(Path.home(), working_directory()))
     for each in told:
         verdict: Verdict = "wrong" if each.problem else "ok"
         remedy = f"Run librarian connect {each.host.name} --write."

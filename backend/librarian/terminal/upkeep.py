@@ -14,6 +14,7 @@ import typer
 from librarian.keeper.address import url_of
 from librarian.keeper.client import served_at
 from librarian.vocabulary.errors import SETUP, UNREADABLE, CallerError, LibrarianError
+from librarian.vocabulary.working_directory import working_directory
 
 from . import rendering
 from .application import KEEP, MEASURE, SET_UP, Application
@@ -342,7 +343,7 @@ def connect(
         url = (served or url_of(settings.mcp.host, settings.mcp.port)) + settings.mcp.endpoint
     command = hosts.relay_command(settings.config_file, root, index)
     server = hosts.Server(command, url, token=settings.security.token is not None, name=name)
-    path = chosen.path(Path.home(), Path.cwd())
+    path = chosen.path(Path.home(), working_directory())
     text = hosts.snippet(chosen, server)
     backup = hosts.write(chosen, server, path) if write else None
     if as_json:

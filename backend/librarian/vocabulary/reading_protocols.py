@@ -54,6 +54,9 @@ class Scanner(Protocol):
     def scan(self) -> Iterator[SourceFile | Failure]:
         """Every file below the root, sorted by path. Raises `SourceError(reason="root")` where the root is gone."""
 
+    def require_root(self) -> None:
+        """Raises `SourceError(reason="root")` where the root is gone or can't be listed."""
+
     def look(self, path: str) -> SourceFile | Failure | None:
         """One absolute path; None where there is no such file or it lies outside the root."""
 

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from librarian.config import jsonc
 from librarian.config.layers import DERIVED_VARIABLES
 from librarian.config.settings import Settings, knobs
+from librarian.keeper import where
 from librarian.vocabulary.errors import CallerError, SetupError
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -363,6 +364,21 @@ def test_a_password_in_an_address_is_not_shown(load: Load) -> None:
     settings = load({"embeddings": {"base_url": "https://me:hidden@example.org/v1"}})
     assert settings.provenance("embeddings.base_url").value == "https://********@example.org/v1"
     assert settings.embeddings.base_url == "https://me:hidden@example.org/v1"
+
+
+def test_a_working_directory_that_is_gone_is_said_and_needed_no_more_once_settings_are_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "config.json"
+    config.write_text('{"docs": {"root_path": "papers"}}')
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    settings = Settings.load(config, environ={})
+    (tmp_path / "gone").rmdir()
+    assert settings.again().docs.root_path == tmp_path / "papers"
+    for load in (Settings.load, where.find):
+        with pytest.raises(SetupError, match="The working directory is gone"):
+            load(config=config, environ={})
 
 
 def test_without_a_file_paths_are_relative_to_the_working_directory(load: Load, tmp_path: Path) -> None:

@@ -4,11 +4,13 @@
 * where nothing else answers, the answer says so as it does for anything that isn't in the library
 * a copy that is still there is shown in place of one that is gone, and paths that are gone aren't named
 * a document that is read is held against its file likewise
-* a folder that is gone goes with all that it held; without a root nothing counts as gone
+* a folder that is gone goes with all that it held; without a root nothing counts as gone, nor where it can't be looked
+  into
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -150,3 +152,15 @@ def test_an_answer_says_that_files_are_still_being_read(library: Librarian, monk
     few = Progress("reading", files_done=290, files_total=300)
     assert (unread(few, first_look=False), len(unread(few, first_look=True))) == ([], 1)
     assert unread(Progress("embedding", chunks_total=9), first_look=True) == []
+
+
+def test_a_root_that_cannot_be_looked_into_keeps_its_answers(library: Librarian) -> None:
+    before = paths(library.search("widget brass"))
+    library.root.chmod(0)
+    try:
+        if os.access(library.root, os.X_OK):
+            pytest.skip("whoever runs this may look everywhere")
+        assert paths(library.search("widget brass")) == before
+        assert "Lunch number 2." in library.get_document("mail/in/2.eml").content
+    finally:
+        library.root.chmod(0o700)

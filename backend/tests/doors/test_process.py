@@ -5,6 +5,7 @@
 * `librarian serve` takes over from a keeper and relays go on with it; a second one says that the first is there.
 * A library that can't be opened says why to whoever asks, and no keeper is started before somebody asks again.
 * A host that is connected hears of files that change, and is answered all the while.
+* An index folder that is deleted stays so until somebody asks, and is then made with the settings of then.
 * Stdin's end ends the relay; a keeper that nobody uses ends by itself; stdout holds protocol and nothing else.
 * What a host cancels, stops; who asks for progress gets it, through the pipes as anywhere.
 * Starting costs what it may: the handshake doesn't wait for the library.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -339,6 +341,44 @@ def test_a_keeper_that_runs_does_not_answer_for_the_root_that_the_settings_name_
     settle(other)
     assert hers.ask("search", query="storage")["results"]  # starts a keeper for a root that was named
     assert mine.ask("search", query="storage")["results"]  # and needn't name it again
+
+
+def test_an_index_folder_that_is_deleted_stays_so_until_somebody_asks_with_the_settings_of_then(
+    library: Library,
+) -> None:
+    config = library.root.parent / "config.json"
+    place = Place(root=library.root, index=library.index, config=config)
+
+    def asked(results: int) -> int:
+        limited = {"embeddings": {"enabled": False}, "search": {"default_results": results}}
+        config.write_text(json.dumps(limited), "utf-8")
+        return len(place.ask("search", query="tokens OR install OR storage")["results"])
+
+    def delete_it() -> int:
+        client.call(library.index, "refresh", {})  # nothing is written any more
+        pid = library.keeper
+        shutil.rmtree(library.index)
+        return pid
+
+    assert asked(2) == 2
+    pid = delete_it()
+    until(lambda: not is_running(pid) or library.keeper == pid, "the keeper's noticing")
+    assert not library.index.exists()
+    assert asked(1) == 1
+    with library.host("--config", str(config)) as host:
+        host.initialize()
+        assert found(host.call("search_documentation", query="storage"))
+        pid = delete_it()
+        until(lambda: not is_running(pid), "the keeper's end")
+        assert found(host.call("search_documentation", query="storage"))
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def test_stdins_end_ends_the_relay_and_an_idle_keeper_ends_by_itself(tmp_path: Path) -> None:

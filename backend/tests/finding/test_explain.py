@@ -95,6 +95,10 @@ def test_what_is_not_indexed_says_why(manual: Library) -> None:
     assert "too_large: 12 MB" in seen.explanation
     manual.catalog.set_failures([Failure("shop/big.md", "failed", "binary", "It isn't text.")], replace=True)
     assert why_not(manual, Query("x"), "shop/big.md").explanation.endswith("binary: It isn't text.")
+    manual.catalog.set_failures([Failure("shop/old", "skipped", "excluded", "docs.exclude")], replace=True)
+    seen = why_not(manual, Query("x"), "shop/old/2019/a.md")
+    assert seen.explanation == "It lies in 'shop/old', which is not indexed: skipped, excluded: docs.exclude."
+    assert "No document" in why_not(manual, Query("x"), "shop/older.md").explanation
 
 
 def test_an_analysis_has_the_fields_of_the_tool(manual: Library) -> None:

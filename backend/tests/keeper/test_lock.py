@@ -194,6 +194,30 @@ def test_withdrawing_leaves_another_keepers_address_alone(tmp_path: Path) -> Non
     assert address.read(tmp_path) == new
 
 
+def test_a_copy_of_an_index_folder_does_not_lead_to_the_keeper_of_the_first(tmp_path: Path) -> None:
+    first, copy, link = tmp_path / "index", tmp_path / "copy", tmp_path / "link"
+    first.mkdir()
+    server, where = address.listen(first, version="1")
+    address.publish(first, where)
+    copy.mkdir()
+    (copy / address.ADDRESS).write_bytes((first / address.ADDRESS).read_bytes())
+    link.symlink_to(first)
+    assert address.read(first) == address.read(link) == where
+    assert address.read(copy) is None
+    address.withdraw(first, where)
+    server.close()
+
+
+def test_withdrawing_leaves_a_socket_alone_that_another_keeper_has_made_in_its_place(tmp_path: Path) -> None:
+    before, old = address.listen(tmp_path, version="1")
+    after, new = address.listen(tmp_path, version="1")
+    address.publish(tmp_path, new._replace(pid=old.pid + 1))
+    address.withdraw(tmp_path, old)
+    new.connect(1).close()
+    before.close()
+    after.close()
+
+
 def test_a_dead_address_leads_nowhere(tmp_path: Path) -> None:
     server, where = address.listen(tmp_path, version="1")
     address.publish(tmp_path, where)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import socket
 import unicodedata
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from librarian.reading.choosing import Chosen
 from librarian.reading.scanner import FolderScanner
 from librarian.vocabulary.errors import SetupError, SourceError
 from librarian.vocabulary.types import Failure, SourceFile
@@ -120,6 +122,42 @@ def test_include_and_exclude_choose_by_pattern(tmp_path: Path) -> None:
     put(tmp_path, "p/c/a.md", "p/c/b.txt", "p/archive/c.md", "q/c/d.md")
     assert found(tmp_path, include=["p/**"], exclude=["archive/", "*.txt"]) == ["p/c/a.md"]
     assert left_out(tmp_path, exclude=["archive/"]) == {"p/archive": "excluded"}
+
+
+def test_a_folder_that_holds_nothing_of_what_is_included_is_left_out_as_a_whole(tmp_path: Path) -> None:
+    put(tmp_path, "handbook/a.md", "projects/shop/docs/b.md", "projects/shop/src/c.md", "mail/2026/d.md", "e.md")
+    include = ["/handbook", "/projects/*/docs", "!/handbook/old"]
+    assert found(tmp_path, include=include) == ["handbook/a.md", "projects/shop/docs/b.md"]
+    assert left_out(tmp_path, include=include) == dict.fromkeys(["mail", "projects/shop/src", "e.md"], "excluded")
+
+
+NAMES = ("a", "b", "docs", "x.md")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("a", "/a", "/a/", "a/", "a/b", "/a/*/docs", "/*/docs", "/**/docs", "/a/**/docs", "/a/**", "**", "*.md"),
+        *("/a/*.md", "/a/b/../docs", "a//b", "/[ab]/docs", "/a/\\b", "/d*s/**", "/a/x.md", " /a/b", "#a/b", "/a/b "),
+    ],
+)
+def test_whatever_is_included_lies_in_folders_that_are_looked_into(pattern: str) -> None:
+    chosen = Chosen("docs.include", [pattern, "!/b/docs"])
+    for depth in range(1, 5):
+        for parts in itertools.product(NAMES, repeat=depth):
+            if chosen.match_file("/".join(parts)):
+                assert all(chosen.reaches("/".join(parts[:above])) for above in range(1, depth))
+
+
+@pytest.mark.parametrize("line", ["!", "a\\", "[z-a].md"])
+def test_a_line_that_is_no_pattern_is_passed_over_in_an_ignore_file_and_named_in_a_setting(
+    line: str, tmp_path: Path
+) -> None:
+    put(tmp_path, "p/c/a.md", "p/c/b.md")
+    put(tmp_path, ".gitignore", text=f"{line}\nb.md\n")
+    assert found(tmp_path) == ["p/c/a.md"]
+    with pytest.raises(SetupError, match=r"docs\.exclude holds .* isn't a pattern"):
+        scanner(tmp_path, exclude=["drafts", line])
 
 
 def test_links_inside_the_root_are_followed_once_and_loops_end(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 * while a changed model is fetched and fills its stores the old vectors answer, through a kill too; what it has done it
   doesn't do again; then the new ones answer and the old are gone
 * a service that refuses, limits, breaks or hangs gives one sentence; words answer meanwhile; when it is well again the
-  rest is embedded at the next try
+  rest is embedded at the next try, and at once where somebody asks for the index
 """
 
 from __future__ import annotations
@@ -209,3 +209,24 @@ def test_words_answer_while_a_service_fails_and_the_rest_is_embedded_when_it_is_
         seen = library.status()
         assert seen.embedded_chunks == seen.chunks > 0
         assert library.search("scheduler", mode="semantic").mode == "semantic"
+
+
+def test_whoever_asks_for_the_index_after_mending_what_failed_gets_it(tmp_path: Path, service: Service) -> None:
+    write_pages(tmp_path / "docs")
+    service.failure = (401, {}, {"error": {"message": "bad key"}})
+    options: dict[str, object] = {
+        "embeddings.model": "some-model",
+        "embeddings.provider": "openai",
+        "embeddings.base_url": service.url,
+        "embeddings.dimension": 64,
+        "embeddings.timeout_s": 0.2,
+        "vector_db.store": "exact",
+        "docs.watch_for_changes": False,
+    }
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", wait=False, **options) as library:
+        until(lambda: library.status().status == "degraded", "the failure")
+        assert library.refresh().reasons
+        service.failure = None
+        done = library.refresh()
+        assert done.reasons == []
+        assert done.embedded == done.chunks > 0

@@ -377,6 +377,19 @@ class TestVanished:
         assert many.indexer.state() == "ready"
         many.assert_whole()
 
+    def test_a_root_that_is_gone_keeps_also_what_is_looked_at_by_its_path(self, many: Library) -> None:
+        away = many.root.with_name("away")
+        many.root.rename(away)
+        many.root.write_text("where a volume is mounted otherwise")
+        report = many.indexer.refresh([str(many.root / "many" / "part" / "3.md"), str(many.root / "ray")])
+        assert report.notes
+        assert "root" in many.indexer.problems()
+        assert len(many.documents()) == 33
+        many.root.unlink()
+        away.rename(many.root)
+        assert many.indexer.refresh().unchanged == 33
+        assert many.indexer.state() == "ready"
+
     def test_more_than_half_of_the_files_gone_at_once_are_kept_for_a_day(self, many: Library) -> None:
         shutil.rmtree(many.root / "many")
         for _ in range(2):

@@ -3,7 +3,7 @@
 * Files and folders that come, change, move or go are told by absolute path; reading tells nothing.
 * A burst is told once, after it is quiet, and at the latest after twice the debounce.
 * Folders made after the start are watched too; ignored folders aren't watched at all.
-* Lost events and a lost root are noticed, and a root that comes back is watched again.
+* Lost events and a lost root are noticed, and a root that comes back, or becomes another folder, is watched again.
 * `stop` leaves no thread.
 """
 
@@ -128,6 +128,51 @@ def test_a_root_that_goes_is_said_and_watched_again_when_it_is_back(
     path = root / "ray" / "core" / "new.md"
     path.write_text("new")
     told.until(path)
+
+
+@pytest.mark.parametrize("linked", [True, False])
+def test_a_root_that_becomes_another_folder_is_watched_anew(linked: bool, tmp_path: Path, told: Told) -> None:
+    for release in ("one", "two"):
+        (tmp_path / release / "docs" / "ray").mkdir(parents=True)
+    current = tmp_path / "current"
+    if linked:
+        current.symlink_to(tmp_path / "one")
+    else:
+        (tmp_path / "one").rename(current)
+    with FileWatcher(current / "docs", told.batches.put, debounce_ms=30, on_lost=told.lost.put, retry_s=0.05):
+        if linked:
+            (tmp_path / "next").symlink_to(tmp_path / "two")
+            (tmp_path / "next").replace(current)
+        else:
+            current.rename(tmp_path / "before")
+            (tmp_path / "two").rename(current)
+        told.until(current / "docs")
+        path = current / "docs" / "ray" / "new.md"
+        path.write_text("new")
+        told.until(path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's own events are tested on Linux")
+def test_a_folder_whose_path_is_too_long_costs_the_others_nothing(root: Path, told: Told) -> None:
+    folder = os.open(root, os.O_RDONLY)
+    for _ in range(50):
+        os.mkdir("deep" * 25, dir_fd=folder)
+        above, folder = folder, os.open("deep" * 25, os.O_RDONLY, dir_fd=folder)
+        os.close(above)
+    os.close(folder)
+    with FileWatcher(root, told.batches.put, debounce_ms=30) as watcher:
+        assert watcher.how == "events"
+        path = root / "ray" / "core" / "new.md"
+        path.write_text("new")
+        told.until(path)
+
+
+def test_a_root_whose_permissions_change_is_looked_at(root: Path, told: Told) -> None:
+    if sys.platform != "linux":
+        pytest.skip("the kernel's own events are tested on Linux")
+    with FileWatcher(root, told.batches.put, debounce_ms=30, polling=False):
+        root.chmod(0o711)
+        told.until(root)
 
 
 def test_a_root_that_is_not_there_yet_is_watched_once_it_is(tmp_path: Path, told: Told) -> None:

@@ -4,7 +4,8 @@
 * A late, dying or greedy task is told so and costs nobody else anything.
 * Whom others keep from the processor isn't late for that.
 * No more items are taken ahead than agreed.
-* A factory that fails is nobody's file's fault: `map` raises.
+* A factory that fails is nobody's file's fault: `map` raises. So does it where no child can be started, and can be
+  tried again.
 * Nothing is left behind: not after `close`, not when the parent is killed.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import resource
 import subprocess
 import sys
 import textwrap
@@ -168,6 +170,32 @@ def test_a_factory_that_fails_raises_its_own_error_from_map(processes: int) -> N
         for _ in range(2):  # not only the first time
             with pytest.raises(Unavailable, match="models fetch"):
                 list(pool.map([1, 2]))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit of open files that holds at once")
+def test_where_no_child_can_be_started_map_says_so_and_can_be_tried_again() -> None:
+    with WorkerPool(make_work, 2, timeout_s=60) as pool:
+        assert list(pool.map([1])) == [(1, 2)]  # type: ignore[comparison-overlap]
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        first_free = os.dup(0)
+        os.close(first_free)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (first_free, before[1]))
+        try:
+            with pytest.raises(OSError, match="Too many open files"):
+                list(pool.map([1, 2, 3, 4]))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        assert sorted(outcome for _, outcome in pool.map([10, 20])) == [20, 40]  # type: ignore[type-var]
+
+
+def test_a_child_is_started_although_the_working_directory_was_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with WorkerPool(make_work, 1, timeout_s=60) as pool:
+        assert list(pool.map([1])) == [(1, 2)]  # type: ignore[comparison-overlap]
 
 
 def test_a_child_that_dies_while_getting_ready_raises_from_map() -> None:
