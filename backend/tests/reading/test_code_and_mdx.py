@@ -130,6 +130,41 @@ def test_what_a_component_holds_is_no_code_for_being_indented(parse: Parse) -> N
     assert parse(text, "a/b/page.md").headings == ()
 
 
+def test_what_stands_right_below_a_tag_of_mdx_is_markdown(parse: Parse) -> None:
+    text = """\
+<div id="ports">
+  ## Ports
+</div>
+<Card
+  title="Doors" {...rest}
+>
+### Doors
+
+<Tip>
+| port | use |
+| --- | --- |
+| 80 | page |
+</Tip>
+Behind it. <b>Kept</b>
+<br/>
+> Quoted.
+"""
+    doc = parse(text, "a/b/page.mdx")
+    assert [(head.level, head.text, head.line) for head in doc.headings] == [(2, "Ports", 2), (3, "Doors", 7)]
+    shown = [(block.kind, text[block.start : block.end].split("\n")[0]) for block in doc.blocks]
+    assert ("table", "| port | use |") in shown
+    assert ("paragraph", "Behind it. <b>Kept</b>") in shown
+    assert shown[-1] == ("quote", "> Quoted.")
+    assert parse(text, "a/b/page.md").headings == ()
+
+
+@pytest.mark.parametrize("indent", ["", "      "])
+def test_a_fence_of_mdx_is_closed_at_any_indent(parse: Parse, indent: str) -> None:
+    text = f"<Tabs>\n{indent}```sh\nrun\n    ```\n</Tabs>\n\n## After\n"
+    doc = parse(text, "a/b/page.mdx")
+    assert [block.kind for block in doc.blocks] == ["html", "fence", "html", "heading"]
+
+
 def test_what_is_never_closed_in_mdx_costs_its_first_line_alone(parse: Parse) -> None:
     text = "export const a = {\nwords one\n\n<Tabs\nwords two\n\n{/* words three\n"
     shown = seen(parse(text, "a/b/page.mdx"))
@@ -138,7 +173,7 @@ def test_what_is_never_closed_in_mdx_costs_its_first_line_alone(parse: Parse) ->
 
 
 @pytest.mark.parametrize(
-    "text", ["export const a = {\n", "<Tabs a={\n", "export const a = `\n", "`<!-- ", "{/* ` <!-- "]
+    "text", ["export const a = {\n", "<Tabs a={\n", "<a (\n", "export const a = `\n", "`<!-- ", "{/* ` <!-- "]
 )
 @pytest.mark.no_cover
 def test_hostile_repetition_takes_linear_time(parse: Parse, text: str) -> None:

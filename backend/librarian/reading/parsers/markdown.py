@@ -45,7 +45,7 @@ class MarkdownParser:
         text = decoded.text
         front = read_front_matter(text)
         mdx = source.file_path.lower().endswith(".mdx")
-        scanner = BlockScanner(text, front.end, indents_code=not mdx).scan()
+        scanner = BlockScanner(text, front.end, mdx=mdx).scan()
         blocks, headings = scanner.blocks, scanner.headings
         code = Inside(code_blocks(text, blocks))
         excluded = _excluded(text, front.end, blocks, code, mdx=mdx)
