@@ -8,11 +8,13 @@
 from __future__ import annotations
 
 import io
+import tracemalloc
 import zipfile
 
 import pytest
 
 from librarian.reading.chunking import StructureChunker
+from librarian.reading.manuscript import MAX_CHARACTERS
 from librarian.vocabulary.errors import SourceError
 from librarian.vocabulary.types import Document
 
@@ -81,6 +83,17 @@ def test_cells_are_written_as_excel_shows_them(parse: Parse) -> None:
         "# Main\n\n| First |  | Third |\n| --- | --- | --- |\n| TRUE | 2023-03-15 | 2023-03-15 12:00 |\n"
         "| 0.3 | 2023-03-15 06:00 | 18:00 |\n| #N/A | a\\|b |  |\n\n# Empty"
     )
+
+
+def test_one_long_text_in_every_cell_is_kept_as_often_as_a_document_has_room(parse: Parse) -> None:
+    rows = "<row><c t='s'><v>0</v></c></row>" * 500
+    tracemalloc.start()
+    doc = parse(xlsx({"Main": rows}, ["word " * 200_000]), "acme/auth/book.xlsx")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(doc.text) <= MAX_CHARACTERS
+    assert doc.notes[0].startswith("only the first 2")
+    assert peak < 10 * MAX_CHARACTERS
 
 
 def test_a_long_table_repeats_its_header_in_every_passage(parse: Parse) -> None:
