@@ -158,6 +158,36 @@ Behind it. <b>Kept</b>
     assert parse(text, "a/b/page.md").headings == ()
 
 
+def test_what_jekyll_highlights_is_code(parse: Parse) -> None:
+    text = "Intro.\n\n{% highlight shell %}\n# install\nrun it\n\n# again\n{% endhighlight %}\n\n## Next\n"
+    doc = parse(text, "a/b/page.md")
+    assert [head.text for head in doc.headings] == ["Next"]
+    code = [doc.text[block.start : block.end] for block in doc.blocks if block.kind == "fence"]
+    assert code == ["# install\nrun it\n\n# again"]
+    assert "highlight" not in seen(doc)
+    unclosed = parse("{% highlight shell %}\n# Title\n\n{{< highlight sh >}}\nWords.\n", "a/b/page.md")
+    assert [head.text for head in unclosed.headings] == ["Title"]
+
+
+def test_words_that_a_template_tag_shows_stay(parse: Parse) -> None:
+    text = (
+        '{% include note.html content="Back it up." class="hidden" %}\n\n{% tab title="macOS" %}\nBrew.\n{% endtab %}\n'
+    )
+    assert seen(parse(text, "a/b/page.md")).split() == ["Back", "it", "up.", "macOS", "Brew."]
+
+
+def test_targets_breaks_and_names_of_roles_of_myst_are_left_out(parse: Parse) -> None:
+    text = (
+        "(hidden-target)=\n# Using {func}`run <a.run>` and `/users/{id}`\n\nSee {hidden}`the guide` or `/users/{id}` of"
+        " `a`.\n\n+++\n\nNext.\n\n```\n(kept)=\n```\n"
+    )
+    doc = parse(text, "a/b/page.md")
+    assert doc.title == "Using run and /users/{id}"
+    shown = " ".join(seen(doc).split())
+    assert shown.endswith("See `the guide` or `/users/{id}` of `a`. Next. ``` (kept)= ```")
+    assert "hidden" not in shown
+
+
 @pytest.mark.parametrize("indent", ["", "      "])
 def test_a_fence_of_mdx_is_closed_at_any_indent(parse: Parse, indent: str) -> None:
     text = f"<Tabs>\n{indent}```sh\nrun\n    ```\n</Tabs>\n\n## After\n"

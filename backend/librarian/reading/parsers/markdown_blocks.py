@@ -25,7 +25,8 @@ _MAX_DEPTH = 64  #: of lists in lists; deeper ones are text
 
 _ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _FENCE = re.compile(r"(`{3,})[^`\n]*$|(~{3,})[^\n]*$")
-_HIGHLIGHT = re.compile(r"\{\{([<%])[ \t]*highlight\b[^\n}]*[%>]\}\}[ \t]*$")  #: Hugo's, which shows code
+#: What shows code in Hugo and in Jekyll, opened by a tag of its own.
+_HIGHLIGHT = re.compile(r"(\{\{<|\{\{%|\{%-?)[ \t]*highlight\b[^\n}]*[%>]\}[ \t}]*$")
 _SETEXT = re.compile(r"(=+|-+)[ \t]*$")
 _RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}[ \t]*$")
 _ITEM = re.compile(r"(?:[-*+]|(\d{1,9})[.)])(?=[ \t]|$)([ \t]*)")
@@ -71,7 +72,7 @@ class BlockScanner:
         self._previous_opens_item = False
         self._counted_to = 0
         self._untagged = 0  # up to where no tag of MDX is closed
-        self._unclosed: set[str] = set()  # ends of HTML and of Hugo's tags that the rest of the text doesn't hold
+        self._unclosed: set[str] = set()  # ends of HTML and of highlights that the rest of the text doesn't hold
         self._line = 1
 
     def scan(self) -> BlockScanner:
@@ -259,11 +260,12 @@ class BlockScanner:
         return True
 
     def _highlighted(self, first: int, end: int) -> bool:
-        """The lines between `{{< highlight yaml >}}` and its closing tag; both tags stay lines of their own."""
+        """The lines between `{{< highlight yaml >}}` or `{% highlight yaml %}` and its closing tag; both stay lines."""
         opening = _HIGHLIGHT.match(self._text, first, end)
         if opening is None or opening[1] in self._unclosed:
             return False
-        closing = re.compile(rf"^[ \t]*\{{\{{{opening[1]}[ \t]*/[ \t]*highlight\b", re.M).search(self._text, end)
+        mark = r"\{%-?[ \t]*end" if opening[1].startswith("{%") else re.escape(opening[1]) + r"[ \t]*/[ \t]*"
+        closing = re.compile(rf"^[ \t]*{mark}highlight\b", re.M).search(self._text, end)
         if closing is None:
             self._unclosed.add(opening[1])
             return False

@@ -58,6 +58,9 @@ _WIKI_LINK = re.compile(
 #: A file that is shown as a picture or player, perhaps with a size for its text.
 _FILE = re.compile(r"[^#]*\.(?!md$)[a-z]\w{1,4}\\?", re.I)
 _SIZE = re.compile(r"\d+(?:x\d+)?")
+#: MyST's `(target)=` and `+++` between cells, and the names of its roles: `{ref}`words``.
+_MYST_LINE = re.compile(r"^(?:\([\w.:/-]+\)=|\+\+\+(?:[ \t]+\{[^\n]*\})?)[ \t]*$", re.M)
+_MYST_ROLE = re.compile(r"\{[a-z][\w+:.-]{0,40}\}(?=`+[^`\s])")
 _TEMPLATE = re.compile(r"\{%-?[ \t]*(?:end)?[a-z_]\w*(?:[^%\n]|%(?!\}))*%\}")
 
 
@@ -91,7 +94,12 @@ def markup_spans(text: str, start: int) -> Iterator[Span]:
         for match in _WIKI_LINK.finditer(text, start):
             yield from _around_link(match)
     if "{%" in text:
-        yield from ((match.start(), match.end(), "shortcode") for match in _TEMPLATE.finditer(text, start))
+        for match in _TEMPLATE.finditer(text, start):
+            yield from around_shown(text, *match.span())
+    if ")=" in text or "\n+++" in text:
+        yield from ((match.start(), match.end(), "target") for match in _MYST_LINE.finditer(text, start))
+    if "}`" in text:
+        yield from ((match.start(), match.end(), "role") for match in _MYST_ROLE.finditer(text, start))
 
 
 def _definitions(text: str, start: int) -> Iterator[Span]:

@@ -20,7 +20,8 @@ _TAG = re.compile(r"^[ \t]*<[A-Z][\w.]*(?=[ \t]*\n|[ \t][^<>\n]*\n)", re.M)
 _INLINE_TAG = re.compile(r"</?[A-Z][\w.]*(?:\s[^<>]*)?/?>")
 _TAG_LINE = re.compile(r"^[ \t]*(?:</?[A-Z][\w.]*(?:[ \t][^<>\n]*)?/?>[ \t]*)+$", re.M)
 _SHOWN = re.compile(
-    r"\b(?:title|label|caption|alt|text|heading|description|summary)[ \t]*[=:][ \t]*\{?(?:\"([^\"\n]+)\"|'([^'\n]+)')"
+    r"\b(?:title|label|caption|alt|text|heading|description|summary|content)[ \t]*[=:][ \t]*"
+    r"\{?(?:\"([^\"\n]+)\"|'([^'\n]+)')"
 )
 OPENING_TAG = re.compile(r"[ \t]*</?(?:[A-Za-z][\w.-]*)?(?=[\s/>]|$)")  #: or a closing one, or a fragment's
 _TOKEN = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`|=>|//[^\n]*|[{}()\[\]<>\n]", re.S)
