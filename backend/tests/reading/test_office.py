@@ -85,6 +85,16 @@ def test_cells_are_written_as_excel_shows_them(parse: Parse) -> None:
     )
 
 
+def test_columns_beyond_those_that_are_kept_are_noted(parse: Parse) -> None:
+    row = "<row><c r='A1'><v>1</v></c><c r='GR1'><v>{}</v></c><c r='GS1' s='1'/></row>"
+    assert parse(xlsx({"Main": row.format(200)}), "acme/auth/book.xlsx").notes == ()
+    wide = row.replace("GS1' s='1'/>", "GS1'><v>201</v></c>").format(200)
+    doc = parse(xlsx({"Main": wide}), "acme/auth/book.xlsx")
+    assert doc.notes == ("only the first 200 columns of 'Main' are kept",)
+    assert "200" in doc.text
+    assert "201" not in doc.text
+
+
 def test_one_long_text_in_every_cell_is_kept_as_often_as_a_document_has_room(parse: Parse) -> None:
     rows = "<row><c t='s'><v>0</v></c></row>" * 500
     tracemalloc.start()
@@ -121,6 +131,15 @@ def test_comma_separated_values_find_their_delimiter_header_and_titles(parse: Pa
     assert parse("a\tb\nc\td,e\n", "acme/auth/t.tsv").text == "| a | b |\n| --- | --- |\n| c | d,e |"
     assert parse("only\none\ncolumn\n", "acme/auth/t.csv").text == "only\n\none\n\ncolumn"
     assert parse("", "acme/auth/t.csv").text == ""
+
+
+def test_a_cell_may_hold_a_whole_page_and_the_delimiter_that_excel_is_told_is_no_text(parse: Parse) -> None:
+    page = "word " * 40_000
+    doc = parse(f"sep=;\nName;Page\nAnna;{page}\nBert;1,5\n", "acme/auth/t.csv")
+    assert doc.text.startswith("| Name | Page |")
+    assert doc.text.count("word") == 40_000
+    assert doc.text.endswith("| Bert | 1,5 |")
+    assert parse("sep=\n\nfirst,second\na,b\n", "acme/auth/t.csv").text.startswith("sep=")
 
 
 def test_rows_of_a_wide_table_name_their_columns(parse: Parse) -> None:
