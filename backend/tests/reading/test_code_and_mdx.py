@@ -174,6 +174,27 @@ def test_words_that_a_template_tag_shows_stay(parse: Parse) -> None:
         '{% include note.html content="Back it up." class="hidden" %}\n\n{% tab title="macOS" %}\nBrew.\n{% endtab %}\n'
     )
     assert seen(parse(text, "a/b/page.md")).split() == ["Back", "it", "up.", "macOS", "Brew."]
+    assert seen(parse('{{< tab header="Linux" lang="hidden" >}}\nRun.\n{{< /tab >}}\n', "a/b/page.md")).split() == [
+        "Linux",
+        "Run.",
+    ]
+
+
+def test_scripts_and_comments_of_a_page_are_left_out(parse: Parse) -> None:
+    text = (
+        "<script setup>\nimport { hidden } from 'x'\n\nconst hidden = 1\n</script>\n\nShown.\n\n%% hidden %%\n\n"
+        "%%\nhidden\n\nhidden too\n%%\n\nUp 50%% of it, %%never closed.\n\n```html\n<script>\nkept\n</script>\n```\n\n"
+        "%% Words.\n\n<style>\nMore.\n"
+    )
+    shown = seen(parse(text, "a/b/page.md"))
+    assert "hidden" not in shown
+    for words in ("Shown.", "Up 50%% of it, %%never closed.", "kept", "%% Words.", "More."):
+        assert words in shown
+
+
+def test_tags_may_have_labels_and_addresses(parse: Parse) -> None:
+    text = "---\ntags: [one, {label: Two words, permalink: /two}, {permalink: /three}]\n---\n# T\n"
+    assert parse(text, "a/b/page.md").tags == ("one", "Two words")
 
 
 def test_targets_breaks_and_names_of_roles_of_myst_are_left_out(parse: Parse) -> None:
@@ -203,7 +224,18 @@ def test_what_is_never_closed_in_mdx_costs_its_first_line_alone(parse: Parse) ->
 
 
 @pytest.mark.parametrize(
-    "text", ["export const a = {\n", "<Tabs a={\n", "<a (\n", "export const a = `\n", "`<!-- ", "{/* ` <!-- "]
+    "text",
+    [
+        "%%a\n",
+        "<script>",
+        "<style>\n",
+        "export const a = {\n",
+        "<Tabs a={\n",
+        "<a (\n",
+        "export const a = `\n",
+        "`<!-- ",
+        "{/* ` <!-- ",
+    ],
 )
 @pytest.mark.no_cover
 def test_hostile_repetition_takes_linear_time(parse: Parse, text: str) -> None:

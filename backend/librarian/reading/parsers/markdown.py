@@ -21,7 +21,9 @@ _COMMENT_OPENING = re.compile(r"\{\{[<%]\s*comment\s*[>%]\}\}")
 _COMMENT_CLOSING = re.compile(r"\{\{[<%]\s*/\s*comment\s*[>%]\}\}")
 _MAX_SHORTCODE = 4_000  #: characters
 #: Arguments of a shortcode that a reader sees; they stay in the index.
-_SHOWN = re.compile(r"(?:\b(?:text|title|caption|alt|name)\s*=\s*|(?<![=\w\"])(?<!=\s))\"([^\"]*[^\W\d_][^\"]*)\"")
+_SHOWN = re.compile(
+    r"(?:\b(?:text|title|caption|alt|name|header)\s*=\s*|(?<![=\w\"])(?<!=\s))\"([^\"]*[^\W\d_][^\"]*)\""
+)
 _NAME_OF_CODE = re.compile(
     r"\s*(heading|glossary_tooltip|figure|tab|table|caption|button|card|admonition|alert|callout|details|version-check)\b"
 )
