@@ -211,6 +211,13 @@ def test_words_behind_the_last_row_or_brace_of_rich_text_are_read(parse: Parse, 
     assert parse(data, "acme/auth/letter.rtf").text == text
 
 
+def test_a_book_has_its_own_title_and_not_its_first_chapters(parse: Parse) -> None:
+    chapters = {"a.xhtml": "<h1>Preface</h1><p>Words.</p>", "b.xhtml": "<h1>One</h1><p>More.</p>"}
+    assert parse(epub(chapters, "Foxes and Grapes"), "acme/books/b.epub").title == "Foxes and Grapes"
+    for nothing in ("Unknown", ""):
+        assert parse(epub(chapters, nothing), "acme/books/b.epub").title == "Preface"
+
+
 def test_a_book_is_read_in_the_order_of_its_spine(parse: Parse) -> None:
     data = epub(
         {
@@ -221,7 +228,7 @@ def test_a_book_is_read_in_the_order_of_its_spine(parse: Parse) -> None:
     )
     doc = parse(data, "acme/auth/fables.epub")
     assert doc.text == "# The fox\n\nSome grapes.\n\n## The crow\n\nCheese"
-    assert (doc.title, doc.tags) == ("The fox", ("fables",))
+    assert (doc.title, doc.tags) == ("The book", ("fables",))
     assert doc.notes == ("the chapter a b.xhtml is missing",)
 
 
