@@ -19,7 +19,7 @@ from librarian.vocabulary.errors import SourceError
 from librarian.vocabulary.types import Document
 
 from .conftest import Parse
-from .makers import epub, odt, pptx, shape, xlsx, zipped
+from .makers import epub, odt, pptx, relations, shape, xlsx, zipped
 
 
 def heads(doc: Document) -> list[tuple[int, str]]:
@@ -60,6 +60,28 @@ def test_slides_are_pages_with_headings_lists_tables_and_notes(parse: Parse) -> 
     assert [(link.text, link.target) for link in doc.links] == [("read more", "https://example.org/more")]
     chunks = StructureChunker(target_tokens=20, ceiling_tokens=40).chunk(doc)
     assert [chunk.page for chunk in chunks][-1] == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("PowerPoint-Präsentation", "Talk"),
+        ("Présentation PowerPoint", "Talk"),
+        ("Presentazione standard di PowerPoint", "Talk"),
+        ("Презентация PowerPoint", "Talk"),
+        ("Slide 1", "Talk"),
+        ("Slide 10", "Slide 10"),
+        ("Tips for PowerPoint", "Tips for PowerPoint"),
+    ],
+)
+def test_the_title_that_powerpoint_gives_by_itself_is_none(parse: Parse, given: str, expected: str) -> None:
+    with zipfile.ZipFile(io.BytesIO(pptx([shape("Words")]))) as archive:
+        parts: dict[str, str | bytes] = {name: archive.read(name) for name in archive.namelist()}
+    parts["_rels/.rels"] = relations(
+        ("rId1", "officeDocument", "ppt/presentation.xml"), ("rId2", "core-properties", "docProps/core.xml")
+    )
+    parts["docProps/core.xml"] = f'<p xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{given}</dc:title></p>'
+    assert parse(zipped(parts), "acme/auth/talk.pptx").title == expected
 
 
 # -- sheets ------------------------------------------------------------------------------------------------------------
