@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from librarian.reading.chunking import StructureChunker
 from librarian.reading.parsers.markdown_blocks import BlockScanner
 from librarian.reading.parsers.markdown_code import code_spans
 from librarian.vocabulary.types import Document
@@ -190,6 +191,13 @@ def test_scripts_and_comments_of_a_page_are_left_out(parse: Parse) -> None:
     assert "hidden" not in shown
     for words in ("Shown.", "Up 50%% of it, %%never closed.", "kept", "%% Words.", "More."):
         assert words in shown
+
+
+def test_a_page_that_shows_only_what_it_includes_is_found_by_its_front_matter(parse: Parse) -> None:
+    front = "---\ntitle: Rotating tokens\n---\n"
+    doc = parse(f'{front}\n<style>\nh1 {{}}\n</style>\n\n{{{{% readfile file="x.md" %}}}}\n', "a/b/page.md")
+    assert [chunk.text.startswith(front) for chunk in StructureChunker().chunk(doc)] == [True]
+    assert seen(doc).split() == front.split()
 
 
 def test_tags_may_have_labels_and_addresses(parse: Parse) -> None:

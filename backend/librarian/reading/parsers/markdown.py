@@ -9,7 +9,7 @@ from librarian.vocabulary.types import Block, Document, Excluded, Link, SourceFi
 
 from ..encoding import decode
 from ..front_matter import read_front_matter
-from ..metadata import doc_type_of, given_doc_type, given_language, modified_of, summary_of, tags_of, title_of
+from ..metadata import doc_type_of, given_doc_type, given_language, modified_of, summary_of, tags_of, title_of, without
 from ..plain_text import plain
 from .markdown_blocks import BlockScanner
 from .markdown_code import Inside, InsideCodeSpan, code_blocks
@@ -51,8 +51,8 @@ class MarkdownParser:
         blocks, headings = scanner.blocks, scanner.headings
         code = Inside(code_blocks(text, blocks))
         excluded = _excluded(text, front.end, blocks, code, mdx=mdx)
-        # A page that holds nothing but front matter is found by it.
-        if front.end and text[front.end :].strip():
+        # A page that shows nothing but what it includes, or nothing at all, is found by its front matter.
+        if front.end and without(text, front.end, len(text), excluded).strip():
             excluded.insert(0, Excluded(0, front.end, "front_matter"))
         elif front.end:
             blocks = [Block("other", 0, len(text[: front.end].rstrip()))]
