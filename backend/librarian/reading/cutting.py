@@ -51,8 +51,10 @@ def cut_block(text: str, block: Block, target: int, ceiling: int, hard: int) -> 
     joints = _JOINTS.get(block.kind, _BY_LINE)
     prose = block.kind in _PROSE
     start = before = block.start
+    header_end = block.header_end if block.kind == "table" else None
     while start < block.end:
-        end = _cut(text, start, block.end, block.kind, joints, target, ceiling, hard)
+        kept = max(0, header_end - start) if header_end is not None else 0
+        end = _cut(text, start, block.end, block.kind, joints, target, ceiling, hard, kept)
         yield Piece(
             start, end, estimate(text[start:end], block.kind), block.kind, prose and start > block.start, before
         )
@@ -70,7 +72,9 @@ def _cut(
     target: int,
     ceiling: int,
     hard: int,
+    kept: int,
 ) -> int:
+    """Where the piece from `start` on ends; its first `kept` characters don't stay alone where a line follows."""
     stretch = text[start : min(end, start + hard)]
     size = estimate(stretch, kind)
     per_token = len(stretch) / size
@@ -80,9 +84,10 @@ def _cut(
     while most > 1 and estimate(stretch[:most], kind) > ceiling:
         most = most * 9 // 10
     wanted = max(1, min(most, int(target * per_token)))
+    first = kept + 1 if stretch.find("\n", kept + 1, most) >= 0 else 1
     for joint in joints:
         best = 0
-        for match in joint.finditer(stretch, 1, most):
+        for match in joint.finditer(stretch, first, most):
             if match.end() > wanted and best >= wanted // 3:
                 break
             best = match.end()

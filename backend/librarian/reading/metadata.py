@@ -120,7 +120,14 @@ def tags_of(front_matter: Mapping[str, object]) -> tuple[str, ...]:
         parts = given
     else:
         parts = [] if given is None else [given]
-    return tuple(dict.fromkeys(tag for part in parts if part is not None and (tag := str(part).strip())))
+    return tuple(dict.fromkeys(tag for part in parts if part is not None and (tag := _tag(part))))
+
+
+def _tag(given: object) -> str:
+    """A tag's words; Docusaurus may give them as `{label: …, permalink: …}`."""
+    if isinstance(given, Mapping):
+        given = next((given[key] for key in ("label", "name", "title") if given.get(key)), "")
+    return str(given).strip()
 
 
 def modified_of(front_matter: Mapping[str, object], mtime_ns: int) -> str:

@@ -11,6 +11,7 @@ from .manuscript import Manuscript, one_line
 
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _MAX_DEPTH = 3  #: of properties inside properties
+_PARTS = ("allOf", "oneOf", "anyOf")
 _MAX_PROPERTIES = 400  #: of one schema
 _MAX_ENUM = 30
 _MAX_EXAMPLES = 3  #: of one body or schema
@@ -94,7 +95,8 @@ class _Description:
             rows.append(
                 [
                     str(parameter.get("name") or ""), str(parameter.get("in") or ""), _type(schema),
-                    "yes" if parameter.get("required") else "no", one_line(str(parameter.get("description") or "")),
+                    "yes" if parameter.get("required") else "no",
+                    one_line(str(parameter.get("description") or "")) or _told(self._resolved(schema)),
                 ]
             )  # fmt: skip
         if len(rows) > 1:
@@ -126,9 +128,11 @@ class _Description:
 
     def _schema(self, schema: Mapping[str, Any], *, named: bool = True) -> None:
         """`named` where nothing else has told the schema's type."""
-        self._text(schema.get("description"))
+        for holder in (schema, *_parts(schema)):
+            self._text(holder.get("description"))
         self._see_also(schema)
-        rows = [["Property", "Type", "Required", "Description"], *islice(self._rows(schema), _MAX_PROPERTIES)]
+        kept = dict.fromkeys(map(tuple, islice(self._rows(schema), _MAX_PROPERTIES)))  # alternatives share properties
+        rows: list[Sequence[str]] = [["Property", "Type", "Required", "Description"], *kept]
         if len(rows) > 1:
             self._out.table(rows)
         elif named and (words := _type(schema)):
@@ -140,19 +144,19 @@ class _Description:
         return self._properties(schema if "$ref" in items or not items else items, "", 0)
 
     def _properties(self, schema: Mapping[str, Any], lead: str, depth: int) -> Iterator[list[str]]:
-        for key in ("allOf", "oneOf", "anyOf"):
+        for key in _PARTS:
             for part in schema.get(key) or ():
-                # Of alternatives, those with names are shown under them.
-                if depth < _MAX_DEPTH and (key == "allOf" or "$ref" not in _mapping(part)):
+                # Alternatives with names are shown under these, and so is what a property is made of.
+                named = "$ref" in _mapping(part)
+                if depth < _MAX_DEPTH and (not named or (key == "allOf" and not lead)):
                     yield from self._properties(self._resolved(part), lead, depth + 1)
         required = schema.get("required")
         needed = set(map(str, required)) if isinstance(required, list) else set()
         for name, given in _mapping(schema.get("properties")).items():
             inner = _mapping(given)
-            words = one_line(str(inner.get("description") or ""))
-            yield [f"{lead}{name}", _type(inner), "yes" if str(name) in needed else "no", words]
+            yield [f"{lead}{name}", _type(inner), "yes" if str(name) in needed else "no", _told(inner)]
             nested = _mapping(inner.get("items")) if inner.get("type") == "array" else inner
-            if "properties" in nested and depth < _MAX_DEPTH:
+            if depth < _MAX_DEPTH and not nested.keys().isdisjoint(("properties", *_PARTS)):
                 yield from self._properties(nested, f"{lead}{name}.", depth + 1)
 
     def _examples(self, holder: Mapping[str, Any]) -> None:
@@ -202,6 +206,17 @@ class _Description:
         return _mapping(place)
 
 
+def _parts(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a schema is made of, as far as it has no name of its own."""
+    return [part for key in _PARTS for part in map(_mapping, schema.get(key) or ()) if "$ref" not in part]
+
+
+def _told(schema: Mapping[str, Any]) -> str:
+    """What is said of a schema, by itself, its parts or its items."""
+    holders = (schema, *_parts(schema), _mapping(schema.get("items")))
+    return one_line(" ".join(dict.fromkeys(str(holder.get("description") or "") for holder in holders)))
+
+
 def _beginning(value: Any) -> str:
     """The first characters of a value as JSON; no more of it is looked at."""
     written = ""
@@ -229,7 +244,8 @@ def _type(schema: Mapping[str, Any]) -> str:
         return str(schema["$ref"]).rsplit("/", 1)[-1]
     for key, words in (("oneOf", "one of"), ("anyOf", "any of"), ("allOf", "all of")):
         if isinstance(schema.get(key), list):
-            return f"{words}: {', '.join(_type(_mapping(part)) for part in schema[key][:_MAX_ENUM])}"
+            shown = ", ".join(filter(None, (_type(_mapping(part)) for part in schema[key][:_MAX_ENUM])))
+            return shown if key == "allOf" and "," not in shown else f"{words}: {shown or 'object'}"
     kind = schema.get("type")
     shown = " or ".join(map(str, kind)) if isinstance(kind, list) else str(kind or "")
     if shown == "array":

@@ -7,7 +7,8 @@ import re
 
 #: Without one of these a text has no markup to remove.
 _MARKUP = re.compile(r"[*_`\[<&\\{~$!:]")
-_CODE = re.compile(r"(`+)(.+?)\1(?!`)")
+_CODE = re.compile(r"(?:\{[a-z][\w+:.-]*\}(?=`))?(`+)(.+?)\1(?!`)")  #: with MyST's role before it
+_ROLE_TARGET = re.compile(r"(?<=\S)[ \t]*<[^<>]+>$")
 _SHORTCODE = re.compile(r"\{\{[<%-]?(.*?)[%>-]?\}\}")
 _QUOTED = re.compile(r"\b(?:text|title|caption|alt)\s*=\s*\"([^\"]*)\"|(?<![=\w])\"([^\"]*)\"")
 _ANCHOR = re.compile(r"\s*\{:?\s*[#.][^{}]*\}\s*$")
@@ -52,7 +53,8 @@ def _without_markup(text: str) -> str:
 
     def set_aside(match: re.Match[str]) -> str:
         # Code, and characters behind a backslash, so that what looks like markup in them stays.
-        kept.append(match.group(match.lastindex or 0).strip())
+        words = match.group(match.lastindex or 0).strip()
+        kept.append(_ROLE_TARGET.sub("", words) if match.group().startswith("{") else words)
         return f"\x00{len(kept) - 1}\x00"
 
     if "`" in text:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .manuscript import Manuscript, one_line
+from .manuscript import MAX_CHARACTERS, Manuscript, one_line
 
 _NUMBER_SIGNS = str.maketrans("", "", " .,:-+/%€$£eE\xa0")
 
@@ -16,11 +16,13 @@ def write_rows(manuscript: Manuscript, rows: Iterable[list[str]], most: int, nam
     At most `most` rows are taken, which is noted under `name`.
     """
     run: list[list[str]] = []
+    length = 0  # a small sheet may show one long text in each of its cells
     for count, row in enumerate(rows):
-        if count >= most or manuscript.full:
+        if count >= most or manuscript.full or length > MAX_CHARACTERS:
             manuscript.notes.append(f"only the first {count:,} rows of '{name}' are kept")
             break
         cells = [one_line(cell) for cell in row]
+        length += sum(map(len, cells))
         if any(cells):
             run.append(cells)
         elif run:

@@ -12,6 +12,8 @@ for other scripts: by a third for Russian, Greek, Arabic and French, by half for
 
 from __future__ import annotations
 
+import re
+
 _CHARACTERS_PER_TOKEN = {
     "paragraph": 4.4,
     "heading": 4.4,
@@ -23,10 +25,14 @@ _CHARACTERS_PER_TOKEN = {
 }
 _OTHER = 3.6
 _PER_EXTRA_BYTE = 0.4
+#: What lays a table out and says nothing: padding, long rules and rows of empty cells.
+_LAYOUT = re.compile(r" {3,}|-{6,}|(?:\|  ){3,}")
 
 
 def estimate(text: str, kind: str = "paragraph") -> int:
     """Estimated tokens of `text`, at least 1."""
+    if kind == "table":
+        text = _LAYOUT.sub(" ", text)
     size = len(text) / _CHARACTERS_PER_TOKEN.get(kind, _OTHER)
     if not text.isascii():
         size += (len(text.encode("utf-8", "surrogatepass")) - len(text)) * _PER_EXTRA_BYTE

@@ -210,6 +210,21 @@ def test_a_fence_or_table_that_is_too_long_is_cut_between_lines() -> None:
     assert [row for chunk in chunks for row in chunk.text.split("\n")][2:] == rows
 
 
+def test_the_padding_of_a_table_takes_no_room() -> None:
+    rows = [["Option", "Meaning"], ["-" * 150, "-" * 400], *([f"--flag-{n}", f"Sets the value {n}."] for n in range(2))]
+    table = "\n".join(f"| {name:<150} | {words:<400} |" for name, words in rows)
+    chunks = StructureChunker().chunk(document(f"# Options\n\nWords above.\n\n## All\n\n{table}\n"))
+    assert [chunk.text.count("\n") for chunk in chunks] == [2, 5]
+
+
+def test_the_header_of_a_long_table_stands_with_a_row() -> None:
+    header = f"| {' | '.join(f'column {n}' for n in range(20))} |\n|{'---|' * 20}"
+    row = f"| {' | '.join('some longer value' for _ in range(20))} |"
+    chunks = StructureChunker(target_tokens=80, ceiling_tokens=400).chunk(document("\n".join([header, *[row] * 9])))
+    assert len(chunks) > 2
+    assert chunks[0].text == f"{header}\n{row}"
+
+
 def test_long_prose_is_cut_between_sentences_and_overlaps_by_whole_sentences() -> None:
     sentences = [f"Sentence number {number} says a little of this and that." for number in range(120)]
     chunks = StructureChunker().chunk(document(" ".join(sentences)))

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from librarian.reading.chunking import StructureChunker
 from librarian.reading.parsers.markdown_blocks import BlockScanner
 from librarian.reading.parsers.markdown_code import code_spans
 from librarian.vocabulary.types import Document
@@ -130,6 +131,99 @@ def test_what_a_component_holds_is_no_code_for_being_indented(parse: Parse) -> N
     assert parse(text, "a/b/page.md").headings == ()
 
 
+def test_what_stands_right_below_a_tag_of_mdx_is_markdown(parse: Parse) -> None:
+    text = """\
+<div id="ports">
+  ## Ports
+</div>
+<Card
+  title="Doors" {...rest}
+>
+### Doors
+
+<Tip>
+| port | use |
+| --- | --- |
+| 80 | page |
+</Tip>
+Behind it. <b>Kept</b>
+<br/>
+> Quoted.
+"""
+    doc = parse(text, "a/b/page.mdx")
+    assert [(head.level, head.text, head.line) for head in doc.headings] == [(2, "Ports", 2), (3, "Doors", 7)]
+    shown = [(block.kind, text[block.start : block.end].split("\n")[0]) for block in doc.blocks]
+    assert ("table", "| port | use |") in shown
+    assert ("paragraph", "Behind it. <b>Kept</b>") in shown
+    assert shown[-1] == ("quote", "> Quoted.")
+    assert parse(text, "a/b/page.md").headings == ()
+
+
+def test_what_jekyll_highlights_is_code(parse: Parse) -> None:
+    text = "Intro.\n\n{% highlight shell %}\n# install\nrun it\n\n# again\n{% endhighlight %}\n\n## Next\n"
+    doc = parse(text, "a/b/page.md")
+    assert [head.text for head in doc.headings] == ["Next"]
+    code = [doc.text[block.start : block.end] for block in doc.blocks if block.kind == "fence"]
+    assert code == ["# install\nrun it\n\n# again"]
+    assert "highlight" not in seen(doc)
+    unclosed = parse("{% highlight shell %}\n# Title\n\n{{< highlight sh >}}\nWords.\n", "a/b/page.md")
+    assert [head.text for head in unclosed.headings] == ["Title"]
+
+
+def test_words_that_a_template_tag_shows_stay(parse: Parse) -> None:
+    text = (
+        '{% include note.html content="Back it up." class="hidden" %}\n\n{% tab title="macOS" %}\nBrew.\n{% endtab %}\n'
+    )
+    assert seen(parse(text, "a/b/page.md")).split() == ["Back", "it", "up.", "macOS", "Brew."]
+    assert seen(parse('{{< tab header="Linux" lang="hidden" >}}\nRun.\n{{< /tab >}}\n', "a/b/page.md")).split() == [
+        "Linux",
+        "Run.",
+    ]
+
+
+def test_scripts_and_comments_of_a_page_are_left_out(parse: Parse) -> None:
+    text = (
+        "<script setup>\nimport { hidden } from 'x'\n\nconst hidden = 1\n</script>\n\nShown.\n\n%% hidden %%\n\n"
+        "%%\nhidden\n\nhidden too\n%%\n\nUp 50%% of it, %%never closed.\n\n```html\n<script>\nkept\n</script>\n```\n\n"
+        "%% Words.\n\n<style>\nMore.\n"
+    )
+    shown = seen(parse(text, "a/b/page.md"))
+    assert "hidden" not in shown
+    for words in ("Shown.", "Up 50%% of it, %%never closed.", "kept", "%% Words.", "More."):
+        assert words in shown
+
+
+def test_a_page_that_shows_only_what_it_includes_is_found_by_its_front_matter(parse: Parse) -> None:
+    front = "---\ntitle: Rotating tokens\n---\n"
+    doc = parse(f'{front}\n<style>\nh1 {{}}\n</style>\n\n{{{{% readfile file="x.md" %}}}}\n', "a/b/page.md")
+    assert [chunk.text.startswith(front) for chunk in StructureChunker().chunk(doc)] == [True]
+    assert seen(doc).split() == front.split()
+
+
+def test_tags_may_have_labels_and_addresses(parse: Parse) -> None:
+    text = "---\ntags: [one, {label: Two words, permalink: /two}, {permalink: /three}]\n---\n# T\n"
+    assert parse(text, "a/b/page.md").tags == ("one", "Two words")
+
+
+def test_targets_breaks_and_names_of_roles_of_myst_are_left_out(parse: Parse) -> None:
+    text = (
+        "(hidden-target)=\n# Using {func}`run <a.run>` and `/users/{id}`\n\nSee {hidden}`the guide` or `/users/{id}` of"
+        " `a`.\n\n+++\n\nNext.\n\n```\n(kept)=\n```\n"
+    )
+    doc = parse(text, "a/b/page.md")
+    assert doc.title == "Using run and /users/{id}"
+    shown = " ".join(seen(doc).split())
+    assert shown.endswith("See `the guide` or `/users/{id}` of `a`. Next. ``` (kept)= ```")
+    assert "hidden" not in shown
+
+
+@pytest.mark.parametrize("indent", ["", "      "])
+def test_a_fence_of_mdx_is_closed_at_any_indent(parse: Parse, indent: str) -> None:
+    text = f"<Tabs>\n{indent}```sh\nrun\n    ```\n</Tabs>\n\n## After\n"
+    doc = parse(text, "a/b/page.mdx")
+    assert [block.kind for block in doc.blocks] == ["html", "fence", "html", "heading"]
+
+
 def test_what_is_never_closed_in_mdx_costs_its_first_line_alone(parse: Parse) -> None:
     text = "export const a = {\nwords one\n\n<Tabs\nwords two\n\n{/* words three\n"
     shown = seen(parse(text, "a/b/page.mdx"))
@@ -138,7 +232,18 @@ def test_what_is_never_closed_in_mdx_costs_its_first_line_alone(parse: Parse) ->
 
 
 @pytest.mark.parametrize(
-    "text", ["export const a = {\n", "<Tabs a={\n", "export const a = `\n", "`<!-- ", "{/* ` <!-- "]
+    "text",
+    [
+        "%%a\n",
+        "<script>",
+        "<style>\n",
+        "export const a = {\n",
+        "<Tabs a={\n",
+        "<a (\n",
+        "export const a = `\n",
+        "`<!-- ",
+        "{/* ` <!-- ",
+    ],
 )
 @pytest.mark.no_cover
 def test_hostile_repetition_takes_linear_time(parse: Parse, text: str) -> None:

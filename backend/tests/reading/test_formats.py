@@ -297,6 +297,18 @@ def test_what_a_page_in_asciidoc_is_about_is_text_where_an_attribute_says_it(par
     assert parse("= T\n\n{description}\n", "acme/auth/page.adoc").excluded == ()
 
 
+def test_titles_of_asciidoc_are_those_that_a_reader_sees(parse: Parse) -> None:
+    text = (
+        "= Using {product} {edition}\n:product: Acme Store\n\n== [[two]]Install the {cpp} client\n\nWords.\n\n"
+        "=== Backups [.paid]*Pro* [[backups]]\n\nMore of `{x}`.\n\n== Keep \\{product}\n"
+    )
+    early = parse(text.replace(":product:", ":other:"), "acme/auth/page.adoc")
+    doc = parse(f":product: Acme Store\n{text}", "acme/auth/page.adoc")
+    shown = ["Install the C++ client", "Backups Pro", "Keep {product}"]
+    assert [head.text for head in doc.headings] == ["Using Acme Store {edition}", *shown]
+    assert early.title == "Using {product} {edition}"
+
+
 API = """openapi: 3.0.1
 info: {title: Pets, version: "1.2", description: All about pets}
 paths:

@@ -8,16 +8,18 @@
 from __future__ import annotations
 
 import io
+import tracemalloc
 import zipfile
 
 import pytest
 
 from librarian.reading.chunking import StructureChunker
+from librarian.reading.manuscript import MAX_CHARACTERS
 from librarian.vocabulary.errors import SourceError
 from librarian.vocabulary.types import Document
 
 from .conftest import Parse
-from .makers import epub, odt, pptx, shape, xlsx, zipped
+from .makers import epub, odt, pptx, relations, shape, xlsx, zipped
 
 
 def heads(doc: Document) -> list[tuple[int, str]]:
@@ -60,6 +62,28 @@ def test_slides_are_pages_with_headings_lists_tables_and_notes(parse: Parse) -> 
     assert [chunk.page for chunk in chunks][-1] == 3
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("PowerPoint-Präsentation", "Talk"),
+        ("Présentation PowerPoint", "Talk"),
+        ("Presentazione standard di PowerPoint", "Talk"),
+        ("Презентация PowerPoint", "Talk"),
+        ("Slide 1", "Talk"),
+        ("Slide 10", "Slide 10"),
+        ("Tips for PowerPoint", "Tips for PowerPoint"),
+    ],
+)
+def test_the_title_that_powerpoint_gives_by_itself_is_none(parse: Parse, given: str, expected: str) -> None:
+    with zipfile.ZipFile(io.BytesIO(pptx([shape("Words")]))) as archive:
+        parts: dict[str, str | bytes] = {name: archive.read(name) for name in archive.namelist()}
+    parts["_rels/.rels"] = relations(
+        ("rId1", "officeDocument", "ppt/presentation.xml"), ("rId2", "core-properties", "docProps/core.xml")
+    )
+    parts["docProps/core.xml"] = f'<p xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{given}</dc:title></p>'
+    assert parse(zipped(parts), "acme/auth/talk.pptx").title == expected
+
+
 # -- sheets ------------------------------------------------------------------------------------------------------------
 
 FORMATS = (
@@ -81,6 +105,27 @@ def test_cells_are_written_as_excel_shows_them(parse: Parse) -> None:
         "# Main\n\n| First |  | Third |\n| --- | --- | --- |\n| TRUE | 2023-03-15 | 2023-03-15 12:00 |\n"
         "| 0.3 | 2023-03-15 06:00 | 18:00 |\n| #N/A | a\\|b |  |\n\n# Empty"
     )
+
+
+def test_columns_beyond_those_that_are_kept_are_noted(parse: Parse) -> None:
+    row = "<row><c r='A1'><v>1</v></c><c r='GR1'><v>{}</v></c><c r='GS1' s='1'/></row>"
+    assert parse(xlsx({"Main": row.format(200)}), "acme/auth/book.xlsx").notes == ()
+    wide = row.replace("GS1' s='1'/>", "GS1'><v>201</v></c>").format(200)
+    doc = parse(xlsx({"Main": wide}), "acme/auth/book.xlsx")
+    assert doc.notes == ("only the first 200 columns of 'Main' are kept",)
+    assert "200" in doc.text
+    assert "201" not in doc.text
+
+
+def test_one_long_text_in_every_cell_is_kept_as_often_as_a_document_has_room(parse: Parse) -> None:
+    rows = "<row><c t='s'><v>0</v></c></row>" * 500
+    tracemalloc.start()
+    doc = parse(xlsx({"Main": rows}, ["word " * 200_000]), "acme/auth/book.xlsx")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(doc.text) <= MAX_CHARACTERS
+    assert doc.notes[0].startswith("only the first 2")
+    assert peak < 10 * MAX_CHARACTERS
 
 
 def test_a_long_table_repeats_its_header_in_every_passage(parse: Parse) -> None:
@@ -108,6 +153,15 @@ def test_comma_separated_values_find_their_delimiter_header_and_titles(parse: Pa
     assert parse("a\tb\nc\td,e\n", "acme/auth/t.tsv").text == "| a | b |\n| --- | --- |\n| c | d,e |"
     assert parse("only\none\ncolumn\n", "acme/auth/t.csv").text == "only\n\none\n\ncolumn"
     assert parse("", "acme/auth/t.csv").text == ""
+
+
+def test_a_cell_may_hold_a_whole_page_and_the_delimiter_that_excel_is_told_is_no_text(parse: Parse) -> None:
+    page = "word " * 40_000
+    doc = parse(f"sep=;\nName;Page\nAnna;{page}\nBert;1,5\n", "acme/auth/t.csv")
+    assert doc.text.startswith("| Name | Page |")
+    assert doc.text.count("word") == 40_000
+    assert doc.text.endswith("| Bert | 1,5 |")
+    assert parse("sep=\n\nfirst,second\na,b\n", "acme/auth/t.csv").text.startswith("sep=")
 
 
 def test_rows_of_a_wide_table_name_their_columns(parse: Parse) -> None:
@@ -179,6 +233,13 @@ def test_words_behind_the_last_row_or_brace_of_rich_text_are_read(parse: Parse, 
     assert parse(data, "acme/auth/letter.rtf").text == text
 
 
+def test_a_book_has_its_own_title_and_not_its_first_chapters(parse: Parse) -> None:
+    chapters = {"a.xhtml": "<h1>Preface</h1><p>Words.</p>", "b.xhtml": "<h1>One</h1><p>More.</p>"}
+    assert parse(epub(chapters, "Foxes and Grapes"), "acme/books/b.epub").title == "Foxes and Grapes"
+    for nothing in ("Unknown", ""):
+        assert parse(epub(chapters, nothing), "acme/books/b.epub").title == "Preface"
+
+
 def test_a_book_is_read_in_the_order_of_its_spine(parse: Parse) -> None:
     data = epub(
         {
@@ -189,7 +250,7 @@ def test_a_book_is_read_in_the_order_of_its_spine(parse: Parse) -> None:
     )
     doc = parse(data, "acme/auth/fables.epub")
     assert doc.text == "# The fox\n\nSome grapes.\n\n## The crow\n\nCheese"
-    assert (doc.title, doc.tags) == ("The fox", ("fables",))
+    assert (doc.title, doc.tags) == ("The book", ("fables",))
     assert doc.notes == ("the chapter a b.xhtml is missing",)
 
 

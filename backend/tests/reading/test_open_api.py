@@ -99,6 +99,46 @@ def test_the_older_format_has_its_schemes_responses_and_examples(parse: Parse) -
         assert expected in text
 
 
+PARTS = """\
+openapi: 3.1.0
+paths:
+  /y:
+    get:
+      parameters:
+        - {name: since, in: query, schema: {type: string, description: Day of a stork}}
+        - {name: key, in: query, schema: {$ref: '#/components/schemas/Key'}}
+components:
+  schemas:
+    Key: {type: string, description: Name of a heron}
+    List:
+      type: object
+      properties:
+        owner: {allOf: [{$ref: '#/components/schemas/Key'}, {description: Keeper of an ibis}]}
+        birds:
+          type: array
+          items:
+            description: One bird
+            anyOf:
+              - {description: Seen today, properties: {id: {type: string, description: Ring of an egret}}}
+              - {properties: {id: {type: string, description: Ring of an egret}, call: {description: Cry of a crane}}}
+    Choice: {oneOf: [{type: string, description: Answers like a rail}, {$ref: '#/components/schemas/Key'}]}
+"""
+
+
+def test_what_is_said_of_a_schema_by_its_parts_its_items_or_a_parameters_schema_is_written(parse: Parse) -> None:
+    doc = parse(PARTS, "a/examples/birds.yaml")
+    assert doc.doc_type == "api"
+    for expected in (
+        "| since | query | string | no | Day of a stork |",
+        "| key | query | Key | no | Name of a heron |",
+        "| owner | Key | no | Keeper of an ibis |",
+        "| birds | array of any of: object | no | One bird |",
+        "| birds.id | string | no | Ring of an egret |\n| birds.call |  | no | Cry of a crane |",
+        "Answers like a rail",
+    ):
+        assert expected in doc.text
+
+
 def test_examples_are_cut_and_references_multiply_nothing(parse: Parse) -> None:
     bomb = "\n".join(f"b{n}: &b{n} [{', '.join([f'*b{n - 1}'] * 9)}]" for n in range(1, 12))
     text = (

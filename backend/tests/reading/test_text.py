@@ -125,6 +125,19 @@ def test_fields_in_a_directives_body_are_text_and_its_options_are_not(parse: Par
     assert "hidden" not in shown
 
 
+def test_what_stands_between_brackets_in_literals_and_titles_is_text(parse: Parse) -> None:
+    text = (
+        "The <name> folder\n=================\n\n<kind>\n------\n\nRun ``install <dist>`` or ``@<tag>#<hash>``.\n"
+        "See `the guide <https://a.test/hidden>`_, :doc:`notes <hidden>` and :pep:`8`, :rfc:`822`, :func:`open`.\n"
+    )
+    doc = parse(text, "a/b/c.rst")
+    assert [head.text for head in doc.headings] == ["The <name> folder", "<kind>"]
+    shown = " ".join(seen(doc).split())
+    assert "Run ``install <dist>`` or ``@<tag>#<hash>``." in shown
+    assert shown.endswith(":pep:`8`, :rfc:`822`, `open`.")
+    assert "hidden" not in shown
+
+
 def test_the_body_of_a_note_is_set_apart_and_that_of_an_unknown_directive_is_code(parse: Parse) -> None:
     note = ".. note::\n\n   Beware of :doc:`here`, and of all the others.\n\n   - one\n\n   As in::\n\n     x = 1\n"
     doc = parse(f"Title\n=====\n\n{note}\nThe page begins with words.\n\n.. plot::\n\n   y = 1\n", "a/b/c.rst")

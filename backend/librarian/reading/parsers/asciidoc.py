@@ -30,6 +30,11 @@ _LINK = re.compile(
     r"(?:link:|xref:)([^\s\[\]]+)\[([^\[\]]{0,400})\]|(https?://[^\s\[\]<>]+)\[([^\[\]]{1,400})\]|<<([^<>,\n]+),([^<>\n]+)>>"
 )
 
+#: What a title holds that no reader sees: anchors, and roles of what stands behind them.
+_UNSEEN = re.compile(r"\[\[[^\[\]]+\]\]|\[[.#%][\w.#%-]+\](?=[*_`#])")
+_REFERENCE = re.compile(r"(?<!\\)\{([\w-]+)\}")
+_KNOWN = {"cpp": "C++", "nbsp": " ", "sp": " ", "zwsp": "", "plus": "+", "amp": "&"}  #: attributes of every page
+
 Kind = Literal["paragraph", "list", "table", "fence", "quote", "other"]
 
 
@@ -159,7 +164,8 @@ class _Scanner:
         return 0
 
     def _heading(self, level: int, words: str, first: int, last: int) -> None:
-        start = self._starts[first]
+        start, known = self._starts[first], _KNOWN | self.attributes
+        words = _REFERENCE.sub(lambda match: str(known.get(match.group(1), match.group())), _UNSEEN.sub("", words))
         self.headings.append(Heading(min(6, level), plain(words), first + 1, start))
         self.blocks.append(Block("heading", start, self._end(last)))
 

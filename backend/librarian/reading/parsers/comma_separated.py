@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from dataclasses import replace
 
 from librarian.vocabulary.errors import SourceError
 from librarian.vocabulary.types import Document, SourceFile
 
 from ..encoding import decode
-from ..manuscript import Manuscript
+from ..manuscript import MAX_CHARACTERS, Manuscript
 from ..rows import write_rows
 
 _DELIMITERS = ",;\t|"
 _SAMPLE_LINES = 50
 _MAX_ROWS = 50_000
+_TOLD = re.compile(r"sep=([^\r\n])[ \t]*\r?\n?", re.I)  #: the first line, where Excel is told the delimiter
+csv.field_size_limit(max(csv.field_size_limit(), MAX_CHARACTERS))  # exports hold whole pages in a cell
 
 
 class CommaSeparatedParser:
@@ -27,8 +30,11 @@ class CommaSeparatedParser:
         decoded = decode(data, source.file_path)
         manuscript = Manuscript()
         tabbed = source.file_path.lower().endswith(".tsv")
-        lines = io.StringIO(decoded.text.replace("\0", ""), newline="")
-        rows = csv.reader(lines, delimiter="\t" if tabbed else _delimiter(decoded.text), strict=False)
+        told = _TOLD.match(decoded.text)
+        text = decoded.text[told.end() :] if told else decoded.text
+        lines = io.StringIO(text.replace("\0", ""), newline="")
+        delimiter = told.group(1) if told else "\t" if tabbed else _delimiter(text)
+        rows = csv.reader(lines, delimiter=delimiter, strict=False)
         name = source.file_path.rsplit("/", 1)[-1]
         try:
             write_rows(manuscript, rows, _MAX_ROWS, name)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _CONTAINER = "META-INF/container.xml"
 _PAGES = ("application/xhtml+xml", "text/html")
 
+_NO_TITLES = frozenset({"", "unknown", "untitled"})  #: what programs write where nobody gave one
+
 
 class EpubParser:
     """The chapters of a book in reading order; the table of contents, covers and style sheets are left out."""
@@ -41,10 +43,12 @@ class EpubParser:
                     _write(package, chapter, manuscript)
                 elif chapter not in package:
                     manuscript.notes.append(f"the chapter {posixpath.basename(chapter)} is missing")
+        title = _first(opf, "title")
         return manuscript.document(
             source,
             ".epub",
-            title=_first(opf, "title"),
+            title=title,
+            is_better=title.casefold() not in _NO_TITLES,  # than the first chapter's
             tags=[element.text or "" for element in opf.iter("{http://purl.org/dc/elements/1.1/}subject")],
             modified=parse_date(_first(opf, "date")),
         )

@@ -9,7 +9,7 @@ from librarian.vocabulary.types import Block, Document, Excluded, Link, SourceFi
 
 from ..encoding import decode
 from ..front_matter import read_front_matter
-from ..metadata import doc_type_of, given_doc_type, given_language, modified_of, summary_of, tags_of, title_of
+from ..metadata import doc_type_of, given_doc_type, given_language, modified_of, summary_of, tags_of, title_of, without
 from ..plain_text import plain
 from .markdown_blocks import BlockScanner
 from .markdown_code import Inside, InsideCodeSpan, code_blocks
@@ -21,7 +21,9 @@ _COMMENT_OPENING = re.compile(r"\{\{[<%]\s*comment\s*[>%]\}\}")
 _COMMENT_CLOSING = re.compile(r"\{\{[<%]\s*/\s*comment\s*[>%]\}\}")
 _MAX_SHORTCODE = 4_000  #: characters
 #: Arguments of a shortcode that a reader sees; they stay in the index.
-_SHOWN = re.compile(r"(?:\b(?:text|title|caption|alt|name)\s*=\s*|(?<![=\w\"])(?<!=\s))\"([^\"]*[^\W\d_][^\"]*)\"")
+_SHOWN = re.compile(
+    r"(?:\b(?:text|title|caption|alt|name|header)\s*=\s*|(?<![=\w\"])(?<!=\s))\"([^\"]*[^\W\d_][^\"]*)\""
+)
 _NAME_OF_CODE = re.compile(
     r"\s*(heading|glossary_tooltip|figure|tab|table|caption|button|card|admonition|alert|callout|details|version-check)\b"
 )
@@ -45,12 +47,12 @@ class MarkdownParser:
         text = decoded.text
         front = read_front_matter(text)
         mdx = source.file_path.lower().endswith(".mdx")
-        scanner = BlockScanner(text, front.end, indents_code=not mdx).scan()
+        scanner = BlockScanner(text, front.end, mdx=mdx).scan()
         blocks, headings = scanner.blocks, scanner.headings
         code = Inside(code_blocks(text, blocks))
         excluded = _excluded(text, front.end, blocks, code, mdx=mdx)
-        # A page that holds nothing but front matter is found by it.
-        if front.end and text[front.end :].strip():
+        # A page that shows nothing but what it includes, or nothing at all, is found by its front matter.
+        if front.end and without(text, front.end, len(text), excluded).strip():
             excluded.insert(0, Excluded(0, front.end, "front_matter"))
         elif front.end:
             blocks = [Block("other", 0, len(text[: front.end].rstrip()))]

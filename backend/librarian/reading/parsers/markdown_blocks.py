@@ -14,6 +14,7 @@ from typing import Literal
 from librarian.vocabulary.types import Block, Heading
 
 from ..plain_text import plain
+from .mdx import LONGEST_TAG, OPENING_TAG, end_of_tag
 
 BlockKind = Literal["heading", "paragraph", "list", "table", "fence", "quote", "html", "other"]
 
@@ -24,7 +25,8 @@ _MAX_DEPTH = 64  #: of lists in lists; deeper ones are text
 
 _ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _FENCE = re.compile(r"(`{3,})[^`\n]*$|(~{3,})[^\n]*$")
-_HIGHLIGHT = re.compile(r"\{\{([<%])[ \t]*highlight\b[^\n}]*[%>]\}\}[ \t]*$")  #: Hugo's, which shows code
+#: What shows code in Hugo and in Jekyll, opened by a tag of its own.
+_HIGHLIGHT = re.compile(r"(\{\{<|\{\{%|\{%-?)[ \t]*highlight\b[^\n}]*[%>]\}[ \t}]*$")
 _SETEXT = re.compile(r"(=+|-+)[ \t]*$")
 _RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}[ \t]*$")
 _ITEM = re.compile(r"(?:[-*+]|(\d{1,9})[.)])(?=[ \t]|$)([ \t]*)")
@@ -38,6 +40,7 @@ _BLOCK_HTML = re.compile(
     r"ul)(?:[\s/>]|$)|<[?!]",
     re.I,
 )
+_REST = re.compile(r"[ \t]*$", re.M)
 _LONE_TAG = re.compile(
     r"(?:<[A-Za-z][\w-]*(?:\s+[\w:@.-]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'=<>`]+))?)*\s*/?>"
     r"|</[A-Za-z][\w-]*\s*>)[ \t]*$"
@@ -47,11 +50,13 @@ _LONE_TAG = re.compile(
 class BlockScanner:
     """Scans one text; `blocks`, `headings` and `open_fence` hold the result after `scan`.
 
-    What is indented by four columns is code, except where `indents_code` is off (MDX indents what a component holds).
+    What is indented by four columns is code, except in `mdx`, which indents what a component holds: there a line of
+    tags stands alone, and what follows it is Markdown.
     """
 
-    def __init__(self, text: str, start: int = 0, *, indents_code: bool = True) -> None:
-        self._code_column = _TAB if indents_code else len(text)
+    def __init__(self, text: str, start: int = 0, *, mdx: bool = False) -> None:
+        self._mdx = mdx
+        self._code_column = len(text) if mdx else _TAB
         self.blocks: list[Block] = []
         self.headings: list[Heading] = []
         self.open_fence = ""  #: what would close a fence that runs on at the end of the text
@@ -66,7 +71,8 @@ class BlockScanner:
         self._previous = 0  # start of the previous line
         self._previous_opens_item = False
         self._counted_to = 0
-        self._unclosed: set[str] = set()  # ends of HTML and of Hugo's tags that the rest of the text doesn't hold
+        self._untagged = 0  # up to where no tag of MDX is closed
+        self._unclosed: set[str] = set()  # ends of HTML and of highlights that the rest of the text doesn't hold
         self._line = 1
 
     def scan(self) -> BlockScanner:
@@ -224,17 +230,17 @@ class BlockScanner:
         if match is None:
             return False
         marker = match.group(1) or match.group(2)
-        if column - base >= _TAB:
+        if column - base >= _TAB and not self._mdx:
             base = column
         else:
             self._leave_items(column)
         self._close()
         closing = rf"^[ \t]*{re.escape(marker[0])}{{{len(marker)},}}[ \t]*$"
-        if base == 0:
-            closing = closing.replace(r"[ \t]*", " {0,3}", 1)
-        else:
+        if base:
             # A line left of the item's content ends the item, and the fence with it.
             closing += rf"|^(?= {{0,{base - 1}}}[^ \t\n])"
+        elif not self._mdx:
+            closing = closing.replace(r"[ \t]*", " {0,3}", 1)
         found = re.compile(closing, re.M).search(self._text, min(end + 1, len(self._text)))
         if found is None:
             stop = len(self._text.rstrip())
@@ -254,11 +260,12 @@ class BlockScanner:
         return True
 
     def _highlighted(self, first: int, end: int) -> bool:
-        """The lines between `{{< highlight yaml >}}` and its closing tag; both tags stay lines of their own."""
+        """The lines between `{{< highlight yaml >}}` or `{% highlight yaml %}` and its closing tag; both stay lines."""
         opening = _HIGHLIGHT.match(self._text, first, end)
         if opening is None or opening[1] in self._unclosed:
             return False
-        closing = re.compile(rf"^[ \t]*\{{\{{{opening[1]}[ \t]*/[ \t]*highlight\b", re.M).search(self._text, end)
+        mark = r"\{%-?[ \t]*end" if opening[1].startswith("{%") else re.escape(opening[1]) + r"[ \t]*/[ \t]*"
+        closing = re.compile(rf"^[ \t]*{mark}highlight\b", re.M).search(self._text, end)
         if closing is None:
             self._unclosed.add(opening[1])
             return False
@@ -327,7 +334,10 @@ class BlockScanner:
     def _html(self, position: int, first: int, end: int, column: int) -> bool:
         text = self._text
         closing = ""
-        if text.startswith("<!--", first):
+        tags_end = self._end_of_tags(first, end) if self._mdx else -1
+        if tags_end >= 0:
+            end, self._position = tags_end, tags_end + 1
+        elif text.startswith("<!--", first):
             closing = "-->"
         elif raw := _RAW_HTML.match(text, first, end):
             closing = f"</{raw.group(1)}"
@@ -352,10 +362,23 @@ class BlockScanner:
             return True
         self._open("html", position, end)
         self._after_blank = False
-        if closing:
+        if closing or tags_end >= 0:
             self._close()
             self._after_blank = True
         return True
+
+    def _end_of_tags(self, first: int, end: int) -> int:
+        """The end of the line on which the tags that a line of MDX begins with are closed; -1 where words follow."""
+        if first < self._untagged or _RAW_HTML.match(self._text, first, end):
+            return -1
+        last = first
+        while opening := OPENING_TAG.match(self._text, last):
+            last = end_of_tag(self._text, opening.end())
+            if last < 0:
+                self._untagged = first + LONGEST_TAG  # isn't looked through again
+                return -1
+        rest = _REST.match(self._text, last)
+        return rest.end() if rest and last > first else -1
 
 
 def _rstrip(text: str, end: int) -> int:

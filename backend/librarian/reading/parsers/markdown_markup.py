@@ -58,6 +58,17 @@ _WIKI_LINK = re.compile(
 #: A file that is shown as a picture or player, perhaps with a size for its text.
 _FILE = re.compile(r"[^#]*\.(?!md$)[a-z]\w{1,4}\\?", re.I)
 _SIZE = re.compile(r"\d+(?:x\d+)?")
+#: MyST's `(target)=` and `+++` between cells, and the names of its roles: `{ref}`words``.
+_MYST_LINE = re.compile(r"^(?:\([\w.:/-]+\)=|\+\+\+(?:[ \t]+\{[^\n]*\})?)[ \t]*$", re.M)
+_MYST_ROLE = re.compile(r"\{[a-z][\w+:.-]{0,40}\}(?=`+[^`\s])")
+#: Scripts and styles of a page, as VitePress has them, and Obsidian's comments.
+_SILENT = re.compile(r"^(?:<(script|style)\b[^<>]*>|(%%)(?!%))", re.M)
+_SILENT_ENDS = {
+    "script": re.compile("</script>"),
+    "style": re.compile("</style>"),
+    "%%": re.compile(r"%%[ \t]*$", re.M),
+}
+_LONGEST_SILENT = 20_000  #: characters
 _TEMPLATE = re.compile(r"\{%-?[ \t]*(?:end)?[a-z_]\w*(?:[^%\n]|%(?!\}))*%\}")
 
 
@@ -81,6 +92,8 @@ def markup_spans(text: str, start: int) -> Iterator[Span]:
                 yield first, last, "tag"
             else:
                 yield from around_shown(text, first, last)
+    if "<script" in text or "<style" in text or "%%" in text:
+        yield from _silent(text, start)
     if "&" in text:
         yield from ((match.start(), match.end(), "entity") for match in _ENTITY.finditer(text, start))
     if "{:" in text or "{." in text or "{#" in text or "{ ." in text or "{ #" in text:
@@ -91,7 +104,23 @@ def markup_spans(text: str, start: int) -> Iterator[Span]:
         for match in _WIKI_LINK.finditer(text, start):
             yield from _around_link(match)
     if "{%" in text:
-        yield from ((match.start(), match.end(), "shortcode") for match in _TEMPLATE.finditer(text, start))
+        for match in _TEMPLATE.finditer(text, start):
+            yield from around_shown(text, *match.span())
+    if ")=" in text or "\n+++" in text:
+        yield from ((match.start(), match.end(), "target") for match in _MYST_LINE.finditer(text, start))
+    if "}`" in text:
+        yield from ((match.start(), match.end(), "role") for match in _MYST_ROLE.finditer(text, start))
+
+
+def _silent(text: str, start: int) -> Iterator[Span]:
+    ends: dict[str, int] = {}  # where each kind is closed next; nothing is looked for twice
+    for opening in _SILENT.finditer(text, start):
+        kind = opening.group(1) or "%%"
+        if 0 <= ends.get(kind, 0) < opening.end():
+            closing = _SILENT_ENDS[kind].search(text, opening.end())
+            ends[kind] = closing.end() if closing else -1
+        if opening.end() < ends[kind] <= opening.start() + _LONGEST_SILENT:
+            yield opening.start(), ends[kind], "comment"
 
 
 def _definitions(text: str, start: int) -> Iterator[Span]:

@@ -20,10 +20,12 @@ _TAG = re.compile(r"^[ \t]*<[A-Z][\w.]*(?=[ \t]*\n|[ \t][^<>\n]*\n)", re.M)
 _INLINE_TAG = re.compile(r"</?[A-Z][\w.]*(?:\s[^<>]*)?/?>")
 _TAG_LINE = re.compile(r"^[ \t]*(?:</?[A-Z][\w.]*(?:[ \t][^<>\n]*)?/?>[ \t]*)+$", re.M)
 _SHOWN = re.compile(
-    r"\b(?:title|label|caption|alt|text|heading|description|summary)[ \t]*[=:][ \t]*\{?(?:\"([^\"\n]+)\"|'([^'\n]+)')"
+    r"\b(?:title|label|caption|alt|text|heading|description|summary|content)[ \t]*[=:][ \t]*"
+    r"\{?(?:\"([^\"\n]+)\"|'([^'\n]+)')"
 )
+OPENING_TAG = re.compile(r"[ \t]*</?(?:[A-Za-z][\w.-]*)?(?=[\s/>]|$)")  #: or a closing one, or a fragment's
 _TOKEN = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`|=>|//[^\n]*|[{}()\[\]<>\n]", re.S)
-_LONGEST = 4_000  #: characters of a statement or a tag
+LONGEST_TAG = 4_000  #: characters, of a statement too
 
 
 def mdx_spans(text: str, start: int, code: Inside) -> Iterator[Span]:
@@ -53,7 +55,7 @@ def _statements(text: str, start: int, code: Inside) -> Iterator[Span]:
         if match.start() >= reached:
             closed = _closed(text, match.end(), "\n")
             # What was looked through in vain isn't looked through again.
-            reached = closed if closed >= 0 else match.end() + _LONGEST
+            reached = closed if closed >= 0 else match.end() + LONGEST_TAG
             end = max(end, closed)
         yield match.start(), end, "shortcode"
 
@@ -66,16 +68,21 @@ def _tags(text: str, start: int, code: Inside) -> Iterator[Span]:
     reached = start
     for match in _TAG.finditer(text, start):
         if match.start() >= reached and match.start() not in code:
-            closed = _closed(text, match.end(), ">")
-            reached = closed if closed >= 0 else match.end() + _LONGEST
+            closed = end_of_tag(text, match.end())
+            reached = closed if closed >= 0 else match.end() + LONGEST_TAG
             if closed >= 0:
                 yield from around_shown(text, match.start(), closed)
+
+
+def end_of_tag(text: str, start: int) -> int:
+    """The offset behind a tag whose name ends at `start`, -1 where it isn't closed."""
+    return _closed(text, start, ">")
 
 
 def _closed(text: str, start: int, closing: str) -> int:
     """The offset behind the first `closing` outside brackets and strings, -1 where none is near."""
     depth = 0
-    stop = min(len(text), start + _LONGEST)
+    stop = min(len(text), start + LONGEST_TAG)
     for token in _TOKEN.finditer(text, start, stop):
         char = token.group()
         if char == closing and depth <= 0 and not text.endswith(("=", "=>"), start, token.start()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 _MAIN = "ppt/presentation.xml"
+#: PowerPoint's own, in many languages: "PowerPoint Presentation", "Présentation PowerPoint", "Slide 1".
+_DEFAULT_TITLE = re.compile(
+    r"\s*(?:powerpoint[ -]?(?:pr|プレゼン|演示|簡報|프레젠)"
+    r"|(?:pr[eé]+[sz][ea]nt\w*|apresenta\w*|презентаци\w)(?: standard)?(?: \w+)? powerpoint\s*$"
+    r"|(?:slide|diapositiv[ae]|folie|dia|слайд|slajd|snímek|幻灯片|スライド) ?1\s*$)",
+    re.I,
+)
 _TITLES = frozenset({"title", "ctrTitle"})
 _LEFT_OUT = frozenset({"dt", "ftr", "sldNum", "hdr", "sldImg"})  #: placeholders: date, footer, slide number
 _MAX_DEPTH = 20
@@ -45,7 +53,7 @@ class SlidesParser:
                     _Slide(package, slide, manuscript).write(authors)
             core = next((target for kind, target, _ in roots if kind == "core-properties"), "")
             title = next((t.text or "" for t in package.tree(core).iter("{*}title")), "") if core in package else ""
-        title = "" if title.lower().startswith("powerpoint pr") else title  # PowerPoint's own, in many languages
+        title = "" if _DEFAULT_TITLE.match(title) else title
         return manuscript.document(source, "." + source.file_path.lower().rsplit(".", 1)[-1], title=title)
 
 

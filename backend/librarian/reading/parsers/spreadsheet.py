@@ -45,6 +45,8 @@ class SpreadsheetParser:
                     continue
                 manuscript.heading(1, f"{name} (hidden)" if hidden else name)
                 write_rows(manuscript, book.rows(part), _MAX_ROWS, name)
+                if part in book.wide:
+                    manuscript.notes.append(f"only the first {_MAX_COLUMNS} columns of '{name}' are kept")
                 for words in book.drawn(part):
                     manuscript.paragraph(words)
                 for where, words in book.comments(part):
@@ -65,6 +67,7 @@ class _Book:
             if attribute(child(root, "workbookPr"), "date1904") in ("1", "true")
             else dt.datetime(1899, 12, 30)
         )
+        self.wide: set[str] = set()  # parts of sheets with more columns than are kept
         self.sheets: list[tuple[str, str, bool]] = []
         for sheet in root.iter("{*}sheet"):
             relation = next((str(value) for key, value in sheet.attrib.items() if str(key).endswith("}id")), "")
@@ -90,6 +93,9 @@ class _Book:
                         continue
                     column = _column(cell.get("r") or "", len(cells))
                     if column >= _MAX_COLUMNS:
+                        if child(cell, "v") is None:
+                            continue
+                        self.wide.add(part)
                         break
                     cells += [""] * (column - len(cells))
                     cells[column:] = [self._value(cell)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 from librarian.vocabulary.types import Block, Document, SourceFile
@@ -35,7 +36,7 @@ class StructuredDataParser:
                 manuscript = Manuscript()
                 write_open_api(manuscript, _loaded(text, file_type))
                 if not manuscript.is_empty:
-                    return manuscript.document(source, file_type)
+                    return replace(manuscript.document(source, file_type), doc_type="api")
             except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
                 notes = (f"not a readable OpenAPI description: {str(error)[:200]}",)
         title = title_from_name(source.file_path)

@@ -16,13 +16,15 @@ from .text_blocks import TextScanner
 _DIRECTIVE = re.compile(r"^\.\. (?:[\w:-]+ ?::|_[\w .-]+:[ \t]*$)", re.M)
 _LINK = re.compile(r"`([^`<>]{1,300}?)\s*<([^`<>\s]+)>`__?(?!\w)")
 _ROLE = re.compile(r":(?:doc|ref|std:doc|std:ref|any):`([^`<>]{1,300}?)\s*<([^`<>]+)>`")
+#: Roles whose names a reader sees: `:pep:`8`` is shown as PEP 8.
+_SHOWN_ROLE = r"(?!:(?:pep|rfc|cve|cwe):)"
 #: Markup that no reader sees: `.. note::`, options of directives, names of roles and the targets beside their words.
 _MARKER = re.compile(r"^[ \t]*(\.\. [\w:-]+ ?::)", re.M)
 #: Options stand directly below the directive's line; behind a blank line such a field (`:returns:`) is text.
 _OPTION = re.compile(r"^([ \t]+:[\w-]{2,30}:(?=[ \t]|$)[^\n]*)$", re.M)
 _BELOW_DIRECTIVE = re.compile(r"^[ \t]*\.\. (?:\|[^|\n]+\| )?[\w:-]+ ?::[^\n]*\n((?:[ \t]+\S[^\n]*(?:\n|$))+)", re.M)
-_ROLE_NAME = re.compile(r"(?<![\w`])(:[a-zA-Z][\w+.:-]*:)(?=`[^`\n])")
-_ROLE_TARGET = re.compile(r"`[^`<>]{1,300}?\s*(<[^<>`\s]{1,300}>)`")
+_ROLE_NAME = re.compile(rf"(?<![\w`]){_SHOWN_ROLE}(:[a-zA-Z][\w+.:-]*:)(?=`[^`\n])")
+_ROLE_TARGET = re.compile(r"(?<!`)`(?!`)[^`<>]{1,300}?\s*(<[^<>`\s]{1,300}>)`(?!`)")
 
 
 class TextParser:

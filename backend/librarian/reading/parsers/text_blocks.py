@@ -32,6 +32,7 @@ _TARGET = re.compile(
     r"[ \t]*\.\. _[^\n]*:[ \t]*$|[ \t]*\.\. (?:include|literalinclude|image|raw|currentmodule) ?::[^\n]*$"
 )
 _COMMENT = re.compile(r"\.\.(?:[ \t]+(?![\w:+.-]+ ?::|_|\[|\||\S*::)\S.*)?$")
+_BRACKET = re.compile(r"(?<!\\)<")
 _MAX_TITLE = 120
 
 Kind = Literal["paragraph", "list", "table", "fence", "quote", "other"]
@@ -158,7 +159,10 @@ class TextScanner:
             self._styles.append(style)
         level = min(6, self._styles.index(style) + 1)
         start = self._starts[first]
-        self.headings.append(Heading(level, plain(self._lines[title]), first + 1, start))
+        words = self._lines[title]
+        if "`" not in words:  # a target stands in backticks; tags are none in a text
+            words = _BRACKET.sub(r"\\<", words)
+        self.headings.append(Heading(level, plain(words), first + 1, start))
         self.blocks.append(Block("heading", start, self._end(last)))
         self._literal_next = False
         return last + 1
