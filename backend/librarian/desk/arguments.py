@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import get_args
 
-from ..vocabulary.arguments import LONGEST_QUERY, nearest
+from ..vocabulary.arguments import LONGEST_QUERY, LONGEST_TEXT, nearest
 from ..vocabulary.errors import CallerError, NotFound
 from ..vocabulary.paths import name_of
 from ..vocabulary.types import Mode
@@ -98,11 +98,15 @@ def strings(name: str, value: object) -> tuple[str, ...]:
 
 
 def text_or_none(name: str, value: object) -> str | None:
-    """A non-empty string, or None for nothing given."""
+    """A non-empty string of up to `LONGEST_TEXT` characters, or None for nothing given."""
     if value is None:
         return None
     if not isinstance(value, str):
         raise CallerError(f"{name} must be a string, not {value!r}.")
+    if len(value) > LONGEST_TEXT:
+        raise CallerError(
+            f"{name} has {len(value)} characters; at most {LONGEST_TEXT} are allowed.", hint="Shorten it."
+        )
     return value.strip() or None
 
 

@@ -79,15 +79,16 @@ def read(index: Path) -> Address | None:
     another index folder says."""
     try:
         content = json.loads((index / ADDRESS).read_bytes())
-        address = Address(**content)
-        return None if _is_copied(index, address) else address
-    except (OSError, ValueError, TypeError):
+        published_in = content.pop("index", "")
+        return None if _is_copied(index, published_in) else Address(**content)
+    except (OSError, ValueError, TypeError, AttributeError):
         return None
 
 
-def _is_copied(index: Path, address: Address) -> bool:
-    folder = Path(address.path).parent
-    return bool(address.path) and (folder / ADDRESS).exists() and not folder.samefile(index)
+def _is_copied(index: Path, published_in: str) -> bool:
+    """Whether the folder that an address was published in is still there, and is another one."""
+    folder = Path(published_in)
+    return bool(published_in) and (folder / ADDRESS).exists() and not folder.samefile(index)
 
 
 def require_readable(index: Path) -> None:
@@ -144,7 +145,7 @@ def publish(index: Path, address: Address) -> None:
     beside.unlink(missing_ok=True)
     file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(file, "w", encoding="utf-8") as out:
-        json.dump(address._asdict(), out)
+        json.dump({**address._asdict(), "index": str(index.resolve())}, out)
     beside.replace(index / ADDRESS)
 
 

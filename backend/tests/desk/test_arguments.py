@@ -37,6 +37,12 @@ def test_a_query_of_three_thousand_characters_is_refused_with_both_lengths() -> 
         check.query_text("x" * 3000)
 
 
+def test_a_text_too_long_to_look_for_names_the_argument() -> None:
+    assert check.text_or_none("section", "x" * 20_000)
+    with pytest.raises(CallerError, match=r"section has 20001 characters; at most 20000 are allowed"):
+        check.text_or_none("section", "x" * 20_001)
+
+
 @pytest.mark.parametrize(("value", "expected"), [(5, 5), ("5", 5), (5.0, 5), (1, 1), (50, 50)])
 def test_whole_numbers_come_in_three_spellings(value: object, expected: int) -> None:
     assert check.whole_number("max_results", value, 1, 50) == expected
