@@ -21,7 +21,7 @@ from unittest.mock import patch
 import numpy as np
 
 import judged_sets
-from judged_sets import JudgedSet, engine_of, opened, ranked
+from judged_sets import JudgedSet, engine_of, opened, ranked, weights_without
 from librarian import desk
 from librarian.assembly_parts import embedder_of
 from librarian.config.settings import Settings
@@ -37,7 +37,6 @@ from librarian.shelving.vectors.archive import SqliteVectorArchive
 from librarian.shelving.vectors.chroma import ChromaStore
 from librarian.shelving.vectors.exact import ExactStore
 from librarian.vocabulary.types import Candidate, FieldWeights, Filters, Query
-from train_ranker import weights_without
 
 #: Fields as weighted by the first design (phrase 5, file name 3, heading 2, content 1); quoted phrases are demanded,
 #: not scored, and a title is a heading.

@@ -3,7 +3,7 @@
 `answers/*.jsonl` has some 65 questions for each of four products, written by readers of its pages: `text`, and
 `answers`, each a file with its first and last line. They avoid the headings' words. A result answers if it holds half
 of such lines, or half of it lies within them. Beside each mode stands the plain pipeline (`plain.py`), whose passages
-are judged by the same rule.
+are judged by the same rule. The weights were learned without anything of the product (`train_ranker.py` runs first).
 
     python benchmarks/answers.py --work FOLDER --model FOLDER DOCS [--product ray …]
 """
@@ -21,7 +21,7 @@ from typing import NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from judged_sets import JudgedSet, engine_of, opened
+from judged_sets import JudgedSet, engine_of, opened, weights_without
 from librarian import desk
 from librarian.evaluation import learning
 from librarian.evaluation.judgments import Judged
@@ -29,6 +29,7 @@ from librarian.evaluation.statistics import randomisation
 from librarian.finding import modes
 from librarian.finding.hybrid_search import HybridSearchEngine
 from librarian.finding.passage import strength
+from librarian.finding.ranker import LinearRanker
 from librarian.vocabulary.protocols import Budget
 from librarian.vocabulary.types import Mode, Query
 from plain import PlainPipeline
@@ -128,6 +129,7 @@ def searches(product: str, docs: Path, work: Path, model: Path) -> Iterator[tupl
     for name, mode in RIVALS.items():
         yield name, partial(by_rival, pipeline, where, mode)
     with opened(JudgedSet(product, docs, (f"{product}/**",), Path("-"), Path("-")), work) as parts:
+        engine_of(parts).use(ranker=LinearRanker(weights_without(product, work)))
         for mode in MODES:
             yield mode, partial(by_engine, engine_of(parts), mode)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,10 +23,13 @@ from librarian.evaluation.learning import Asked
 from librarian.finding import modes
 from librarian.finding.explain import Analyst
 from librarian.finding.hybrid_search import HybridSearchEngine
+from librarian.finding.ranker import READ, shipped
 from librarian.vocabulary.protocols import Budget
 from librarian.vocabulary.types import Document, Mode, Query
 
 ANCHORS_AT_MOST = 200
+
+LEFT_OUT = "left_out.json"  #: in the work folder: set or product → weights that `train_ranker.py` learned without it
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,14 @@ def asked(
             grades = np.array([judged.grades.get(page, 0) for page in pages], dtype=np.int64)
             found.append(Asked(judged, pages, values, grades))
     return found
+
+
+def weights_without(name: str, work: Path) -> dict[str, float]:
+    """The weights learned without a set, from the work folder; those shipped where they never learned from it."""
+    kept: dict[str, dict[str, float]] = json.loads((work / LEFT_OUT).read_text("utf-8"))
+    weights = kept.get(name) or {feature: shipped().weights.get(feature, 0.0) for feature in READ}
+    assert tuple(weights) == READ
+    return weights
 
 
 def documents(parts: desk.Parts) -> list[Document]:

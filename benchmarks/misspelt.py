@@ -17,11 +17,10 @@ from pathlib import Path
 from unittest.mock import patch
 
 import judged_sets
-from judged_sets import JudgedSet, engine_of, opened, ranked
+from judged_sets import JudgedSet, engine_of, opened, ranked, weights_without
 from librarian.evaluation.evaluate import evaluate
 from librarian.finding.ranker import LinearRanker
 from rivals import rankings
-from train_ranker import weights_without
 
 MEASURE = "nDCG@10"
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -21,13 +21,12 @@ import numpy as np
 
 import judged_sets
 from ablations import first
-from judged_sets import JudgedSet, engine_of, opened, ranked
+from judged_sets import LEFT_OUT, JudgedSet, engine_of, opened, ranked
 from librarian.evaluation.metrics import ndcg
 from librarian.finding import modes
 from librarian.finding.ranker import LinearRanker
 from librarian.shelving import catalog_windows
 from librarian.vocabulary.types import Query
-from train_ranker import LEFT_OUT
 
 K = 10  #: of reciprocal rank fusion
 

@@ -16,12 +16,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import judged_sets
-from judged_sets import JudgedSet, engine_of, opened, ranked
+from judged_sets import JudgedSet, engine_of, opened, ranked, weights_without
 from librarian.evaluation.evaluate import ModeReport, evaluate
 from librarian.evaluation.statistics import interval, randomisation
 from librarian.finding.ranker import LinearRanker
 from rivals import rankings
-from train_ranker import weights_without
 
 MODES = ("keyword", "semantic", "hybrid", "auto", "rerank", "hyde")
 MEASURE = "nDCG@10"
