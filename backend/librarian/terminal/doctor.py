@@ -8,6 +8,7 @@ import shutil
 import socket
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -22,6 +23,7 @@ from .connected import callers, configured
 from .hosts import HOSTS
 
 Verdict = Literal["ok", "note", "wrong"]
+_STORES = {"chroma": "chroma.sqlite3", "sqlite-vec": "*.sqlite", "qdrant": "*/meta.json"}  #: folder, what is in it
 _REPORT = "If no setting of yours asks for that, please report it: it shouldn't happen."
 
 
@@ -47,6 +49,7 @@ def examine(settings: Settings, *, offline: bool = False) -> Iterator[Finding]:
     yield _folder(settings.docs.root_path)
     yield from _shared(settings)
     yield _index(settings.index.path)
+    yield from _former_stores(settings)
     yield _model(settings)
     yield _port(settings)
     yield from _hosts(settings)
@@ -82,6 +85,35 @@ def _index(index: Path) -> Finding:
     if free < 1:
         return Finding("index", "note", f"{index}, {free:.1f} GB free", "Make room: an index needs about 1 GB.")
     return Finding("index", "ok", f"{index}, {free:.0f} GB free")
+
+
+def _store(settings: Settings) -> Path | None:
+    """The folder of the vector store in use; None where it has no files here."""
+    index, chosen = settings.index.path, settings.vector_db.store
+    if settings.storage.catalog == "postgres" or chosen == "exact":
+        return None
+    if chosen == "qdrant":
+        return None if settings.storage.qdrant_url is not None else index / "qdrant"
+    return index / "sqlite-vec" if chosen == "sqlite-vec" else settings.chroma_path
+
+
+def _former_stores(settings: Settings) -> Iterator[Finding]:
+    """Vector stores in the index folder that are no longer in use."""
+    used = _store(settings)
+    for name, sign in _STORES.items():
+        folder = settings.index.path / name
+        if not any(folder.glob(sign)) or (used is not None and used.resolve().is_relative_to(folder.resolve())):
+            continue
+        detail = f"{folder} ({_megabytes(folder):,.1f} MB) is a vector store that the settings no longer name"
+        yield Finding("index", "note", detail, "Once the server runs with these settings it may be deleted.")
+
+
+def _megabytes(folder: Path) -> float:
+    size = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):  # gone while counting
+            size += path.stat().st_size if path.is_file() else 0
+    return size / 1e6
 
 
 def _model(settings: Settings) -> Finding:
