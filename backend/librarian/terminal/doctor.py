@@ -175,13 +175,14 @@ def _proof(settings: Settings) -> Finding:
 def _outside(settings: Settings) -> Iterator[Finding]:
     """What would open a connection to another machine."""
     addresses: dict[str, str | None] = {}
+    store = settings.vector_db.store
     if settings.embeddings.provider != "local":
         addresses["embeddings"] = settings.embeddings.base_url or "https://"
     if settings.llm.enabled:
         addresses["llm"] = settings.llm.address
     if settings.storage.catalog == "postgres":
         addresses["storage.database_url"] = revealed(settings.storage.database_url)
-    if settings.vector_db.store == "qdrant":
+    if store == "qdrant":
         addresses["storage.qdrant_url"] = revealed(settings.storage.qdrant_url)
     reached = {what: urlsplit(url).hostname or "another machine" for what, url in addresses.items() if url}
     far = {what: host for what, host in reached.items() if host not in ("localhost", "127.0.0.1", "::1")}
@@ -190,7 +191,7 @@ def _outside(settings: Settings) -> Iterator[Finding]:
     if far:
         return
     yield Finding("offline", "ok", "no setting needs another machine")
-    if settings.storage.catalog == "embedded" and settings.vector_db.store in ("auto", "exact", "chroma"):
+    if settings.storage.catalog == "embedded" and (store != "qdrant" or settings.storage.qdrant_url is None):
         yield _proof(settings)
     else:
         yield Finding("offline", "note", "no trial: it would write into the database of this library")

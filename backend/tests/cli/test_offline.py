@@ -16,6 +16,7 @@ import pytest
 
 from librarian.config.settings import Settings
 from librarian.terminal import offline
+from librarian.terminal.doctor import examine
 
 ASKING = """
 import multiprocessing, socket, sys
@@ -62,6 +63,25 @@ def test_indexing_and_searching_ask_for_nobody(tmp_path: Path) -> None:
     assert proof.documents == 2
     assert proof.searches == 4
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json"]
+
+
+@pytest.mark.parametrize("store", ["auto", "sqlite-vec", "qdrant"])
+def test_every_vector_store_without_a_server_is_tried_beside_the_library(tmp_path: Path, store: str) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"embeddings": {"enabled": False}, "vector_db": {"store": store}}))
+    found = [item for item in examine(Settings.load(config), offline=True) if item.what == "offline"]
+    assert [item.verdict for item in found] == ["ok", "ok"]
+    assert "2 documents indexed" in found[1].detail
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json"]
+
+
+def test_a_server_of_vectors_is_not_written_to_by_a_trial(tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(
+        json.dumps({"vector_db": {"store": "qdrant"}, "storage": {"qdrant_url": "http://127.0.0.1:6333"}})
+    )
+    *_, last = examine(Settings.load(config), offline=True)
+    assert (last.verdict, last.detail) == ("note", "no trial: it would write into the database of this library")
 
 
 def test_a_trial_that_cannot_be_finished_says_why(tmp_path: Path) -> None:
