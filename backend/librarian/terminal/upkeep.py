@@ -88,7 +88,10 @@ def stdio(root: Root = None, index: Index = None, config: Config = None) -> NoRe
 def index(
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Read every file again.")] = False,
     prune: Annotated[
-        bool, typer.Option("--prune", help="Drop what vanished, even where much vanished at once.")
+        bool,
+        typer.Option(
+            "--prune", help="Drop what vanished, even where much vanished at once, and vectors that nothing uses."
+        ),
     ] = False,
     worker: Annotated[
         bool, typer.Option("--worker", help="Only embed, for a library in PostgreSQL, until ended.")

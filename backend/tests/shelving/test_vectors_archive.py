@@ -165,6 +165,18 @@ def test_unused_vectors_fill_a_quarter_of_the_file_at_most_and_the_oldest_go_fir
     assert archive.prune("unknown", set()) == 0
 
 
+def test_vectors_of_a_former_model_stay_until_that_model_is_pruned(
+    archive: SqliteVectorArchive, calendar: Calendar
+) -> None:
+    archive.put("former", vectors(*(f"f{n}" for n in range(9))))
+    archive.put("m", vectors(*(f"a{n}" for n in range(9))))
+    calendar.forward(400)
+    assert archive.prune("m", {f"a{n}" for n in range(9)}) == 0
+    assert archive.count("former") == 9
+    assert archive.get("former", ["f0", "f1", "f2", "f3"]).keys() == {"f0", "f1", "f2", "f3"}
+    assert archive.prune("former", set()) == 5 + 1, "five that nothing uses, and of four asked a third of nine stays"
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 30))
 def test_after_pruning_the_unused_are_never_more_than_a_quarter(
