@@ -15,7 +15,7 @@ import numpy.typing as npt
 from librarian.vocabulary.types import Ids
 
 from .evidence import DECAY, FEWEST, FURTHER
-from .passage import OWN, strength
+from .passage import OWN
 from .pool import Floats, Mask, Pool, spoken
 
 #: In the order in which reasons are told. All lie in 0–1 or little above.
@@ -69,8 +69,11 @@ class Documents:
         return len(self.ids)
 
 
-def of(pool: Pool) -> Documents:
-    """Absolute features of every document that has a candidate; `scaled` adds the others."""
+def of(pool: Pool, own: Floats) -> Documents:
+    """Absolute features of every document that has a candidate; `scaled` adds the others.
+
+    `own` is what each passage counts (`passage.strength`).
+    """
     passages = pool.passages
     docs, owner = np.unique(passages.doc_ids, return_inverse=True)
     body = np.zeros(len(docs))
@@ -78,8 +81,8 @@ def of(pool: Pool) -> Documents:
         np.maximum.at(body, owner, passages.fields["body"])
     values: dict[str, Floats] = {"body": body}
     ranks: dict[str, Ids] = {}
-    for name, own in (("keyword", passages.bm25), ("semantic", passages.semantic)):
-        best, further = _by_document(spoken(own), owner, len(docs), FLOOR[name])
+    for name, scores in (("keyword", passages.bm25), ("semantic", passages.semantic)):
+        best, further = _by_document(spoken(scores), owner, len(docs), FLOOR[name])
         ranks[name] = _ranks(best + further)
         values[name], values[f"{name}_further"] = best, further
         values[f"{name}_place"] = np.where(ranks[name] > 0, 10 / (10 + ranks[name]), 0.0)
@@ -89,7 +92,7 @@ def of(pool: Pool) -> Documents:
         np.maximum.at(values["hyde"], owner[rows], np.array(pool.hyde.scores)[places - 1])
     ranks["hyde"] = _ranks(values["hyde"])
     values["both"] = np.zeros(len(docs))
-    np.maximum.at(values["both"], owner, strength(pool) / sum(OWN))
+    np.maximum.at(values["both"], owner, own / sum(OWN))
     if len(pool.changelogs):
         values["changelog"] = np.isin(docs, pool.changelogs).astype(np.float64)
     if len(pool.of_named):

@@ -71,18 +71,26 @@ def by_weight(pool: Pool, weight: float) -> Order:
 
 def weighed(pool: Pool) -> features.Documents:
     """All that a ranker reads of a question's candidate documents."""
-    return held_back(features.scaled(expected(features.of(with_siblings(pool)), pool)), pool)
+    filled = with_siblings(pool)
+    return _documents(pool, filled, strength(filled))
+
+
+def _documents(pool: Pool, filled: Pool, own: Floats) -> features.Documents:
+    """`filled` is what `with_siblings` made of the pool, `own` what each of its passages counts."""
+    return held_back(features.scaled(expected(features.of(filled, own), pool)), pool)
 
 
 def learned(pool: Pool, ranker: LinearRanker) -> Order:
     """Documents by the learned sum of their features, passages by their distance to the document's best."""
-    documents = weighed(pool)
+    filled = with_siblings(pool)
+    own = strength(filled)
+    documents = _documents(pool, filled, own)
     return _passages(
         pool,
         np.searchsorted(documents.ids, pool.passages.doc_ids),
         np.array(list(map(math.fsum, ranker.points(documents).tolist()))),
         lambda document: ranker.why(documents, document),
-        strength(with_siblings(pool)),
+        own,
         STEP["learned"],
     )
 

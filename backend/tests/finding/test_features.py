@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from librarian.finding import evidence, features, modes
 from librarian.finding.features import SCALED, Documents
 from librarian.finding.fusion import ranking_of, score
+from librarian.finding.passage import strength
 from librarian.finding.pool import Passages, Pool
 from librarian.finding.ranker import CHANGELOG, EVIDENCE, LinearRanker, shipped
 from librarian.vocabulary.types import Ranking
@@ -43,12 +44,16 @@ def pool_of(drawn: list[tuple[int, float | None, float | None, float]]) -> Pool:
     return Pool(ranking_of("keyword", {}), ranking_of("semantic", {}), NOTHING, passages, False)
 
 
+def of(pool: Pool) -> Documents:
+    return features.of(pool, strength(pool))
+
+
 @settings(max_examples=50, deadline=None)
 @given(PASSAGES)
 def test_best_and_further_passages_are_those_of_evidence(
     drawn: list[tuple[int, float | None, float | None, float]],
 ) -> None:
-    found = features.of(pool_of(drawn))
+    found = of(pool_of(drawn))
     doc_of = dict(enumerate((doc for doc, *_ in drawn), start=1))
     assert set(found.ids.tolist()) == set(doc_of.values())
     for name, floor, column in (("keyword", 0.0, 1), ("semantic", 0.25, 2)):
@@ -71,7 +76,7 @@ def test_best_and_further_passages_are_those_of_evidence(
 def test_a_document_is_as_near_to_a_hypothetical_answer_as_its_nearest_passage(
     drawn: list[tuple[int, float | None, float | None, float]], near: dict[int, float]
 ) -> None:
-    found = features.of(replace(pool_of(drawn), hyde=ranking_of("hyde", near)))
+    found = of(replace(pool_of(drawn), hyde=ranking_of("hyde", near)))
     best: dict[int, float] = {}
     for chunk, (doc, *_) in enumerate(drawn, start=1):
         best[doc] = max(best.get(doc, 0.0), near.get(chunk, 0.0))
@@ -83,7 +88,7 @@ def test_a_document_is_as_near_to_a_hypothetical_answer_as_its_nearest_passage(
 def test_scaled_features_run_from_the_worst_candidate_to_the_best(
     drawn: list[tuple[int, float | None, float | None, float]],
 ) -> None:
-    found = features.scaled(features.of(pool_of(drawn)))
+    found = features.scaled(of(pool_of(drawn)))
     for name, absolute in SCALED.items():
         pairs = sorted(zip(found.values[absolute].tolist(), found.values[name].tolist(), strict=True))
         assert [stretched for _, stretched in pairs] == sorted(stretched for _, stretched in pairs)
@@ -107,7 +112,7 @@ def test_scaled_features_run_from_the_worst_candidate_to_the_best(
 @pytest.mark.parametrize(("others", "share"), [(0, 1.0), (1, 0.98), (30, 0.0)])
 def test_the_worst_of_few_may_answer_too(others: int, share: float) -> None:
     documents = [(1, 0.56, 0.7, 0.3), *((2 + number, 0.6, 0.75, 0.3) for number in range(others))]
-    found = features.scaled(features.of(pool_of(documents)))
+    found = features.scaled(of(pool_of(documents)))
     assert found.values["keyword_scaled"][0] == pytest.approx(share, abs=0.07)
     assert found.values["semantic_scaled"][0] == pytest.approx(share, abs=0.1)
 
@@ -115,7 +120,7 @@ def test_the_worst_of_few_may_answer_too(others: int, share: float) -> None:
 def test_words_come_before_the_best_of_what_is_far_in_meaning() -> None:
     held = [(1, 0.44, 0.02, 0.0), (1, 0.44, 0.01, 0.0), (1, 0.44, None, 0.0)]  # in the file's name alone
     far = [(2, None, 0.104, 0.0), (2, None, 0.1, 0.0)]
-    found = features.scaled(features.of(pool_of(held + far)))
+    found = features.scaled(of(pool_of(held + far)))
     assert found.values["semantic_scaled"].tolist() == pytest.approx([0.0, 0.104 / 0.25])
     sums = dict(zip(found.ids.tolist(), shipped().points(found).sum(axis=1).tolist(), strict=True))
     assert sums[1] > sums[2]
