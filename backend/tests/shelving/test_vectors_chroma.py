@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from chromadb.api.shared_system_client import SharedSystemClient
 
+from librarian.shelving.vectors import chroma_files
 from librarian.shelving.vectors.chroma import ChromaStore, Distance, collection_name
 from librarian.vocabulary.errors import Unavailable
 from librarian.vocabulary.protocols import VectorStore
@@ -129,6 +130,23 @@ def test_a_damaged_folder_is_set_aside_at_opening(folder: Path, what: str, caplo
     assert not again.recreated
     assert again.count() == 1200
     again.close()
+
+
+@pytest.mark.parametrize("name", ["plain", "issue #7", "what?", "50%41", "größer"])
+def test_signs_that_mean_something_in_an_address_are_a_folders_name(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name / "chroma"
+    store = ChromaStore(folder, "windows", 16)
+    fill(store, 50)
+    store.close()
+    again = ChromaStore(folder, "windows", 16)
+    assert not again.recreated
+    assert again.count() == 50
+    again.rebuild()
+    assert len(list(folder.rglob("header.bin"))) == 1, "the former graph is gone"
+    again.close()
+    (folder / "chroma.sqlite3").write_bytes(b"garbage" * 20)
+    assert chroma_files.damage(folder)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 def test_a_folder_that_ended_the_process_before_is_not_loaded_again(folder: Path) -> None:

@@ -43,7 +43,7 @@ def damage(folder: Path) -> str:
     if (folder / _MARK).exists():
         return "the process before died while loading it"
     try:
-        with closing(sqlite3.connect(f"file:{folder / _DATABASE}?mode=ro", uri=True)) as db:
+        with closing(_opened(folder)) as db:
             db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     except sqlite3.Error as error:
         return f"{_DATABASE}: {error}"
@@ -60,6 +60,11 @@ def damage(folder: Path) -> str:
     return ""
 
 
+def _opened(folder: Path) -> sqlite3.Connection:
+    # quoted: of a bare path `#` and `?` end the name, and SQLite would make a file of what is before them
+    return sqlite3.connect(f"{(folder / _DATABASE).absolute().as_uri()}?mode=ro", uri=True)
+
+
 @contextmanager
 def marked(folder: Path) -> Iterator[None]:
     """A mark that outlives this block only where the process dies in it."""
@@ -74,7 +79,7 @@ def marked(folder: Path) -> Iterator[None]:
 def segments(folder: Path, collection: str) -> list[Path]:
     """The folders that hold the graph of a collection (by its id)."""
     try:
-        with closing(sqlite3.connect(f"file:{folder / _DATABASE}?mode=ro", uri=True)) as db:
+        with closing(_opened(folder)) as db:
             rows = db.execute("SELECT id FROM segments WHERE collection = ?", (collection,)).fetchall()
     except sqlite3.Error as error:
         logger.info("The graph files of Chroma collection %s can't be found: %s.", collection, error)
