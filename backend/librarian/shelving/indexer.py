@@ -50,7 +50,6 @@ class FileIndexer(IndexWork):
     _look_at: float = 0.0  # when everything is to be looked at next, by the monotonic clock; 0 means now
     _retry_at: float = 0.0  # when embedding may be tried again
     _backoff_s: float = 0.0
-    _idle_since: float = 0.0
     _problem_log: ProblemLog
 
     # -- state -----------------------------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ _BLOCKS = frozenset(
 )  # fmt: skip
 _PARAGRAPHS = frozenset({"p", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "ul", "ol", "table", "blockquote", "hr"})
 _SPACES = re.compile(r"[ \t\r\n\f\xa0]+")
-_BLANK_LINES = re.compile(r"\n[ \t>]*(?:\n[ \t]*)+(?=\n)")
 _DEEPEST = 300  #: nesting below this depth is read without its markup
 _DEEPEST_QUOTE = 10
 _CONTROLS = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f]")
