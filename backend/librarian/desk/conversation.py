@@ -7,11 +7,18 @@ from collections.abc import Sequence
 
 from ..vocabulary import wire
 from ..vocabulary.errors import CallerError
+from ..vocabulary.protocols import CatalogReader
 from ..vocabulary.types import FOLDED, Document, Email, StoredDocument
 from .answers import attachments
 
 HEAD = 60  #: characters that stand around a mail's headers, about
 _NAMED = re.compile(r"(?P<name>.*\S)\s*<(?P<address>[^<>]+)>")  #: as read: a comma or colon in a name parts nothing
+
+
+def thread_with(reader: CatalogReader, message_id: str) -> str | None:
+    """The thread of the mail with that Message-ID, or of those that refer to it; None where there is none."""
+    found = reader.mails(mentioning=[message_id.strip("<>")])
+    return found[0].email.thread_id if found else None
 
 
 def conversation(

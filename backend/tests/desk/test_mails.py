@@ -312,6 +312,19 @@ def test_a_conversation_shows_each_mail_once_with_its_history_folded(library: Li
     assert library.get_thread("two@x.org") == thread, "a Message-ID leads to its conversation"
 
 
+@pytest.mark.parametrize("message_id", ["plan-7", "plan-7@example.org"])
+def test_a_message_id_names_its_conversation_to_search_as_to_reading(tmp_path: Path, message_id: str) -> None:
+    path = tmp_path / "docs" / "shop" / "mail" / "a.eml"
+    path.parent.mkdir(parents=True)
+    headers = f"From: Ann <ann@x.org>\nSubject: Plan\nDate: Tue, 03 Mar 2026 10:00:00 +0000\nMessage-ID: <{message_id}>"
+    path.write_text(f"{headers}\n\nThe plan is settled.\n")
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **QUIET) as library:
+        thread = library.get_thread(message_id)
+        for name in (message_id, f"<{message_id}>", thread.thread_id):
+            assert [mail.message_id for mail in library.search_emails("plan", thread_id=name).results] == [message_id]
+            assert library.get_thread(name) == thread
+
+
 def test_a_long_conversation_is_read_in_parts_of_whole_mails_and_nothing_is_cut_in_silence(library: Librarian) -> None:
     whole = library.get_thread("one@x.org")
     assert (whole.total, whole.next_offset) == (2, None)
