@@ -212,10 +212,8 @@ def extension_of(file_path: str) -> str:
 
 def _bytes_of(source: SourceFile) -> bytes:
     try:
-        # A pipe put in a file's place since the scan would block an ordinary open for ever.
-        descriptor = os.open(source.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-        with open(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        with open(source.path, "rb", opener=_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise SourceError(f"'{source.file_path}' isn't a regular file.", hint="Remove it from the library.")
             return file.read()
     except FileNotFoundError as error:
@@ -230,6 +228,11 @@ def _bytes_of(source: SourceFile) -> bytes:
             hint="Check its permissions.",
             reason="access",
         ) from error
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    # a pipe put in a file's place since the scan would block an ordinary open for ever
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _path_words(file_path: str) -> str:

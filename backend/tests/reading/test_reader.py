@@ -149,6 +149,19 @@ def test_files_that_cannot_be_read_are_named_with_their_reason(tmp_path: Path) -
     assert ".md" in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["pipe.md", "folder.md"])
+def test_what_is_no_file_leaves_no_handle_open(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / "pipe.md")
+    (tmp_path / "folder.md").mkdir()
+    lowest_free = os.dup(0)
+    os.close(lowest_free)
+    with pytest.raises(SourceError):
+        reader().read(source(tmp_path / name, f"a/b/{name}"))
+    handle = os.dup(0)
+    os.close(handle)
+    assert handle == lowest_free
+
+
 def test_a_parser_that_fails_costs_one_file_and_leaves_a_traceback(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
