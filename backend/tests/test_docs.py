@@ -23,6 +23,7 @@ from librarian.config.layers import ALIASES, DERIVED_VARIABLES
 from librarian.config.settings import knobs
 from librarian.finding import ranker
 from librarian.models.table import known, spec_of
+from librarian.reading import metadata
 from librarian.shelving.extras import missing
 from librarian.terminal import reference
 from librarian.vocabulary import wire
@@ -139,6 +140,14 @@ def test_every_route_is_on_the_page_of_rest() -> None:
     routes = set(re.findall(r'"(/(?:api/\w+|health|metrics))"', source))
     assert len(routes) > 8
     assert {route for route in routes if route not in page} == set()
+
+
+def test_every_key_of_front_matter_that_is_read_is_on_the_page_of_formats() -> None:
+    page = words((DOCS / "librarian" / "reference" / "formats.md").read_text("utf-8"))
+    source = (REPOSITORY / "backend" / "librarian" / "reading" / "metadata.py").read_text("utf-8")
+    read = {*re.findall(r'front_matter\.get\("(\w+)"', source), *metadata.DATE_KEYS}
+    assert len(read) > 10
+    assert read - page == set()
 
 
 def test_every_reason_for_leaving_a_file_out_is_on_the_page_of_troubles() -> None:

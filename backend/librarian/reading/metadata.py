@@ -22,7 +22,7 @@ _PICTURES = re.compile(r"^[ \t]*(?:\[?!\[|<).*", re.MULTILINE)  #: badges and lo
 _PROSE = 10  #: words before a page's first heading, from which on they are no caption or date
 _SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\betc)[.!?؟۔।॥](?=[\"')\]]*\s)|[。！？｡]")
 _LANGUAGE = re.compile(r"([A-Za-z]{2,3})(?:[-_][A-Za-z0-9]{2,8})*$")
-_DATE_KEYS = ("updated", "lastmod", "last_modified", "date")
+DATE_KEYS = ("updated", "lastmod", "last_modified", "date")
 
 #: By the file's name, its folders included; the first that matches holds.
 _TYPE_BY_NAME: tuple[tuple[str, re.Pattern[str]], ...] = (
@@ -132,7 +132,7 @@ def _tag(given: object) -> str:
 
 def modified_of(front_matter: Mapping[str, object], mtime_ns: int) -> str:
     """`updated`, `lastmod`, `last_modified` or `date` of front matter where one is a date, else the mtime."""
-    for key in _DATE_KEYS:
+    for key in DATE_KEYS:
         value = front_matter.get(key)
         if isinstance(value, str) and (found := parse_date(value)):
             return found
