@@ -10,13 +10,11 @@ from ..vocabulary.registry import ENTITY_TYPES, RegistryAnswer
 from ..vocabulary.sites import GapsAnswer, SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
 from ..vocabulary.types import Filters, Query
 from . import arguments as check
-from .parts import Parts
+from .asking import Asking
 
 
-class Gathered:
+class Gathered(Asking):
     """The part of the desk that looks beyond passages."""
-
-    _parts: Parts
 
     def search_registry(
         self,
@@ -27,6 +25,8 @@ class Gathered:
         budget: Budget | None = None,
     ) -> RegistryAnswer:
         """Servers, agents and tools of the library's registry files; arguments as of the tool `search_registry`."""
+        spent = budget or Budget()
+        self._await_text(spent)
         options = self._parts.options
         text = check.query_text(query)
         most = options.max_results
@@ -36,7 +36,7 @@ class Gathered:
             if kind not in ENTITY_TYPES:
                 hint = f"Use any of {', '.join(ENTITY_TYPES)}. {check.did_you_mean(str(kind), ENTITY_TYPES)}".strip()
                 raise CallerError(f"entity_types holds {kind!r}, which is unknown.", hint=hint)
-        return self._parts.registry.search(text, wanted, most, budget or Budget())
+        return self._parts.registry.search(text, wanted, most, spent)
 
     def search_doc(
         self,
@@ -48,14 +48,17 @@ class Gathered:
         budget: Budget | None = None,
     ) -> SiteSearchAnswer:
         """Documents with their matching sections; arguments as of the tool `searchDoc`."""
+        spent = budget or Budget()
+        self._await_text(spent)
         options = self._parts.options
         text = check.query_text(query)
         most = options.max_results
         most = min(5, most) if limit is None else check.whole_number("limit", limit, 1, most)
         asked = Query(text=text, mode=options.default_mode, filters=Filters(product=self._project(project)))
-        answer = self._parts.sites.search_doc(asked, check.text_or_none("category", category), most, budget or Budget())
+        answer = self._parts.sites.search_doc(asked, check.text_or_none("category", category), most, spent)
         self._parts.questions.note(text, len(answer.results), "unknown", asked.filters.product)
-        return answer
+        lacking = self._lacking(answer.degraded, by_meaning=answer.mode != "keyword")
+        return answer.model_copy(update={"degraded": [*answer.degraded, *lacking]})
 
     def load_doc(
         self,

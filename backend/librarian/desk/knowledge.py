@@ -12,13 +12,12 @@ from typing import Final, Literal
 from ..vocabulary.addresses import passage_id
 from ..vocabulary.errors import CallerError
 from ..vocabulary.knowledge import SEARCH_TYPES, KnowledgeAnswer, KnowledgeItem
-from ..vocabulary.paths import Paths
 from ..vocabulary.protocols import Budget
 from ..vocabulary.types import Hit, Mode, SearchOutcome
 from . import addresses, questions
 from . import arguments as check
 from .arguments import DOC_TYPES
-from .parts import Parts
+from .asking import Asking
 from .presence import checked
 from .reading import document_at
 
@@ -28,11 +27,8 @@ _FORMATS: Final = {"markdown": ".md", "word": ".docx", "text": ".txt"}
 _FORMAT_NAMES: Final = ("md", "pdf", "html", "htm", "txt", "docx", "pptx", "xlsx", "csv", "ipynb", "rtf", "epub", "eml")
 
 
-class Knowledge:
+class Knowledge(Asking):
     """The part of the desk that answers as a RAG service does."""
-
-    _parts: Parts
-    _paths: Paths
 
     def search_knowledge_base(
         self,
@@ -46,6 +42,8 @@ class Knowledge:
         budget: Budget | None = None,
     ) -> KnowledgeAnswer:
         """Passages of documents and mails; arguments as of the tool `search_knowledge_base`."""
+        spent = budget or Budget()
+        self._await_text(spent)
         options = self._parts.options
         wanted = search_type or {"semantic": "vector", "rerank": "rerank"}.get(options.default_mode, "hybrid")
         if wanted not in SEARCH_TYPES:
@@ -62,7 +60,7 @@ class Knowledge:
             semantic_weight=options.knowledge_weight if wanted == "hybrid" else None,
         )
         filters = replace(asked.filters, kind=None, file_paths=self._document_named(document_id))
-        engine, spent = self._parts.engine, budget or Budget()
+        engine = self._parts.engine
         answer = checked(
             lambda query: engine.search(query, spent),
             replace(asked, filters=filters),
@@ -78,7 +76,10 @@ class Knowledge:
             total_found=outcome.total,
             capped=outcome.capped,
             search_mode=ran,
-            degraded=_degraded(outcome, wanted, ran),
+            degraded=[
+                *_degraded(outcome, wanted, ran),
+                *self._lacking(outcome.degraded, by_meaning=outcome.legs["semantic"].status == "ok"),
+            ],
         )
 
     def _document_named(self, document_id: str | None) -> tuple[str, ...]:

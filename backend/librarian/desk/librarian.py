@@ -18,7 +18,7 @@ from ..vocabulary.arguments import LONG_DOCUMENT, LONG_THREAD, named
 from ..vocabulary.errors import CallerError, NotFound
 from ..vocabulary.paths import Paths
 from ..vocabulary.protocols import Budget
-from ..vocabulary.types import Count, Filters, IndexReport, Query, SearchOutcome
+from ..vocabulary.types import Filters, IndexReport, SearchOutcome
 from ..vocabulary.verbs import SEARCH, SEARCH_EMAILS
 from . import addresses, answers, journal, questions
 from . import arguments as check
@@ -28,15 +28,14 @@ from .gathered import Gathered
 from .hosting import Hosting
 from .knowledge import Knowledge
 from .parts import Parts
-from .presence import Checked, checked, has_changed, present
+from .presence import Checked, has_changed, present
 from .reading import document_meant, passage, read
-from .state import StateReport, layout_notes, skipped, unread, unreadable
+from .state import StateReport, layout_notes, skipped, unreadable
 
 #: Reasons of a degraded state without which an index run hasn't done its work, by how they begin.
 _NEEDED = ("root: ", "index: ", "catalog: ", "embeddings")
 _MEASURING: ContextVar[bool] = ContextVar("measuring", default=False)  #: judged questions aren't anybody's
 _ASK_LLM: ContextVar[bool] = ContextVar("ask_llm", default=True)
-FIRST_TEXT_S = 10.0  #: how long the first question of all waits for the first files
 
 
 @contextmanager
@@ -50,7 +49,7 @@ def _measuring(llm: bool) -> Iterator[None]:
         _ASK_LLM.reset(asking)
 
 
-class Librarian(Gathered, Knowledge, Hosting):
+class Librarian(Knowledge, Gathered, Hosting):
     """A library, open. Use as a context manager or call `close`."""
 
     def __init__(self, parts: Parts) -> None:
@@ -59,7 +58,6 @@ class Librarian(Gathered, Knowledge, Hosting):
         self._paths = Paths(parts.options.root)
         self._closed = threading.Event()
         self._started = False
-        self._has_text = False  #: whether something was ever indexed
 
     def __enter__(self) -> Self:
         return self
@@ -135,41 +133,6 @@ class Librarian(Gathered, Knowledge, Hosting):
         journal.note(outcome, self._parts.options.slow_query_ms)
         envelope = answers.envelope(outcome, count, asked.mode) | {"query": query.strip()}  # with its operators
         return wire.EmailSearchAnswer(results=self._results(answer, answers.email_result), **envelope)
-
-    def _await_text(self, budget: Budget) -> None:
-        """A library that is being read for the very first time answers once something is in, or after a while."""
-        if self._has_text:
-            return
-        with self._parts.catalog.read() as reader:
-            self._has_text = reader.generation > 0
-        if self._has_text:
-            return
-        indexing, changed = self._parts.indexing, threading.Event()
-        deadline = time.monotonic() + FIRST_TEXT_S
-        forget = self.on_generation(lambda _: changed.set())
-        try:
-            while not changed.wait(0.05) and self._started and time.monotonic() < deadline:
-                budget.check()
-                if indexing.last_indexed_at is not None or indexing.problems():
-                    return
-        finally:
-            forget()
-
-    def _checked(self, search: Callable[[Query], SearchOutcome], asked: Query) -> tuple[Checked, Count]:
-        """The answer, with all that is degraded and within what was asked for, and what the library holds."""
-        answer = checked(search, asked, self._paths, self._parts.indexing.notice)
-        outcome = answer.outcome
-        with self._parts.catalog.read() as reader:
-            count = reader.count()
-        said = outcome.degraded  # in which a reason has its remedy behind it
-        extra = [item for item in self._state.reasons() if not any(one.startswith(item) for one in said)]
-        indexing = self._parts.indexing
-        extra += unread(indexing.progress(), first_look=indexing.last_indexed_at is None)
-        semantic = outcome.legs.get("semantic")
-        if semantic is not None and semantic.status == "ok" and count.embedded_chunks < count.chunks:
-            extra.append(f"semantic: {count.embedded_chunks:,} of {count.chunks:,} passages are embedded so far.")
-        told = replace(outcome, degraded=(*outcome.degraded, *extra), tokens_used=0) if extra else outcome
-        return replace(answer, outcome=told if told.tokens_used else self._parts.fitted(told)), count
 
     def _results(self, answer: Checked, build: Callable[..., Any]) -> list[Any]:
         """Hits as results; those of changed files are marked stale."""
