@@ -44,10 +44,10 @@ _BATCH_CHARACTERS = 8_000_000  # of text held in memory before it is written
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What to look at: everything, or files and folders by their file path (relative to the root)."""
+    """What to look at, and what to do with some of it whatever it looks like; file paths are relative to the root."""
 
     everything: bool = True
-    paths: frozenset[str] = frozenset()  #: absolute
+    paths: frozenset[str] = frozenset()  #: files and folders, absolute; where not `everything`
     again: frozenset[str] = frozenset()  #: file paths to be read whatever they look like
     refill: frozenset[str] = frozenset()  #: file paths whose keyword entries are missing
     renew: frozenset[str] = frozenset()  #: file paths whose keyword entries are written anew, to be seen all at once
