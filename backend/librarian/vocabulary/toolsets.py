@@ -6,7 +6,7 @@ from .arguments import USUAL, Argument
 from .knowledge import SEARCH_TYPES, KnowledgeAnswer
 from .registry import ENTITY_TYPES, RegistryAnswer
 from .sites import SORTINGS, SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
-from .verbs import QUESTION, Verb
+from .verbs import QUERY_LIMITS, QUESTION, Verb
 
 SEARCH_REGISTRY = Verb(
     "search_registry",
@@ -14,7 +14,7 @@ SEARCH_REGISTRY = Verb(
     "Search the registry",
     "Find MCP servers, their tools and A2A agents by what they do or by name, among the registry files of the library.",
     (
-        Argument("query", description="What is wanted, or a name", required=True, limits={"minLength": 1}),
+        Argument("query", description="What is wanted, or a name", required=True, limits=QUERY_LIMITS),
         Argument(
             "entity_types",
             "texts",
@@ -32,7 +32,7 @@ SEARCH_KNOWLEDGE_BASE = Verb(
     "Search the knowledge base",
     "Find passages by meaning (vector), by meaning and words (hybrid), or read again by a cross-encoder (rerank).",
     (
-        Argument("query", description="A question in plain words", required=True, limits={"minLength": 1}),
+        Argument("query", description="A question in plain words", required=True, limits=QUERY_LIMITS),
         Argument("source_id", description="Only this product or crawled project"),
         Argument("document_id", description="Only this document: a result's document_id"),
         Argument("document_type", description="pdf, html, markdown, … or a doc_type"),

@@ -40,8 +40,8 @@ class Verb:
     answer: type[Wire]
 
 
-_QUERY_LIMITS = {"minLength": 1, "maxLength": LONGEST_QUERY}
-QUESTION = Argument("query", description="The question", required=True, limits=_QUERY_LIMITS)
+QUERY_LIMITS = {"minLength": 1, "maxLength": LONGEST_QUERY}
+QUESTION = Argument("query", description="The question", required=True, limits=QUERY_LIMITS)
 _PRODUCT = Argument("product", description="Only this product (list_products)")
 _COMPONENT = Argument("component", description="Only this component (list_components)")
 _MAX_RESULTS = Argument("max_results", "whole", results=USUAL)
@@ -61,7 +61,7 @@ SEARCH = Verb(
             "query",
             description='The question. "quoted words" must occur, -word excludes',
             required=True,
-            limits=_QUERY_LIMITS,
+            limits=QUERY_LIMITS,
         ),
         _PRODUCT,
         _COMPONENT,

@@ -24,10 +24,11 @@ from librarian.mcp_server.rendering import render
 from librarian.mcp_server.schemas import compact_schema
 from librarian.mcp_server.tools import build_tools, links_of
 from librarian.vocabulary import wire
-from librarian.vocabulary.arguments import Counts
+from librarian.vocabulary.arguments import LONGEST_QUERY, Counts
 from librarian.vocabulary.errors import SetupError
 from librarian.vocabulary.protocols import Budget
-from librarian.vocabulary.verbs import VERBS
+from librarian.vocabulary.toolsets import RAG, REGISTRY, SITES
+from librarian.vocabulary.verbs import VERBS, Verb
 from tests.doors.fake_desk import FakeDesk, result, search_answer
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "mcp_tools.json"
@@ -80,6 +81,12 @@ def test_schemas_hold_no_titles_and_no_null_unions() -> None:
                 assert {"type": "null"} not in node.get("anyOf", [])
         assert tool["inputSchema"]["additionalProperties"] is False
         assert tool["outputSchema"]["type"] == "object"
+
+
+@pytest.mark.parametrize("verb", [*VERBS, *RAG, *REGISTRY, *SITES], ids=lambda verb: verb.name)
+def test_every_question_is_limited_as_the_desk_limits_it(verb: Verb) -> None:
+    limits = [argument.limits for argument in verb.arguments if argument.name == "query"]
+    assert all((limit or {}).get("maxLength") == LONGEST_QUERY for limit in limits)
 
 
 def _answers() -> list[wire.Wire]:
