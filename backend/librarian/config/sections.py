@@ -251,7 +251,7 @@ class MetadataSettings(Section):
 
 
 class HnswSettings(Section):
-    construction_ef: int = knob(200, "Neighbours considered while Chroma builds its graph.", ge=1)
+    construction_ef: int = knob(200, "Neighbours considered while Chroma, Qdrant or pgvector builds its graph.", ge=1)
     search_ef: int = knob(100, "Neighbours considered while it searches.", env="VECTOR_SEARCH_EF_SEARCH", ge=1)
     M: int = knob(16, "Links per vector in its graph.", ge=2, le=512)
 
@@ -262,7 +262,9 @@ class VectorDbSettings(Section):
         "What answers vector queries; auto: an exact scan up to 100,000 windows, Chroma above; pgvector on PostgreSQL.",
     )
     path: Path | None = knob(None, "Where Chroma lies; null: inside index.path.")
-    collection_name: str = knob("documents", "Chroma's collection.", min_length=3, max_length=100)
+    collection_name: str = knob(
+        "documents", "The collection of Chroma or Qdrant, before the mark of its model.", min_length=3, max_length=100
+    )
     distance_metric: Annotated[Literal["cosine", "l2", "ip"], LOWER] = knob(
         "cosine", "Chroma's distance; vectors have unit length, so all three order alike."
     )
