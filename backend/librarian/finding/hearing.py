@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 
 _DOCUMENTS = Filters(kind="document")
 _MINUS = re.compile(r"(?<!\S)-([^\W\d_][\w-]*)")
+_EXCLUDING = re.compile(r'(?<!\S)-(?=[^\W\d_]|["“])')
 #: Passages with a word, the best first, that are read to see whether one writes it as a flag.
 _READ = 100
 #: So many words are excluded at most: who writes more minuses has pasted a command, and each costs a small search.
@@ -57,7 +58,7 @@ class Hearing:
             query = self._analyzer.query(plain, languages)
             variants.append(Variant(plain, "", FLAGS))
         elif query.excludes_alone:
-            variants.append(Variant(_MINUS.sub(r"\1", text), "", EXCLUSIONS))
+            variants.append(Variant(_EXCLUDING.sub("", text), "", EXCLUSIONS))
         corrected = self._spelling.corrected(query, languages, texts, _senders(asked, columns))
         if corrected is None:
             return Heard(query, tuple(variants))
