@@ -74,8 +74,13 @@ def test_what_no_document_writes_so_is_excluded(pages: Library, text: str) -> No
     ],
 )
 def test_exclusions_alone_are_searched_as_words_and_it_is_told(pages: Library, text: str, searched: str | None) -> None:
-    rewritten = found(pages, text).rewritten
-    assert rewritten == (searched and {"search_terms": searched, "hypothetical_answer": "", "source": EXCLUSIONS})
+    outcome = found(pages, text)
+    assert outcome.rewritten == (
+        searched and {"search_terms": searched, "hypothetical_answer": "", "source": EXCLUSIONS}
+    )
+    assert [item["value"] for item in outcome.suggestions if "only leaves out" in str(item["text"])] == (
+        [text] if searched else []
+    )
 
 
 @pytest.mark.parametrize("mode", ["keyword", "hybrid"])
