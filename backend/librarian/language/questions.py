@@ -14,7 +14,7 @@ from librarian.vocabulary.types import AnalyzedQuery
 
 from . import detection
 from .framing import unframed
-from .scripts import has_spaceless, normal
+from .scripts import ASCII_ALIKE, has_spaceless, normal
 from .shapes import COMPOUND, is_named
 from .stopwords import stop_words
 
@@ -80,7 +80,7 @@ def analyze(words: Words, text: str, languages: Sequence[str]) -> AnalyzedQuery:
     return AnalyzedQuery(
         text=text,
         terms=tuple(dict.fromkeys(terms)),
-        identifiers=tuple(dict.fromkeys(_identifiers(words, plain, own))),
+        identifiers=tuple(dict.fromkeys(_identifiers(words, plain.translate(ASCII_ALIKE), own))),
         phrases=tuple(dict.fromkeys(phrase for _, phrase in quoted if phrase)),
         excluded=tuple(dict.fromkeys(excluded)),
         excluded_phrases=tuple(dict.fromkeys(excluded_phrases)),

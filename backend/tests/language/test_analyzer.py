@@ -444,6 +444,27 @@ def test_an_excluded_run_without_blanks_is_excluded_as_a_whole() -> None:
     assert ANALYZER.query("响应式 -组件", ["zh"]).excluded == ("组件",)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "lock-file",
+        "kube-proxy",
+        "e-mail",
+        "X-Forwarded-For",
+        "uv --no-build-isolation",
+        "well-known",
+        "v-model 组件-基础",
+    ],
+)
+@pytest.mark.parametrize("hyphen", ["\u2010", "\u2011"])
+def test_the_hyphens_of_word_processors_are_hyphens(text: str, hyphen: str) -> None:
+    typeset = text.replace("-", hyphen)
+    assert ANALYZER.entry(typeset) == ANALYZER.entry(text)
+    assert ANALYZER.spans(typeset) == ANALYZER.spans(text)
+    asked, typed = ANALYZER.query(typeset), ANALYZER.query(text)
+    assert (asked.terms, asked.identifiers) == (typed.terms, typed.identifiers)
+
+
 def test_a_minus_in_quotes_is_text() -> None:
     assert ANALYZER.query('"a -docker b" pods').excluded == ()
 
