@@ -49,6 +49,18 @@ def test_a_flag_is_searched_as_a_word_and_it_is_told(pages: Library, mode: Mode)
     }
 
 
+@pytest.mark.parametrize("dash", ["–", "—"])
+def test_a_flag_whose_hyphens_became_a_dash_is_searched_and_it_is_told(pages: Library, dash: str) -> None:
+    outcome = found(pages, f"building with {dash}strip", "keyword")
+    assert outcome.rewritten == {"search_terms": "building with --strip", "hypothetical_answer": "", "source": FLAGS}
+    assert [hit.document.document.file_path for hit in outcome.hits][:1] == ["till/guide/build.md"]
+
+
+@pytest.mark.parametrize("text", ["testing –race and binaries", "testing – strip", "pre—link", "testing —unheard"])
+def test_a_dash_that_makes_no_flag_of_the_library_stays(pages: Library, text: str) -> None:
+    assert found(pages, text).rewritten is None
+
+
 def test_misspelt_words_beside_a_flag_are_corrected(pages: Library) -> None:
     outcome = found(pages, "gorotines with -race", "keyword")
     assert outcome.rewritten is not None
