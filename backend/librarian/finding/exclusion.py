@@ -1,4 +1,4 @@
-"""A question's `-word` and `"quoted words"`, held against passages that only their meaning brought."""
+"""A question's `-word`, `-"words"` and `"quoted words"`, held against passages that only their meaning brought."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def without_excluded(pool: Pool, query: AnalyzedQuery, lexical: LexicalIndex, de
     The keyword index judges them, so that each is read by its own language's stems, with its title and headings.
     Where that leg failed nothing can be judged, and `degraded` is told.
     """
-    if not (query.excluded or query.phrases):
+    if not (query.excluded or query.excluded_phrases or query.phrases):
         return pool
     if pool.keyword.status == "failed":
         degraded.append("keyword: neither quoted nor excluded words could be minded.")

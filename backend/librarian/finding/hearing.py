@@ -1,5 +1,7 @@
 """What a question is taken to say before anything looks for it: misspelt words corrected, flags told from exclusions.
 
+Keyboards make a dash of two hyphens: `—frozen` is `--frozen` where the library has that flag.
+
 Whoever asks what `go test -race` does means no pages without `race`: a word behind a minus that some passage writes so
 is a flag of a command, and is searched.
 """
@@ -21,6 +23,8 @@ log = logging.getLogger(__name__)
 
 _DOCUMENTS = Filters(kind="document")
 _MINUS = re.compile(r"(?<!\S)-([^\W\d_][\w-]*)")
+_DASHED = re.compile(r"(?<!\S)[–—]([A-Za-z][\w-]*)")
+_EXCLUDING = re.compile(r'(?<!\S)-(?=[^\W\d_]|["“])')
 #: Passages with a word, the best first, that are read to see whether one writes it as a flag.
 _READ = 100
 #: So many words are excluded at most: who writes more minuses has pasted a command, and each costs a small search.
@@ -48,16 +52,16 @@ class Hearing:
 
         Mails hold no flags for this: people sign them `-Ann`.
         """
-        text, languages = asked.text, columns.languages()
+        text, languages = self._with_hyphens(asked.text), columns.languages()
         query = self._analyzer.query(text, languages)
         variants: list[Variant] = []
         flags = query.excluded and asked.filters.kind != "email"
         plain = self._without_flags(text, columns.select(_DOCUMENTS), texts) if flags else text
-        if plain != text:
+        if plain != asked.text:
             query = self._analyzer.query(plain, languages)
             variants.append(Variant(plain, "", FLAGS))
         elif query.excludes_alone:
-            variants.append(Variant(_MINUS.sub(r"\1", text), "", EXCLUSIONS))
+            variants.append(Variant(_EXCLUDING.sub("", text), "", EXCLUSIONS))
         corrected = self._spelling.corrected(query, languages, texts, _senders(asked, columns))
         if corrected is None:
             return Heard(query, tuple(variants))
@@ -68,6 +72,19 @@ class Hearing:
     def nearest(self, asked: Query, query: AnalyzedQuery, columns: Columns, texts: Texts) -> list[tuple[str, str]]:
         """Words of a question that the library doesn't hold, each with the nearest one that it does."""
         return self._spelling.nearest(query, columns.languages(), texts, _senders(asked, columns))
+
+    def _with_hyphens(self, text: str) -> str:
+        """A question with a flag's two hyphens where a keyboard made a dash of them, if the library has it."""
+        flags = {f"--{flag.lower()}" for flag in _DASHED.findall(text)} if "–" in text or "—" in text else None
+        if not flags:
+            return text
+        try:
+            held = self._lexical.frequencies(flags)
+        except Exception:
+            # A keyword index that fails is told of by its leg; the meaning may answer all the same.
+            log.exception("flags couldn't be looked for")
+            return text
+        return _DASHED.sub(lambda found: f"--{found[1]}" if f"--{found[1].lower()}" in held else found[0], text)
 
     def _without_flags(self, text: str, documents: Selection, texts: Texts) -> str:
         """A question with its flags as plain words."""

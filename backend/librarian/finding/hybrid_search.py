@@ -170,9 +170,9 @@ class HybridSearchEngine:
             return paging.fitted(found)
 
     def _suggestions(self, run: Run, shown: bool, answerable: Answerable) -> tuple[suggestions.Suggestion, ...]:
-        """What was corrected, and what else to try where nothing is shown; of this only the nearest words where what is
-        shown is unlikely to answer."""
-        corrected = suggestions.corrected(run.corrected)
+        """What was taken otherwise than typed, and what else to try where nothing is shown; of this only the nearest
+        words where what is shown is unlikely to answer."""
+        corrected = (*suggestions.excluding_alone(run.analyzed), *suggestions.corrected(run.corrected))
         if shown and (answerable != "unlikely" or run.legs["keyword"].status == "failed"):
             return corrected
         nearest = suggestions.terms(self._hearing.nearest(run.query, run.analyzed, run.columns, run.reader.texts))

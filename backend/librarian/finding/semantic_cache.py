@@ -78,7 +78,8 @@ def guard(query: AnalyzedQuery) -> Guard:
     toward = tuple(_TOWARD.findall(text))
     names = tuple(sorted({name.lower() for name in _NAME.findall(query.text)} - {"i"}))
     phrases = tuple(" ".join(phrase) for phrase in query.phrases)
-    return tuple(sorted(query.identifiers)), numbers, turns, toward, names, phrases, tuple(sorted(query.excluded))
+    excluded = (*sorted(query.excluded), *sorted(" ".join(phrase) for phrase in query.excluded_phrases))
+    return tuple(sorted(query.identifiers)), numbers, turns, toward, names, phrases, excluded
 
 
 @dataclass(frozen=True, slots=True)

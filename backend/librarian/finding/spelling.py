@@ -117,6 +117,8 @@ class Spelling:
         generation = self._lexical.generation
         found: list[tuple[str, str]] = []
         for word, stems in words.items():
+            if any(word in told for told, _ in found):
+                continue  # of `config.jsn` the nearest is told, and of its `jsn` needn't be
             if len(found) < MOST and stems.isdisjoint(occurring) and not names(word):
                 near = [
                     (SequenceMatcher(None, close, stem).ratio(), close)

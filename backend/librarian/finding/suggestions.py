@@ -91,6 +91,15 @@ def terms(nearest: Iterable[tuple[str, str]]) -> tuple[Suggestion, ...]:
     )
 
 
+def excluding_alone(query: AnalyzedQuery) -> tuple[Suggestion, ...]:
+    """Of a question that only says what to leave out, and was searched as words."""
+    if not query.excludes_alone:
+        return ()
+    asked = query.text[:LONGEST]
+    text = f"“{asked}” only leaves out, so it was searched without the minus. Say beside it what to look for."
+    return (_item("term", asked, text),)
+
+
 def corrected(words: Iterable[tuple[str, str]]) -> tuple[Suggestion, ...]:
     """Of words as typed and as they were searched (`Spelling.corrected`)."""
     return tuple(

@@ -25,11 +25,11 @@ from librarian.vocabulary.types import AnalyzedQuery
 
 from . import detection, questions, respelling
 from . import sieve as sieves
-from .scripts import LETTER_APOSTROPHE, bigrams, fold_accents, has_spaceless, split_scripts
+from .scripts import ASCII_ALIKE, bigrams, fold_accents, has_spaceless, split_scripts
 from .shapes import ASCII_COMPOUND, COMPOUND, LONGEST, Part, dissect, has_inner_capital, is_version
 from .stopwords import LANGUAGES, stop_words
 
-_FORMAT = 5  #: raised when the rules change so that the same text gives other tokens
+_FORMAT = 6  #: raised when the rules change so that the same text gives other tokens
 _PIECE = re.compile(r"\S+")
 #: One word of ASCII letters between punctuation that means nothing: the quick way.
 _PLAIN = re.compile(r"[(\[{*`\"'<>|!?,;:$%&=~^]*+([A-Za-z]{1,200}+)[)\]}*`\"'<>|!?,;:$%&=~^./]*+")
@@ -226,7 +226,7 @@ class StandardAnalyzer:
             for match in ASCII_COMPOUND.finditer(piece):
                 _in_ascii(match.group(), match.start(), words, out)
             return out
-        piece = piece.replace(LETTER_APOSTROPHE, "'")
+        piece = piece.translate(ASCII_ALIKE)
         for match in COMPOUND.finditer(piece):
             for part in dissect(match.group(), match.start()):
                 text, start, end, is_plain, identifier = part

@@ -1,4 +1,7 @@
-"""What a question says: terms, identifiers, "quoted phrases" and -excluded words. Everything else is plain text."""
+"""What a question says: terms, identifiers, "quoted phrases", -excluded words and -"excluded phrases".
+
+Everything else is plain text.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,18 @@ from librarian.vocabulary.types import AnalyzedQuery
 
 from . import detection
 from .framing import unframed
-from .scripts import normal
+from .scripts import ASCII_ALIKE, has_spaceless, normal
 from .shapes import COMPOUND, is_named
 from .stopwords import stop_words
 
 _HYPHENATED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
 _LONGEST = 10_000  #: characters; doors refuse questions far below that
-#: A quoted phrase, or a minus before a word of at least two letters: `-alpha`, neither `--alpha`, `-f` nor `-or-`.
-_OPERATOR = re.compile(r'"([^"]*)"|“([^“”]*)”|(?<!\S)-([^\W\d_]\w[^\s"“]*)(?<!-)(?![^\s"“])')
+#: A quoted phrase, also behind a minus, or a minus before a word of at least two letters: `-alpha`, neither `--alpha`,
+#: `-f` nor `-or-`.
+_OPERATOR = re.compile(
+    r'(?P<minus>(?<!\S)-)?(?:"(?P<straight>[^"]*)"|“(?P<curly>[^“”]*)”)'
+    r'|(?<!\S)-(?P<word>[^\W\d_]\w[^\s"“]*)(?<!-)(?![^\s"“])'
+)
 
 
 class Words(Protocol):
@@ -45,19 +52,27 @@ def analyze(words: Words, text: str, languages: Sequence[str]) -> AnalyzedQuery:
         told = detection.detect(body, needed=1.0)
     own = told or asked[0]
     operators = list(_OPERATOR.finditer(body))
-    plain = _OPERATOR.sub(lambda found: f" {_quoted(found)} ", body)
-    wanted = _OPERATOR.sub(lambda found: "" if found.group(3) else found.group(), question).strip()
+    plain = _OPERATOR.sub(lambda found: " " if _excludes(found) else f" {_quoted(found)} ", body)
+    wanted = _OPERATOR.sub(lambda found: "" if _excludes(found) else found.group(), question).strip()
     excluded: list[str] = []
+    excluded_phrases: list[tuple[str, ...]] = []
+    left_aside: list[str] = []
     excludes_alone = False
+    demanded = operators
     if COMPOUND.search(plain):
-        for found in operators:
-            if found.group(3):
-                excluded.extend(_excluded(words, found.group(3), asked))
+        demanded = [found for found in operators if not _excludes(found)]
+        for text_of in (found.group("word") or _quoted(found) for found in operators if _excludes(found)):
+            if phrases := _excluded_phrases(words, text_of, asked):
+                excluded_phrases.extend(phrases)
+            elif len(text_of.split()) == 1:
+                excluded.extend(_excluded(words, text_of, asked))
+            else:
+                left_aside.append(text_of)
     else:
-        excludes_alone = any(found.group(3) for found in operators)
+        excludes_alone = any(map(_excludes, operators))
         plain, wanted = body, question
     phrase_language = own if own in asked else asked[0]
-    quoted = [(_quoted(found), tuple(_terms(words, _quoted(found), (phrase_language,), own))) for found in operators]
+    quoted = [(_quoted(found), tuple(_terms(words, _quoted(found), (phrase_language,), own))) for found in demanded]
     telling = _terms(words, plain, asked, own)
     terms = telling or _terms(words, plain, asked, own, keep_stop_words=True)
     said = Counter(_terms(words, plain, (own if own in asked else asked[0],), own))
@@ -65,9 +80,10 @@ def analyze(words: Words, text: str, languages: Sequence[str]) -> AnalyzedQuery:
     return AnalyzedQuery(
         text=text,
         terms=tuple(dict.fromkeys(terms)),
-        identifiers=tuple(dict.fromkeys(_identifiers(words, plain, own))),
+        identifiers=tuple(dict.fromkeys(_identifiers(words, plain.translate(ASCII_ALIKE), own))),
         phrases=tuple(dict.fromkeys(phrase for _, phrase in quoted if phrase)),
         excluded=tuple(dict.fromkeys(excluded)),
+        excluded_phrases=tuple(dict.fromkeys(excluded_phrases)),
         words=tuple(filter(None, (normal(found.group()).strip("_") for found in COMPOUND.finditer(typed)))),
         repeated=tuple((term, count) for term, count in said.items() if count > 1),
         asked=question,
@@ -76,12 +92,16 @@ def analyze(words: Words, text: str, languages: Sequence[str]) -> AnalyzedQuery:
         common=bool(terms) and not telling,
         language=own,
         other_stems=tuple(dict.fromkeys(term for term in telling if told in asked and term not in said)),
-        unheeded=tuple(dict.fromkeys(said for said, phrase in quoted if not phrase and COMPOUND.search(said))),
+        unheeded=tuple(dict.fromkeys([*left_aside, *(s for s, phrase in quoted if not phrase and COMPOUND.search(s))])),
     )
 
 
 def _quoted(found: re.Match[str]) -> str:
-    return found.group(1) or found.group(2) or ""
+    return found.group("straight") or found.group("curly") or ""
+
+
+def _excludes(found: re.Match[str]) -> bool:
+    return bool(found.group("word") or (found.group("minus") and _quoted(found).strip()))
 
 
 def _terms(words: Words, text: str, languages: Sequence[str], own: str, *, keep_stop_words: bool = False) -> list[str]:
@@ -115,6 +135,17 @@ def _excluded(words: Words, text: str, languages: Sequence[str]) -> list[str]:
             whole = all(first_start <= start and end <= first_end for _, start, end, _ in found)
             out.extend(token for token, _, _, _ in (found[:1] if whole else found))
     return out
+
+
+def _excluded_phrases(words: Words, text: str, languages: Sequence[str]) -> list[tuple[str, ...]]:
+    """What is excluded in this order only, by each language's stems: words between blanks, or a run without blanks.
+
+    None where a single word is left, which would exclude far more than was said: `-"how to install"` each `install`.
+    """
+    if len(text.split()) == 1 and not has_spaceless(text):
+        return []
+    found = [tuple(_terms(words, text, (language,), language)) for language in languages]
+    return found if all(len(phrase) > 1 for phrase in found) else []
 
 
 def _identifiers(words: Words, text: str, own: str) -> list[str]:

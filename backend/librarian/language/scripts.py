@@ -25,8 +25,10 @@ def _ranges(points: Iterator[int]) -> str:
 #: word: soft hyphen, zero-width space, joiners, word joiner, byte order mark.
 _INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 MARKS = _ranges(p for p in range(0x300, 0xFE30) if unicodedata.category(chr(p)) in {"Mn", "Mc"}) + _INVISIBLE
-#: By its Unicode category a letter: Ukrainian words are written with it or with an ordinary apostrophe.
-LETTER_APOSTROPHE = "\u02bc"
+#: Characters inside of words for which others write an ASCII one: the apostrophe that is a letter by its Unicode
+#: category, in Ukrainian, and the hyphen and the one that breaks no line, which word processors and web pages put into
+#: names.
+ASCII_ALIKE = str.maketrans({"\u02bc": "'", "\u2010": "-", "\u2011": "-"})
 #: Half-width voicing marks join the kana before them under NFKC.
 _VOICING = "\uff9e\uff9f"
 

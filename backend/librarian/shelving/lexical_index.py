@@ -245,7 +245,7 @@ class TantivyIndex:
         return {name: scores(name) for name in names}
 
     def admitted(self, query: AnalyzedQuery, chunk_ids: Ids) -> Ids:
-        """Those of these chunks that hold all quoted phrases of the query and none of its excluded words, by id."""
+        """Those of these chunks that hold all quoted phrases of the query and nothing that it excludes, by id."""
         searcher = self._open_searcher()
         if not len(chunk_ids):
             return np.empty(0, dtype=np.int64)

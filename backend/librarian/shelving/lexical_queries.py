@@ -82,13 +82,15 @@ class QueryBuilder:
         )
 
     def demanded(self, query: AnalyzedQuery) -> list[tuple[Any, Query]]:
-        """Clauses of quoted phrases, which must occur, and of excluded words, which must not; neither scores.
+        """Clauses of quoted phrases, which must occur, and of what is excluded, which must not; neither scores.
 
-        A path finds pages, so it excludes them too: `retry -celery` wants nothing of the product celery.
+        A path finds pages, so an excluded word excludes them by it too: `retry -celery` wants nothing of the product
+        celery.
         """
         clauses = [(MUST, self._unscored(self._phrase(phrase))) for phrase in query.phrases if phrase]
         for term in query.excluded:
             clauses += [(MUST_NOT, self._term(field, term, "basic")) for field in WORDED]
+        clauses += [(MUST_NOT, self._phrase(phrase)) for phrase in query.excluded_phrases if phrase]
         return clauses
 
     def selected(self, selection: Selection) -> list[tuple[Any, Query]]:

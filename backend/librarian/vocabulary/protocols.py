@@ -165,7 +165,7 @@ class LexicalIndex(Protocol):
         of the query's identifiers that the chunk holds verbatim (in body, title or headings), 0 without any."""
 
     def admitted(self, query: AnalyzedQuery, chunk_ids: Ids) -> Ids:
-        """Those of these chunks that hold all quoted phrases of the query and none of its excluded words, by id."""
+        """Those of these chunks that hold all quoted phrases of the query and nothing that it excludes, by id."""
 
     def frequencies(self, terms: Collection[str]) -> dict[str, int]:
         """Those of these terms that some chunk's body, title, headings or path holds, each with about how many do: for

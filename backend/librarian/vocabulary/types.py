@@ -418,6 +418,9 @@ class AnalyzedQuery:
     identifiers: tuple[str, ...]  #: whole identifiers, normalised
     phrases: tuple[tuple[str, ...], ...] = ()  #: quoted; each must occur
     excluded: tuple[str, ...] = ()  #: stems that must not occur
+    excluded_phrases: tuple[tuple[str, ...], ...] = field(
+        default=(), kw_only=True
+    )  #: stems that must not occur in order
     words: tuple[str, ...] = ()  #: all words, lower case, stop words included
     repeated: tuple[tuple[str, int], ...] = ()  #: terms that the question says more than once, and how often
     asked: str = ""  #: the text without greetings and the like around it

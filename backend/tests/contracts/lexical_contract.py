@@ -3,8 +3,8 @@
 * What is put is found after a commit and not before; what is deleted is found by nothing.
 * A ranking is ordered by score, ties by id, holds no more than its limit, and its scores lie in 0–1.
 * A filtered search gives what an unfiltered one gives after taking away what the selection's mask does not let through.
-* Quoted phrases must occur in order; excluded words must not occur, in a search and among given chunks; no query text
-  can break a search.
+* Quoted phrases must occur in order; excluded words and phrases must not occur, in a search and among given chunks; no
+  query text can break a search.
 * Features agree with the search, in the order that was asked for.
 * Searches see whole commits while another thread writes; a closed index finds its entries and generation again.
 """
@@ -36,9 +36,15 @@ def asked(
     identifiers: Sequence[str] = (),
     phrases: Sequence[Sequence[str]] = (),
     excluded: Sequence[str] = (),
+    excluded_phrases: Sequence[Sequence[str]] = (),
 ) -> AnalyzedQuery:
     return AnalyzedQuery(
-        " ".join(terms), terms, tuple(identifiers), tuple(tuple(words) for words in phrases), tuple(excluded)
+        " ".join(terms),
+        terms,
+        tuple(identifiers),
+        tuple(tuple(words) for words in phrases),
+        tuple(excluded),
+        excluded_phrases=tuple(tuple(words) for words in excluded_phrases),
     )
 
 
@@ -233,6 +239,20 @@ class LexicalContract:
         assert index.search(asked("apple", excluded=["berry"]), EVERYTHING, 9).ids == (2,)
         assert index.search(asked(excluded=["berry"]), EVERYTHING, 9).ids == ()
 
+    def test_an_excluded_phrase_must_not_occur_in_order_in_one_field(self, index: LexicalIndex) -> None:
+        index.put(
+            [
+                (1, 1, SOME, entry("apple berry cherry")),
+                (2, 2, SOME, entry("apple cherry berry")),
+                (3, 3, SOME, entry("apple", headings="apple berry")),
+                (4, 4, SOME, entry("apple", title="berry")),
+            ]
+        )
+        index.commit(1)
+        assert set(index.search(asked("apple", excluded_phrases=[("apple", "berry")]), EVERYTHING, 9).ids) == {2, 4}
+        both = asked("apple", excluded=["cherry"], excluded_phrases=[("apple", "berry"), ("not", "there")])
+        assert index.search(both, EVERYTHING, 9).ids == (4,)
+
     def test_given_chunks_are_held_against_the_demands_whatever_else_they_say(self, index: LexicalIndex) -> None:
         index.put(
             [
@@ -256,6 +276,7 @@ class LexicalContract:
         assert admitted(every[:2], phrases=[["apple", "berry"], ["cherry"]]) == [4]
         assert admitted(every[:0], excluded=["berry"]) == []
         assert admitted(np.arange(1000), excluded=["cherry"]) == [1]
+        assert admitted(excluded_phrases=[["apple", "berry"]]) == [2]
 
     @settings(deadline=None, max_examples=25, suppress_health_check=SEVERAL)
     @given(text=st.text(min_size=1, max_size=30))

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import pytest
 
-from librarian.finding.rewriting import EXCLUSIONS, FLAGS
+from librarian.finding.rewriting import EXCLUSIONS, FLAGS, QUOTES
 from librarian.vocabulary.types import Filters, Mode, Query, SearchOutcome
 
 from .library import Library
@@ -49,6 +49,18 @@ def test_a_flag_is_searched_as_a_word_and_it_is_told(pages: Library, mode: Mode)
     }
 
 
+@pytest.mark.parametrize("dash", ["–", "—"])
+def test_a_flag_whose_hyphens_became_a_dash_is_searched_and_it_is_told(pages: Library, dash: str) -> None:
+    outcome = found(pages, f"building with {dash}strip", "keyword")
+    assert outcome.rewritten == {"search_terms": "building with --strip", "hypothetical_answer": "", "source": FLAGS}
+    assert [hit.document.document.file_path for hit in outcome.hits][:1] == ["till/guide/build.md"]
+
+
+@pytest.mark.parametrize("text", ["testing –race and binaries", "testing – strip", "pre—link", "testing —unheard"])
+def test_a_dash_that_makes_no_flag_of_the_library_stays(pages: Library, text: str) -> None:
+    assert found(pages, text).rewritten is None
+
+
 def test_misspelt_words_beside_a_flag_are_corrected(pages: Library) -> None:
     outcome = found(pages, "gorotines with -race", "keyword")
     assert outcome.rewritten is not None
@@ -64,11 +76,48 @@ def test_what_no_document_writes_so_is_excluded(pages: Library, text: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "searched"), [("-binary", "binary"), ("-binary  -link", "binary  link"), ("-v", None)]
+    ("text", "searched"),
+    [
+        ("-binary", "binary"),
+        ("-binary  -link", "binary  link"),
+        ('-"small binary"', '"small binary"'),
+        ('-link -"go test"', 'link "go test"'),
+        ("-v", None),
+    ],
 )
 def test_exclusions_alone_are_searched_as_words_and_it_is_told(pages: Library, text: str, searched: str | None) -> None:
-    rewritten = found(pages, text).rewritten
-    assert rewritten == (searched and {"search_terms": searched, "hypothetical_answer": "", "source": EXCLUSIONS})
+    outcome = found(pages, text)
+    assert outcome.rewritten == (
+        searched and {"search_terms": searched, "hypothetical_answer": "", "source": EXCLUSIONS}
+    )
+    assert [item["value"] for item in outcome.suggestions if "only leaves out" in str(item["text"])] == (
+        [text] if searched else []
+    )
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+@pytest.mark.parametrize("text", ['testing -"small binary"', "testing -“small binaries”", '-"small binary" testing'])
+def test_quoted_words_behind_a_minus_must_not_occur(pages: Library, text: str, mode: Mode) -> None:
+    outcome = found(pages, text, mode)
+    assert paths(outcome) == {"till/guide/tests.md"}
+    assert outcome.rewritten is None
+
+
+def test_words_in_another_order_than_the_excluded_ones_are_found(pages: Library) -> None:
+    assert "till/guide/build.md" in paths(found(pages, 'testing -"binary small"', "keyword"))
+
+
+def test_excluded_quotes_of_one_telling_word_are_left_aside_and_it_is_told(pages: Library) -> None:
+    outcome = found(pages, 'testing -"to a binary"')
+    assert "till/guide/build.md" in paths(outcome), "not every page with the word"
+    assert outcome.rewritten == {"search_terms": "testing", "hypothetical_answer": "", "source": QUOTES}
+
+
+def test_a_run_without_blanks_is_excluded_as_a_whole(shelve: Callable[..., Library]) -> None:
+    library = shelve(
+        {"v/a/basics.md": "# 入门\n\n组件基础与响应式状态。\n", "v/a/async.md": "# 异步\n\n异步组件与响应式状态。\n"}
+    )
+    assert paths(found(library, "响应式状态 -组件基础", "keyword")) == {"v/a/async.md"}
 
 
 @pytest.mark.parametrize(("words", "excluded"), [(8, True), (9, False)])

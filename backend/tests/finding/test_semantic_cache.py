@@ -109,6 +109,7 @@ def test_a_paraphrase_is_answered_from_memory_and_says_so() -> None:
         ("python 3.11", "python 3.12"),
         ("move from kafka to ferry", "move from ferry to kafka"),
         ("stop the pod before the node", "stop the node before the pod"),
+        ('stop a pod -"drain node"', 'stop a pod -"cordon node"'),
     ],
 )
 def test_a_telling_word_makes_another_question(first: str, second: str) -> None:

@@ -85,6 +85,14 @@ def test_misspelt_words_are_named_as_typed_and_no_more_than_a_few(index: Tantivy
     assert len(nearest(index, "recieve emial shceduler tempalte scheduller")) == MOST
 
 
+def test_of_a_misspelt_name_its_parts_are_not_told_too(index: TantivyIndex) -> None:
+    put(index, "Edit `pyproject.toml`, whose tm marks are TOML, and `config.json`, which is JSON.")
+    assert nearest(index, "pyproject.tml and config.jsn") == [
+        ("pyproject.tml", "pyproject.toml"),
+        ("config.jsn", "config.json"),
+    ]
+
+
 def test_words_that_came_since_are_compared_too(index: TantivyIndex) -> None:
     put(index, "storage")
     spelling = Spelling(index, ANALYZER)

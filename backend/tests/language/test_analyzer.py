@@ -418,6 +418,53 @@ def test_a_minus_before_a_word_excludes() -> None:
     assert ANALYZER.query("-docker").wanted == "-docker"
 
 
+def test_a_minus_before_quotes_excludes_their_words_in_this_order() -> None:
+    query = ANALYZER.query('containers -"rolling updates" -“docker” restart')
+    assert query.excluded_phrases == (("roll", "updat"),)
+    assert query.excluded == ("docker",)
+    assert query.phrases == ()
+    assert query.terms == ("contain", "restart")
+    assert query.wanted.split() == ["containers", "restart"]
+    assert ANALYZER.query('containers -"rolling updates"', ["en", "de"]).excluded_phrases == (
+        ("roll", "updat"),
+        ("rolling", "updat"),
+    )
+
+
+def test_a_minus_before_quotes_of_one_telling_word_excludes_nothing() -> None:
+    query = ANALYZER.query('containers -"how to install"')
+    assert not query.excluded
+    assert not query.excluded_phrases
+    assert query.unheeded == ("how to install",)
+
+
+def test_an_excluded_run_without_blanks_is_excluded_as_a_whole() -> None:
+    query = ANALYZER.query("响应式 -组件基础", ["zh"])
+    assert query.excluded_phrases == (("组件", "件基", "基础"),)
+    assert ANALYZER.query("响应式 -组件", ["zh"]).excluded == ("组件",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "lock-file",
+        "kube-proxy",
+        "e-mail",
+        "X-Forwarded-For",
+        "uv --no-build-isolation",
+        "well-known",
+        "v-model 组件-基础",
+    ],
+)
+@pytest.mark.parametrize("hyphen", ["\u2010", "\u2011"])
+def test_the_hyphens_of_word_processors_are_hyphens(text: str, hyphen: str) -> None:
+    typeset = text.replace("-", hyphen)
+    assert ANALYZER.entry(typeset) == ANALYZER.entry(text)
+    assert ANALYZER.spans(typeset) == ANALYZER.spans(text)
+    asked, typed = ANALYZER.query(typeset), ANALYZER.query(text)
+    assert (asked.terms, asked.identifiers) == (typed.terms, typed.identifiers)
+
+
 def test_a_minus_in_quotes_is_text() -> None:
     assert ANALYZER.query('"a -docker b" pods').excluded == ()
 

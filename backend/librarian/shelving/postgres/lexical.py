@@ -182,7 +182,7 @@ class PostgresLexicalIndex:
         return {name: table[:, place].copy() for place, name in enumerate(every) if name in names}
 
     def admitted(self, query: AnalyzedQuery, chunk_ids: Ids) -> Ids:
-        """Those of these chunks that hold all quoted phrases of the query and none of its excluded words, by id."""
+        """Those of these chunks that hold all quoted phrases of the query and nothing that it excludes, by id."""
         statement = f"""
             SELECT e.chunk_id FROM entries e
             WHERE e.chunk_id = ANY(%(chunks)s) AND {_ADMITTED} ORDER BY e.chunk_id"""
@@ -339,14 +339,16 @@ def _terms(query: AnalyzedQuery) -> tuple[str, ...]:
 
 
 def _demands(query: AnalyzedQuery) -> str:
-    """Phrases, each in one field, and words that must occur in none, in the notation of `to_tsquery`."""
-    demands = []
-    for phrase in query.phrases:
-        if phrase:
-            ways = (" <-> ".join(f"{_quoted(word)}:{label}" for word in phrase) for label in _PHRASED)
-            demands.append("(" + " | ".join(f"({way})" for way in ways) + ")")
+    """Phrases, each in one field, and words and phrases that must occur in none, in the notation of `to_tsquery`."""
+    demands = [_phrase(phrase) for phrase in query.phrases if phrase]
+    demands += [f"!{_phrase(phrase)}" for phrase in query.excluded_phrases if phrase]
     demands += [f"!{_quoted(word)}:{''.join(_LABELS.values())}" for word in query.excluded]
     return " & ".join(demands)
+
+
+def _phrase(words: tuple[str, ...]) -> str:
+    ways = (" <-> ".join(f"{_quoted(word)}:{label}" for word in words) for label in _PHRASED)
+    return "(" + " | ".join(f"({way})" for way in ways) + ")"
 
 
 def _quoted(word: str) -> str:
