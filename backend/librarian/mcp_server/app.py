@@ -34,7 +34,7 @@ from ..vocabulary.visible import visible
 from .changes import Connection
 from .coming import MESSAGES
 from .handlers import Handlers
-from .posting import Posted, mended
+from .posting import Posted, mended, without_id
 from .tools import build_tools
 
 logger = logging.getLogger(__name__)
@@ -207,6 +207,9 @@ class McpDoor:
         async def incoming() -> None:
             async with in_send:
                 async for line in lines(reader):
+                    if (wrong := without_id(line)) is not None:
+                        writer.write(json.dumps(wrong).encode() + b"\n")
+                        continue
                     try:
                         message = types.jsonrpc_message_adapter.validate_json(mended(line), by_name=False)
                     except ValueError:

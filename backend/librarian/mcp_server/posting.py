@@ -21,6 +21,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _JSON, _STREAMS = ("application/json", "application/*"), ("text/event-stream", "text/*", "*/*")
+_SHOWN = 40  #: characters of an id that can't be one
 _HINTS = {
     404: "Connect to /sse anew: a session ends with its stream.",
     400: "See the MCP specification's transports.",
@@ -41,6 +42,27 @@ def mended(text: bytes) -> bytes:
     except (ValueError, RecursionError):
         return text
     return whole.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
+def without_id(text: bytes) -> dict[str, object] | None:
+    """The JSON-RPC error for a request whose id can't be one: the SDK would take it for a notice and never answer.
+
+    >>> without_id(b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}')["error"]["message"]
+    'Invalid request: the id is 1.5. Use a string or a whole number.'
+    """
+    try:
+        asked = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(asked, dict) or "id" not in asked or not isinstance(method := asked.get("method"), str):
+        return None
+    identity = asked["id"]
+    if method.startswith("notifications/") or type(identity) in (str, int):
+        return None
+    shown = json.dumps(identity)
+    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+    message = f"Invalid request: the id is {shown}. Use a string or a whole number."
+    return {"jsonrpc": "2.0", "id": None, "error": {"code": types.INVALID_REQUEST, "message": message}}
 
 
 async def read_as_meant(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
@@ -99,6 +121,9 @@ class Posted:
             text = "Invalid request: batches aren't taken. Send each message in a request of its own."
             error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": text}}
             await JSONResponse(error, 400)(scope, receive, send)
+            return
+        if (wrong := without_id(body)) is not None:
+            await JSONResponse(wrong, 400)(scope, receive, send)
             return
         if self._plain is not None and not _takes_streams(Headers(scope=scope)):
             await _while_connected(self._plain, scope, mended(body), receive, _shaped(send))

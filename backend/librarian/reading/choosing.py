@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from pathspec import GitIgnoreSpec
@@ -10,6 +11,8 @@ from librarian.vocabulary.errors import SetupError
 from librarian.vocabulary.paths import name_of
 
 from .ignoring import is_pattern
+
+_FROM_ROOT = re.compile(r"^(!?)(?:\./+)+(?=[^/])")  # as shells write it; an ignore file matches nothing by it
 
 
 class Chosen:
@@ -23,7 +26,7 @@ class Chosen:
     """
 
     def __init__(self, setting: str, patterns: Sequence[str]) -> None:
-        lines = [name_of(pattern) for pattern in patterns]
+        lines = [_FROM_ROOT.sub(r"\1/", name_of(pattern)) for pattern in patterns]
         if wrong := next((line for line in lines if not is_pattern(line)), None):
             raise SetupError(
                 f"{setting} holds {wrong!r}, which isn't a pattern.",

@@ -303,6 +303,14 @@ def test_only_who_can_be_told_is_offered_to_subscribe(way: str, era: str) -> Non
     run(body())
 
 
+def test_whoever_cannot_be_told_and_subscribes_all_the_same_is_refused(url: str) -> None:
+    asked = {"jsonrpc": "2.0", "id": 7, "method": "resources/subscribe", "params": {"uri": CONFIG}}
+    headers = {**HEADERS, "accept": "application/json", "mcp-protocol-version": "2025-11-25"}
+    error = httpx.post(f"{url}/mcp", headers=headers, json=asked).json()["error"]
+    assert error["code"] == -32601
+    assert "nothing can be told" in error["message"]
+
+
 @pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 def test_whoever_watches_is_counted_once_and_told_however_busy_the_library_is() -> None:
     async def body() -> None:
@@ -485,6 +493,35 @@ def test_a_batch_is_refused_in_words(url: str) -> None:
     assert answer.status_code == 400
     assert answer.json()["error"]["code"] == -32600
     assert "Send each message in a request of its own" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("identity", ["null", "1.5", "1.0", "true", "[1]", "{}"])
+@pytest.mark.parametrize("accept", ["application/json", "application/json, text/event-stream"])
+def test_a_request_whose_id_cannot_be_one_is_refused_and_not_taken_for_a_notice(
+    url: str, accept: str, identity: str
+) -> None:
+    call = f'{{"jsonrpc":"2.0","id":{identity},"method":"tools/call","params":{{"name":"list_products"}}}}'
+    answer = httpx.post(f"{url}/mcp", headers={**HEADERS, "accept": accept}, content=call)
+    error = answer.json()
+    assert (answer.status_code, error["id"], error["error"]["code"]) == (400, None, -32600)
+    assert error["error"]["message"] == f"Invalid request: the id is {identity}. Use a string or a whole number."
+
+
+def test_a_notice_with_an_id_is_a_notice_still(url: str) -> None:
+    notice = b'{"jsonrpc":"2.0","id":null,"method":"notifications/initialized"}'
+    assert httpx.post(f"{url}/mcp", headers=HEADERS, content=notice).status_code == 202
+
+
+def test_a_line_whose_id_cannot_be_one_gets_an_error_and_the_next_one_its_answer() -> None:
+    async def body() -> None:
+        door = McpDoor(FakeDesk())
+        async with door.run(), line_pair(door) as (reader, writer):
+            writer.write(b'{"jsonrpc":"2.0","id":null,"method":"ping"}\n{"jsonrpc":"2.0","id":8,"method":"ping"}\n')
+            refused, answered = [json.loads(await reader.readline()) for _ in range(2)]
+            assert (refused["id"], refused["error"]["code"]) == (None, -32600)
+            assert answered == {"jsonrpc": "2.0", "id": 8, "result": {}}
+
+    run(body())
 
 
 def test_a_post_to_the_stream_is_told_what_it_takes(url: str) -> None:

@@ -124,6 +124,16 @@ def test_include_and_exclude_choose_by_pattern(tmp_path: Path) -> None:
     assert left_out(tmp_path, exclude=["archive/"]) == {"p/archive": "excluded"}
 
 
+def test_a_pattern_of_a_setting_may_begin_with_a_dot_and_a_slash_for_the_root(tmp_path: Path) -> None:
+    put(tmp_path, "a/b/x.md", "c/a/y.md", "d/z.md", "d/old/v.md")
+    include = ["./a", ".//./d/", "!./d/old"]
+    assert (
+        found(tmp_path, include=include) == found(tmp_path, include=["/a", "/d/", "!/d/old"]) == ["a/b/x.md", "d/z.md"]
+    )
+    assert left_out(tmp_path, exclude=["./a"]) == {"a": "excluded"}
+    assert Chosen("docs.include", ["./a"]).reaches("c") is False
+
+
 def test_a_folder_that_holds_nothing_of_what_is_included_is_left_out_as_a_whole(tmp_path: Path) -> None:
     put(tmp_path, "handbook/a.md", "projects/shop/docs/b.md", "projects/shop/src/c.md", "mail/2026/d.md", "e.md")
     include = ["/handbook", "/projects/*/docs", "!/handbook/old"]
@@ -138,7 +148,19 @@ NAMES = ("a", "b", "docs", "x.md")
     "pattern",
     [
         *("a", "/a", "/a/", "a/", "a/b", "/a/*/docs", "/*/docs", "/**/docs", "/a/**/docs", "/a/**", "**", "*.md"),
-        *("/a/*.md", "/a/b/../docs", "a//b", "/[ab]/docs", "/a/\\b", "/d*s/**", "/a/x.md", " /a/b", "#a/b", "/a/b "),
+        *(
+            "/a/*.md",
+            "/a/b/../docs",
+            "a//b",
+            "/[ab]/docs",
+            "/a/\\b",
+            "/d*s/**",
+            "/a/x.md",
+            " /a/b",
+            "#a/b",
+            "/a/b ",
+            "./a/*/docs",
+        ),
     ],
 )
 def test_whatever_is_included_lies_in_folders_that_are_looked_into(pattern: str) -> None:
