@@ -280,6 +280,13 @@ def test_a_bomb_or_an_old_format_is_refused(parse: Parse, extension: str) -> Non
     assert caught.value.reason == "encrypted"
 
 
+def test_parts_named_with_the_separator_of_windows_are_found(parse: Parse) -> None:
+    data = xlsx({"Main": '<row><c t="s"><v>0</v></c></row>'}, ["Shared words"])
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        parts = {name.replace("/", "\\"): archive.read(name) for name in archive.namelist()}
+    assert parse(zipped(parts), "acme/auth/book.xlsx").text == "# Main\n\nShared words"
+
+
 def test_entities_are_not_expanded(parse: Parse) -> None:
     bomb = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 10))
     content = odt("<text:p>before &e9;&x; after</text:p>")
