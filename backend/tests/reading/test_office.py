@@ -107,6 +107,16 @@ def test_cells_are_written_as_excel_shows_them(parse: Parse) -> None:
     )
 
 
+def test_characters_that_excel_escapes_are_read_as_such(parse: Parse) -> None:
+    rows = (
+        '<row><c t="s"><v>0</v></c></row>'
+        '<row><c t="inlineStr"><is><t>read_x005F_x0041_me</t></is></c></row>'
+        '<row><c t="str"><f>A1</f><v>last_x0009_row</v></c></row>'
+    )
+    doc = parse(xlsx({"Main": rows}, ["Name_x000D_\nand _x00e9_tage, max_x or _xyz_"]), "acme/auth/book.xlsx")
+    assert doc.text == "# Main\n\nName and étage, max_x or _xyz_\n\nread_x0041_me\n\nlast row"
+
+
 def test_columns_beyond_those_that_are_kept_are_noted(parse: Parse) -> None:
     row = "<row><c r='A1'><v>1</v></c><c r='GR1'><v>{}</v></c><c r='GS1' s='1'/></row>"
     assert parse(xlsx({"Main": row.format(200)}), "acme/auth/book.xlsx").notes == ()

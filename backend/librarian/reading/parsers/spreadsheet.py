@@ -28,6 +28,8 @@ _COLUMN = re.compile(r"[A-Z]{1,3}")
 _DATE_FORMATS = frozenset({*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)})
 _DATE_LETTERS = re.compile(r"[ymdhs]", re.I)
 _NO_LETTERS = re.compile(r"\"[^\"]*\"|\\.|\[(?:[^\]hms][^\]]*|)\]|_.", re.I)
+#: A character that XML can't hold, or an underscore that would be mistaken for one (ECMA-376, 22.9.2.19).
+_ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _LAST_SERIAL = 2_958_465  #: 9999-12-31
 
 
@@ -109,7 +111,7 @@ class _Book:
         for kind, target, _ in self._package.relations(part).values():
             if kind == "comments" and target in self._package:
                 for comment in self._package.tree(target).iter("{*}comment"):
-                    if words := one_line("".join(comment.itertext("{*}t"))):
+                    if words := one_line(_unescaped("".join(comment.itertext("{*}t")))):
                         yield comment.get("ref") or "", words
 
     def drawn(self, part: str) -> Iterator[str]:
@@ -125,7 +127,7 @@ class _Book:
     def _value(self, cell: _Element) -> str:
         kind = cell.get("t") or "n"
         if kind == "inlineStr":
-            return "".join(cell.itertext("{*}t"))
+            return _unescaped("".join(cell.itertext("{*}t")))
         value = child(cell, "v")
         text = (value.text or "") if value is not None else ""
         if kind == "s":
@@ -135,7 +137,7 @@ class _Book:
             return {"1": "TRUE", "0": "FALSE"}.get(text, text)
         if kind == "n" and text:
             return self._number(text, cell.get("s") or "0")
-        return text
+        return _unescaped(text)
 
     def _number(self, text: str, style: str) -> str:
         try:
@@ -174,10 +176,14 @@ class _Book:
             )
             for _, item in islice(items, _MAX_STRINGS):
                 # Readings of Japanese words (rPh) stand beside the text.
-                yield "".join(text.text or "" for text in item.iter("{*}t") if local(text.getparent()) != "rPh")
+                yield _unescaped("".join(t.text or "" for t in item.iter("{*}t") if local(t.getparent()) != "rPh"))
                 item.clear()
                 while item.getprevious() is not None:
                     del item.getparent()[0]
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(lambda match: chr(int(match.group(1), 16)), text) if "_x" in text else text
 
 
 def _column(reference: str, following: int) -> int:
