@@ -16,6 +16,7 @@ from .word_line import Line
 from .word_looks import Looks, look_of
 from .word_math import math_text
 from .word_styles import Numbering, Styles, attribute, child, children, is_on, level_of, local
+from .word_symbols import SIGNS, sign_of
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -264,16 +265,14 @@ class WordBody:
                 self._inline(inner, line, depth)
                 target = self._package.relations.get(attribute(inner, "id"), ("", "", False))[1]
                 line.links.append((begin, line.length, target or f"#{attribute(inner, 'anchor')}"))
-            elif name == "tab":
-                line.add("\t")
+            elif name in SIGNS:
+                line.add(sign_of(inner))
             elif name in ("br", "cr"):
                 if attribute(inner, "type") == "page":
                     line.explicit.append(line.length)
                 line.add("\n")
             elif name == "lastRenderedPageBreak":
                 line.rendered.append(line.length)
-            elif name == "noBreakHyphen":
-                line.add("-")
             elif name in ("footnoteReference", "endnoteReference"):
                 self._notes.append((name.removesuffix("Reference") + "s", attribute(inner, "id")))
                 line.add(f"[{len(self._notes)}]")
