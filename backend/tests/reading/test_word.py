@@ -207,6 +207,15 @@ def test_deleted_text_is_gone_and_inserted_text_is_there(parse: Parse) -> None:
     assert parse(data, NAME).text == "kept\t-new"
 
 
+def test_hidden_text_is_left_out_and_noted(parse: Parse) -> None:
+    file = docx.Document()
+    paragraph = file.add_paragraph("Shown")
+    paragraph.add_run(" guidance for the author").font.hidden = True
+    paragraph.add_run(" again").font.hidden = False
+    doc = parse(saved(file), NAME)
+    assert (doc.text, doc.notes) == ("Shown again", ("hidden text is left out",))
+
+
 def test_signs_of_symbol_fonts_are_read_as_the_characters_they_show(parse: Parse) -> None:
     file = docx.Document()
     file.add_paragraph("MARK")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     from ..zip_package import ZipPackage
 
-_SPACES = re.compile(r"[ \t\xa0]*\n\s*|[ \t\xa0]+$")
 _DELETED = frozenset({"del", "moveFrom", "instrText", "delText", "rPr", "pPr", "sdtPr", "rt"})
 _MAX_TABLE_DEPTH = 20
 
@@ -58,6 +56,7 @@ class WordBody:
         self.links: tuple[Link, ...] = ()
         self.page_starts: tuple[int, ...] = ()
         self.unread = 0  # files inserted as a whole that Word shows as part of the text
+        self.hidden = False  # whether words were left out that Word doesn't show
         self._package = package
         self._styles = Styles(package.tree("styles"))
         self._numbering = Numbering(package.tree("numbering"))
@@ -256,6 +255,8 @@ class WordBody:
                 line.add(inner.text or "")
             elif name == "oMath":
                 line.add(math_text(inner))
+            elif name == "r" and is_on(child(inner, "rPr", "vanish")):
+                self.hidden = self.hidden or next(inner.iter("{*}t"), None) is not None
             elif name in ("r", "oMathPara") or name in TRANSPARENT:
                 self._inline(inner, line, depth)
             elif name in _DELETED:
