@@ -199,7 +199,11 @@ ODT = """<text:sequence-decls/><text:tracked-changes><text:p>deleted words</text
 
 
 def test_an_open_document_keeps_its_structure(parse: Parse) -> None:
-    styles = '<text:list-style style:name="L1"><text:list-level-style-number/></text:list-style>'
+    levels = "".join(
+        f'<text:list-level-style-number text:level="{level}" style:num-format="1" style:num-suffix="."/>'
+        for level in (1, 2)
+    )
+    styles = f'<text:list-style style:name="L1">{levels}</text:list-style>'
     doc = parse(odt(ODT, styles), "acme/auth/manual.odt")
     assert doc.text == (
         "# The manual\n\n## Install\n\nRun it[1], see the site\n.\n\n1. one\n  1. deep\n2. two\n\n"
@@ -207,6 +211,33 @@ def test_an_open_document_keeps_its_structure(parse: Parse) -> None:
         "[1] As root.\n\nComment by Eve: Is it?"
     )
     assert [(link.text, link.target) for link in doc.links] == [("the site", "https://example.org")]
+
+
+def test_lists_of_an_open_document_are_numbered_as_libreoffice_shows_them(parse: Parse) -> None:
+    level = '<text:list-level-style-number text:level="{}" style:num-format="{}" style:num-suffix="{}" {}/>'
+    levels = level.format(1, "1", ".", 'text:start-value="3"') + level.format(2, "a", "", 'text:display-levels="2"')
+    shared = f'<text:list-style style:name="Steps">{levels}{level.format(3, "i", ")", "")}</text:list-style>'
+    item, inner = "<text:list-item><text:p>{}</text:p>{}</text:list-item>", "<text:list>{}</text:list>"
+    bullets = '<text:list text:style-name="Dots">' + item.format("dot", "") + "</text:list>"
+    body = (
+        '<text:list xml:id="x1" text:style-name="Steps"><text:list-header><text:p>Steps</text:p></text:list-header>'
+        + item.format("three", inner.format(item.format("below", inner.format(item.format("deep", "")))))
+        + f"</text:list><text:p>Between.</text:p>{bullets}"
+        '<text:list text:continue-list="x1" text:style-name="Steps">'
+        + item.format("four", "")
+        + '</text:list><text:p>Between.</text:p><text:list text:continue-numbering="true" text:style-name="Steps">'
+        + f"<text:list-item>{inner.format(item.format('below', ''))}</text:list-item>{item.format('five', '')}"
+        + '<text:list-item text:start-value="9"><text:p>nine</text:p></text:list-item></text:list>'
+    )
+    data = odt(body)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        parts: dict[str, str | bytes] = {name: archive.read(name) for name in archive.namelist()}
+    spaces = " ".join(f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("text", "style"))
+    parts["styles.xml"] = f"<styles {spaces}>{shared}</styles>"
+    assert parse(zipped(parts), "acme/auth/steps.odt").text == (
+        "Steps\n3. three\n  3.a below\n    i) deep\n\nBetween.\n\n- dot\n4. four\n\nBetween.\n\n"
+        "  4.a below\n5. five\n9. nine"
+    )
 
 
 RTF = rb"""{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fnil\fcharset0 Arial;}{\f1\fcharset204 Times;}}
