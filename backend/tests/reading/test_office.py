@@ -261,6 +261,14 @@ def test_rich_text_keeps_its_structure(parse: Parse) -> None:
     assert parse(numbered, "acme/auth/letter.rtf").text == "2. Two\nb) Bee"
 
 
+def test_paragraphs_and_items_of_textedit_are_told_apart(parse: Parse) -> None:
+    data = (
+        b"{\\rtf1\\ansi\\cocoartf2513\\pard First\\\nsecond\\\n\\pard\\ls1\\ilvl0\n{\\listtext\t\\uc0\\u8226 \t}one\\\n"
+        b"{\\listtext\t\\uc0\\u8226 \t}two\\\n\\pard\\ls2{\\listtext\t7.\t}seven\\\n\\pard Name\tValue}"
+    )
+    assert parse(data, "acme/auth/note.rtf").text == "First\n\nsecond\n\n- one\n- two\n7. seven\n\nName Value"
+
+
 @pytest.mark.parametrize(
     ("data", "text"),
     [
