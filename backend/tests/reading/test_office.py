@@ -269,6 +269,15 @@ def test_paragraphs_and_items_of_textedit_are_told_apart(parse: Parse) -> None:
     assert parse(data, "acme/auth/note.rtf").text == "First\n\nsecond\n\n- one\n- two\n7. seven\n\nName Value"
 
 
+def test_a_note_of_rich_text_leaves_the_paragraph_that_refers_to_it_whole(parse: Parse) -> None:
+    data = (
+        rb"{\rtf1{\stylesheet{\s1 heading 1;}{\s2 footnote text;}}\pard\s1 A title{\footnote\pard\plain\s2 Of old.\par"
+        rb" And new.\par} goes on\par\pard Words{\footnote\pard\plain\s2 Why.\par} follow.\par}"
+    )
+    doc = parse(data, "acme/auth/note.rtf")
+    assert doc.text == "# A title[1] goes on\n\nWords[2] follow.\n\n[1] Of old. And new.\n\n[2] Why."
+
+
 @pytest.mark.parametrize(
     ("data", "text"),
     [

@@ -184,6 +184,10 @@ class _Reading:
 
     def _word_of_paragraph(self, word: bytes, value: int | None) -> None:
         paragraph = self._paragraph
+        if self._state.target == "note":  # its paragraphs say nothing of the one that refers to it
+            if word == b"par":
+                self._add(" ")
+            return
         match word:
             case b"par" | b"sect" | b"page":
                 if not self._state.silent:
