@@ -107,6 +107,18 @@ def test_cells_are_written_as_excel_shows_them(parse: Parse) -> None:
     )
 
 
+def test_percentages_are_written_as_such(parse: Parse) -> None:
+    formats = (
+        '<numFmts><numFmt numFmtId="164" formatCode="0.0%;[Red]-0.0%"/><numFmt numFmtId="165" formatCode="0\\%"/>'
+        '<numFmt numFmtId="166" formatCode="0&quot;%&quot;"/></numFmts>'
+        "<cellXfs>" + "".join(f'<xf numFmtId="{number}"/>' for number in (0, 9, 10, 164, 165, 166)) + "</cellXfs>"
+    )
+    cells = "".join(f'<c s="{place}"><v>0.07</v></c>' for place in range(6))
+    header = "".join(f'<c t="str"><v>{name}</v></c>' for name in "abcdef")
+    doc = parse(xlsx({"Rates": f"<row>{header}</row><row>{cells}</row>"}, formats=formats), "acme/auth/book.xlsx")
+    assert doc.text.splitlines()[-1] == "| 0.07 | 7% | 7% | 7% | 0.07 | 0.07 |"
+
+
 def test_characters_that_excel_escapes_are_read_as_such(parse: Parse) -> None:
     rows = (
         '<row><c t="s"><v>0</v></c></row>'
