@@ -60,7 +60,8 @@ class ZipPackage:
     def __init__(self, archive: zipfile.ZipFile, name: str) -> None:
         self._archive = archive
         self._name = name
-        self._infos = {info.filename.lstrip("/").lower(): info for info in archive.infolist()}
+        # Some programs for Windows write the names with its separator.
+        self._infos = {_plain(info.filename).lower(): info for info in archive.infolist()}
         self._left = _MAX_BYTES
 
     def __contains__(self, target: str) -> bool:
@@ -68,7 +69,7 @@ class ZipPackage:
 
     def names(self) -> list[str]:
         """The names of all parts."""
-        return [info.filename.lstrip("/") for info in self._infos.values()]
+        return [_plain(info.filename) for info in self._infos.values()]
 
     def open(self, target: str) -> io.RawIOBase:
         """A part as a stream. Raises KeyError where there is none."""
@@ -121,9 +122,13 @@ class ZipPackage:
         )
 
 
+def _plain(name: str) -> str:
+    return name.replace("\\", "/").lstrip("/")
+
+
 def beside(part: str, target: str) -> str:
     """A target as written in a part, as a name from the archive's root."""
-    target = unquote(target.partition("#")[0])
+    target = unquote(target.partition("#")[0]).replace("\\", "/")
     return posixpath.normpath(posixpath.join("/", posixpath.dirname(part), target)).lstrip("/")
 
 

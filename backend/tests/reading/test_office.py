@@ -107,6 +107,28 @@ def test_cells_are_written_as_excel_shows_them(parse: Parse) -> None:
     )
 
 
+def test_percentages_are_written_as_such(parse: Parse) -> None:
+    formats = (
+        '<numFmts><numFmt numFmtId="164" formatCode="0.0%;[Red]-0.0%"/><numFmt numFmtId="165" formatCode="0\\%"/>'
+        '<numFmt numFmtId="166" formatCode="0&quot;%&quot;"/></numFmts>'
+        "<cellXfs>" + "".join(f'<xf numFmtId="{number}"/>' for number in (0, 9, 10, 164, 165, 166)) + "</cellXfs>"
+    )
+    cells = "".join(f'<c s="{place}"><v>0.07</v></c>' for place in range(6))
+    header = "".join(f'<c t="str"><v>{name}</v></c>' for name in "abcdef")
+    doc = parse(xlsx({"Rates": f"<row>{header}</row><row>{cells}</row>"}, formats=formats), "acme/auth/book.xlsx")
+    assert doc.text.splitlines()[-1] == "| 0.07 | 7% | 7% | 7% | 0.07 | 0.07 |"
+
+
+def test_characters_that_excel_escapes_are_read_as_such(parse: Parse) -> None:
+    rows = (
+        '<row><c t="s"><v>0</v></c></row>'
+        '<row><c t="inlineStr"><is><t>read_x005F_x0041_me</t></is></c></row>'
+        '<row><c t="str"><f>A1</f><v>last_x0009_row</v></c></row>'
+    )
+    doc = parse(xlsx({"Main": rows}, ["Name_x000D_\nand _x00e9_tage, max_x or _xyz_"]), "acme/auth/book.xlsx")
+    assert doc.text == "# Main\n\nName and étage, max_x or _xyz_\n\nread_x0041_me\n\nlast row"
+
+
 def test_columns_beyond_those_that_are_kept_are_noted(parse: Parse) -> None:
     row = "<row><c r='A1'><v>1</v></c><c r='GR1'><v>{}</v></c><c r='GS1' s='1'/></row>"
     assert parse(xlsx({"Main": row.format(200)}), "acme/auth/book.xlsx").notes == ()
@@ -189,7 +211,11 @@ ODT = """<text:sequence-decls/><text:tracked-changes><text:p>deleted words</text
 
 
 def test_an_open_document_keeps_its_structure(parse: Parse) -> None:
-    styles = '<text:list-style style:name="L1"><text:list-level-style-number/></text:list-style>'
+    levels = "".join(
+        f'<text:list-level-style-number text:level="{level}" style:num-format="1" style:num-suffix="."/>'
+        for level in (1, 2)
+    )
+    styles = f'<text:list-style style:name="L1">{levels}</text:list-style>'
     doc = parse(odt(ODT, styles), "acme/auth/manual.odt")
     assert doc.text == (
         "# The manual\n\n## Install\n\nRun it[1], see the site\n.\n\n1. one\n  1. deep\n2. two\n\n"
@@ -197,6 +223,33 @@ def test_an_open_document_keeps_its_structure(parse: Parse) -> None:
         "[1] As root.\n\nComment by Eve: Is it?"
     )
     assert [(link.text, link.target) for link in doc.links] == [("the site", "https://example.org")]
+
+
+def test_lists_of_an_open_document_are_numbered_as_libreoffice_shows_them(parse: Parse) -> None:
+    level = '<text:list-level-style-number text:level="{}" style:num-format="{}" style:num-suffix="{}" {}/>'
+    levels = level.format(1, "1", ".", 'text:start-value="3"') + level.format(2, "a", "", 'text:display-levels="2"')
+    shared = f'<text:list-style style:name="Steps">{levels}{level.format(3, "i", ")", "")}</text:list-style>'
+    item, inner = "<text:list-item><text:p>{}</text:p>{}</text:list-item>", "<text:list>{}</text:list>"
+    bullets = '<text:list text:style-name="Dots">' + item.format("dot", "") + "</text:list>"
+    body = (
+        '<text:list xml:id="x1" text:style-name="Steps"><text:list-header><text:p>Steps</text:p></text:list-header>'
+        + item.format("three", inner.format(item.format("below", inner.format(item.format("deep", "")))))
+        + f"</text:list><text:p>Between.</text:p>{bullets}"
+        '<text:list text:continue-list="x1" text:style-name="Steps">'
+        + item.format("four", "")
+        + '</text:list><text:p>Between.</text:p><text:list text:continue-numbering="true" text:style-name="Steps">'
+        + f"<text:list-item>{inner.format(item.format('below', ''))}</text:list-item>{item.format('five', '')}"
+        + '<text:list-item text:start-value="9"><text:p>nine</text:p></text:list-item></text:list>'
+    )
+    data = odt(body)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        parts: dict[str, str | bytes] = {name: archive.read(name) for name in archive.namelist()}
+    spaces = " ".join(f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("text", "style"))
+    parts["styles.xml"] = f"<styles {spaces}>{shared}</styles>"
+    assert parse(zipped(parts), "acme/auth/steps.odt").text == (
+        "Steps\n3. three\n  3.a below\n    i) deep\n\nBetween.\n\n- dot\n4. four\n\nBetween.\n\n"
+        "  4.a below\n5. five\n9. nine"
+    )
 
 
 RTF = rb"""{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fnil\fcharset0 Arial;}{\f1\fcharset204 Times;}}
@@ -218,6 +271,23 @@ def test_rich_text_keeps_its_structure(parse: Parse) -> None:
     assert doc.title == "The big heading"
     numbered = rb"{\rtf1{\listtext 2.\tab}Two\par{\listtext b)\tab}Bee\par}"
     assert parse(numbered, "acme/auth/letter.rtf").text == "2. Two\nb) Bee"
+
+
+def test_paragraphs_and_items_of_textedit_are_told_apart(parse: Parse) -> None:
+    data = (
+        b"{\\rtf1\\ansi\\cocoartf2513\\pard First\\\nsecond\\\n\\pard\\ls1\\ilvl0\n{\\listtext\t\\uc0\\u8226 \t}one\\\n"
+        b"{\\listtext\t\\uc0\\u8226 \t}two\\\n\\pard\\ls2{\\listtext\t7.\t}seven\\\n\\pard Name\tValue}"
+    )
+    assert parse(data, "acme/auth/note.rtf").text == "First\n\nsecond\n\n- one\n- two\n7. seven\n\nName Value"
+
+
+def test_a_note_of_rich_text_leaves_the_paragraph_that_refers_to_it_whole(parse: Parse) -> None:
+    data = (
+        rb"{\rtf1{\stylesheet{\s1 heading 1;}{\s2 footnote text;}}\pard\s1 A title{\footnote\pard\plain\s2 Of old.\par"
+        rb" And new.\par} goes on\par\pard Words{\footnote\pard\plain\s2 Why.\par} follow.\par}"
+    )
+    doc = parse(data, "acme/auth/note.rtf")
+    assert doc.text == "# A title[1] goes on\n\nWords[2] follow.\n\n[1] Of old. And new.\n\n[2] Why."
 
 
 @pytest.mark.parametrize(
@@ -278,6 +348,13 @@ def test_a_bomb_or_an_old_format_is_refused(parse: Parse, extension: str) -> Non
     with pytest.raises(SourceError) as caught:
         parse(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), f"acme/auth/old{extension}")
     assert caught.value.reason == "encrypted"
+
+
+def test_parts_named_with_the_separator_of_windows_are_found(parse: Parse) -> None:
+    data = xlsx({"Main": '<row><c t="s"><v>0</v></c></row>'}, ["Shared words"])
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        parts = {name.replace("/", "\\"): archive.read(name) for name in archive.namelist()}
+    assert parse(zipped(parts), "acme/auth/book.xlsx").text == "# Main\n\nShared words"
 
 
 def test_entities_are_not_expanded(parse: Parse) -> None:

@@ -207,6 +207,32 @@ def test_deleted_text_is_gone_and_inserted_text_is_there(parse: Parse) -> None:
     assert parse(data, NAME).text == "kept\t-new"
 
 
+def test_hidden_text_is_left_out_and_noted(parse: Parse) -> None:
+    file = docx.Document()
+    paragraph = file.add_paragraph("Shown")
+    paragraph.add_run(" guidance for the author").font.hidden = True
+    paragraph.add_run(" again").font.hidden = False
+    doc = parse(saved(file), NAME)
+    assert (doc.text, doc.notes) == ("Shown again", ("hidden text is left out",))
+
+
+def test_signs_of_symbol_fonts_are_read_as_the_characters_they_show(parse: Parse) -> None:
+    file = docx.Document()
+    file.add_paragraph("MARK")
+    signs = [("Symbol", "F0B1"), ("Symbol", "006D"), ("Wingdings", "F0FC"), ("Arial", "00E9"), ("Webdings", "F021")]
+    runs = "".join(f'<w:sym w:font="{font}" w:char="{code}"/>' for font, code in signs)
+    data = changed(
+        saved(file),
+        "word/document.xml",
+        lambda xml: xml.replace(
+            "<w:t>MARK</w:t>",
+            f'<w:t xml:space="preserve">signs: </w:t>{runs}<w:ptab w:relativeTo="margin" w:alignment="right"'
+            ' w:leader="dot"/><w:t>end</w:t><w:sym w:font="Symbol" w:char="none"/>',
+        ),
+    )
+    assert parse(data, NAME).text == "signs: ±μ✓é\tend"
+
+
 def test_links_and_code_styles_are_kept(parse: Parse) -> None:
     file = docx.Document()
     paragraph = file.add_paragraph("See ")

@@ -11,6 +11,7 @@ from librarian.vocabulary.types import Document, SourceFile
 from ..manuscript import Manuscript, Target
 from ..metadata import parse_date
 from ..zip_package import ZipPackage, opened
+from .open_document_lists import ListMarks
 from .word_styles import attribute, child, children, local
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ class OpenDocumentParser:
                     hint="Save it without a password.",
                     reason="encrypted",
                 )
-            writer = _Text(package.tree("content.xml"))
+            shared = [package.tree("styles.xml")] if "styles.xml" in package else []
+            writer = _Text(package.tree("content.xml"), shared)
             if "meta.xml" in package:
                 meta = package.tree("meta.xml")
                 title = next((t.text or "" for t in meta.iter("{*}title")), "")
@@ -50,7 +52,7 @@ class OpenDocumentParser:
 
 
 class _Text:
-    def __init__(self, root: _Element) -> None:
+    def __init__(self, root: _Element, shared: list[_Element]) -> None:
         self.out = Manuscript()
         self._notes: list[str] = []
         self._comments: list[str] = []
@@ -65,11 +67,7 @@ class _Text:
             for style in root.iter("{*}style")
             if "Preformatted" in attribute(style, "parent-style-name")
         } | {"Preformatted_20_Text"}
-        self._ordered = {
-            attribute(style, "name")
-            for style in root.iter("{*}list-style")
-            if child(style, "list-level-style-number") is not None
-        }
+        self._marks = ListMarks([*shared, root])
         self._lines: list[str] = []  # of code, until a paragraph that isn't
         body = child(root, "body", "text")
         for element in () if body is None else body:
@@ -119,12 +117,11 @@ class _Text:
     def _list(self, element: _Element, depth: int, style: str) -> None:
         if depth > _MAX_DEPTH:
             return
-        number = 0
+        self._marks.open(element, style)
         for item in element:
             if local(item) not in ("list-item", "list-header"):
                 continue
-            number += 1
-            mark = f"{number}." if style in self._ordered else "-"
+            mark = self._marks.mark(item, style) if any(local(inner) in ("p", "h") for inner in item) else ""
             for inner in item:
                 name = local(inner)
                 if name == "list":
@@ -135,6 +132,7 @@ class _Text:
                     words, links = self._words(inner)
                     self.out.item(words, depth, mark, links)
                     mark = ""
+        self._marks.close(element, style)
 
     def _table(self, table: _Element) -> None:
         rows: list[list[str]] = []

@@ -90,6 +90,8 @@ class PdfParser:
             manuscript.notes.append(f"no text layer on {_pages(pictures)}")
         if garbled := [number for number, page in enumerate(pages, 1) if page.unreadable > page.readable]:
             manuscript.notes.append(f"the fonts don't say which characters stand on {_pages(garbled)}")
+        if cut_off := [number for number, page in enumerate(pages, 1) if page.cut_off]:
+            manuscript.notes.append(f"words beyond the page's edges are left out on {_pages(cut_off)}")
         if broken:
             manuscript.notes.append(f"{_pages(broken)} can't be read")
         if count > _MAX_PAGES:
@@ -117,9 +119,12 @@ def _page(pdf: pypdfium2.PdfDocument, number: int) -> tuple[Page, bool | None]:
     try:
         text_page = page.get_textpage()
         try:
+            found = list(_words(text_page, page.get_height(), page.get_bbox()))
+            # Notes of printers, and the other page of a spread. A page all of whose words lie outside is misdescribed.
+            shown = [word for word in found if word[2]] or found
             upright: list[Word] = []
             turned: list[str] = []
-            for word, is_upright in _words(text_page, page.get_height()):
+            for word, is_upright, _ in shown:
                 if is_upright:
                     upright.append(word)
                 else:
@@ -128,10 +133,15 @@ def _page(pdf: pypdfium2.PdfDocument, number: int) -> tuple[Page, bool | None]:
             if not characters.isascii() and (leftward := len(_LEFTWARD.findall(characters))):
                 upright = _directed(upright, 2 * leftward > len(_LETTER.findall(characters)))
             unreadable = len(_CONTROL.findall(characters))
-            found = Page(
-                in_reading_order(upright), turned, list(_remarks(page)), len(characters) - unreadable, unreadable
+            read = Page(
+                in_reading_order(upright),
+                turned,
+                list(_remarks(page)),
+                len(characters) - unreadable,
+                unreadable,
+                len(found) - len(shown),
             )
-            return found, raw.FPDFPage_CountObjects(page) > 0
+            return read, raw.FPDFPage_CountObjects(page) > 0
         finally:
             text_page.close()
     except pypdfium2.PdfiumError:
@@ -187,8 +197,10 @@ def _entry(annotation: Any, key: bytes) -> str:
     return one_line(buffer.raw[: max(0, length - 2)].decode("utf-16-le", "replace"))
 
 
-def _words(text_page: Any, height: float) -> Iterator[tuple[Word, bool]]:
-    """The words of a page in the order of its instructions, and whether each is upright."""
+def _words(
+    text_page: Any, height: float, edges: tuple[float, float, float, float]
+) -> Iterator[tuple[Word, bool, bool]]:
+    """The words of a page in the order of its instructions, whether each is upright, and whether it is on the page."""
     import pypdfium2.raw as raw
 
     count = text_page.count_chars()
@@ -226,7 +238,25 @@ def _words(text_page: Any, height: float) -> Iterator[tuple[Word, bool]]:
                 mono=looks[1],
             ),
             abs(raw.FPDFText_GetCharAngle(text_page, begin)) % 6.28 < _UPRIGHT,
+            _is_within(edges, first.left, last.right, first.bottom, first.top)
+            or _is_drawn_within(edges, text_page, begin),
         )
+
+
+def _is_within(edges: tuple[float, float, float, float], left: float, right: float, bottom: float, top: float) -> bool:
+    """Whether the middle of a box lies within a page's edges: left, bottom, right, top."""
+    return edges[0] <= (left + right) / 2 <= edges[2] and edges[1] <= (bottom + top) / 2 <= edges[3]
+
+
+def _is_drawn_within(edges: tuple[float, float, float, float], text_page: Any, place: int) -> bool:
+    """Whether a character's ink lies within a page's edges; fonts of symbols tell the wrong height of their lines."""
+    import pypdfium2
+
+    try:
+        left, bottom, right, top = text_page.get_charbox(place)
+    except pypdfium2.PdfiumError:
+        return False
+    return _is_within(edges, left, right, bottom, top)
 
 
 def _joined(text: str) -> str:

@@ -24,7 +24,7 @@ _SHOWN = frozenset(b"shptxt fldrslt shppict footnote annotation listtext".split(
 #: Groups at the file's beginning, and what their content is for.
 _HEADER = {b"fonttbl": "font", b"stylesheet": "styles", b"info": "info"}
 _HEADER_TARGETS = frozenset(("font", "styles", "style", "info", "title"))
-_SYMBOLS = {b"~": "\xa0", b"_": "-", b"\n": "\n", b"\r": "\n"}
+_SYMBOLS = {b"~": "\xa0", b"_": "-"}
 _CHARACTERS = {
     b"tab": "\t", b"line": "\n", b"emdash": "—", b"endash": "–", b"lquote": "‘", b"rquote": "’", b"ldblquote": "“",
     b"rdblquote": "”", b"bullet": "•", b"emspace": " ", b"enspace": " ", b"softline": "\n",
@@ -162,7 +162,9 @@ class _Reading:
 
     def _symbol(self, sign: bytes) -> None:
         self._starred = sign == b"*" and self._opening
-        if sign not in b"*-":  # a mark of groups, and where a word may be hyphenated
+        if sign in b"\r\n":  # a paragraph's end, as TextEdit writes it
+            self._word_of_paragraph(b"par", None)
+        elif sign not in b"*-":  # a mark of groups, and where a word may be hyphenated
             self._add(_SYMBOLS.get(sign) or sign.decode("latin-1"))
 
     def _word(self, word: bytes, value: int | None) -> None:
@@ -182,6 +184,10 @@ class _Reading:
 
     def _word_of_paragraph(self, word: bytes, value: int | None) -> None:
         paragraph = self._paragraph
+        if self._state.target == "note":  # its paragraphs say nothing of the one that refers to it
+            if word == b"par":
+                self._add(" ")
+            return
         match word:
             case b"par" | b"sect" | b"page":
                 if not self._state.silent:
@@ -285,7 +291,8 @@ class _Reading:
         if not text.strip():
             return
         self._end_table()
-        label, tab, rest = text.partition("\t")
+        # TextEdit puts a tab on both sides of an item's label.
+        label, tab, rest = text.removeprefix("\t" if paragraph.listed else "").partition("\t")
         label = label.strip() if tab else ""
         if paragraph.level:
             self.out.heading(paragraph.level, text)

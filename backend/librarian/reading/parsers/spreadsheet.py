@@ -26,8 +26,11 @@ _MAX_STRINGS = 2_000_000
 _COLUMN = re.compile(r"[A-Z]{1,3}")
 #: The built-in number formats that show a date or a time (ECMA-376, 18.8.30).
 _DATE_FORMATS = frozenset({*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)})
+_PERCENT_FORMATS = frozenset({9, 10})
 _DATE_LETTERS = re.compile(r"[ymdhs]", re.I)
 _NO_LETTERS = re.compile(r"\"[^\"]*\"|\\.|\[(?:[^\]hms][^\]]*|)\]|_.", re.I)
+#: A character that XML can't hold, or an underscore that would be mistaken for one (ECMA-376, 22.9.2.19).
+_ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _LAST_SERIAL = 2_958_465  #: 9999-12-31
 
 
@@ -76,7 +79,7 @@ class _Book:
         core = next((target for kind, target, _ in roots if kind == "core-properties"), "")
         found = package.tree(core).iter("{*}title") if core in package else iter(())
         self.title = next((title.text or "" for title in found), "")
-        self._dates = self._date_styles(by_kind.get("styles", ""))
+        self._dates, self._percents = self._number_styles(by_kind.get("styles", ""))
         self._strings = list(self._shared(by_kind.get("sharedStrings", "")))
 
     def rows(self, part: str) -> Iterator[list[str]]:
@@ -109,7 +112,7 @@ class _Book:
         for kind, target, _ in self._package.relations(part).values():
             if kind == "comments" and target in self._package:
                 for comment in self._package.tree(target).iter("{*}comment"):
-                    if words := one_line("".join(comment.itertext("{*}t"))):
+                    if words := one_line(_unescaped("".join(comment.itertext("{*}t")))):
                         yield comment.get("ref") or "", words
 
     def drawn(self, part: str) -> Iterator[str]:
@@ -125,7 +128,7 @@ class _Book:
     def _value(self, cell: _Element) -> str:
         kind = cell.get("t") or "n"
         if kind == "inlineStr":
-            return "".join(cell.itertext("{*}t"))
+            return _unescaped("".join(cell.itertext("{*}t")))
         value = child(cell, "v")
         text = (value.text or "") if value is not None else ""
         if kind == "s":
@@ -135,7 +138,7 @@ class _Book:
             return {"1": "TRUE", "0": "FALSE"}.get(text, text)
         if kind == "n" and text:
             return self._number(text, cell.get("s") or "0")
-        return text
+        return _unescaped(text)
 
     def _number(self, text: str, style: str) -> str:
         try:
@@ -147,21 +150,30 @@ class _Book:
             if number < 1:
                 return moment.strftime("%H:%M:%S").removesuffix(":00")
             return moment.strftime("%Y-%m-%d") if number == int(number) else moment.strftime("%Y-%m-%d %H:%M")
+        if style.isdecimal() and int(style) in self._percents:
+            return f"{number * 100:.15g}%"
         # Sums carry the noise of binary fractions (0.30000000000000004); Excel shows 15 digits at most.
         return f"{number:.15g}" if abs(number) < 1e15 else text
 
-    def _date_styles(self, part: str) -> frozenset[int]:
+    def _number_styles(self, part: str) -> tuple[frozenset[int], frozenset[int]]:
+        """The places of the styles that show dates, and of those that show percentages."""
         if part not in self._package:
-            return frozenset()
+            return frozenset(), frozenset()
         root = self._package.tree(part)
-        dates = set(_DATE_FORMATS)
+        dates, percents = set(_DATE_FORMATS), set(_PERCENT_FORMATS)
         for form in root.iter("{*}numFmt"):
             number, code = form.get("numFmtId") or "", form.get("formatCode") or ""
-            if number.isdecimal() and _DATE_LETTERS.search(_NO_LETTERS.sub("", code.partition(";")[0])):
+            code = _NO_LETTERS.sub("", code.partition(";")[0])
+            if number.isdecimal() and _DATE_LETTERS.search(code):
                 dates.add(int(number))
+            elif number.isdecimal() and "%" in code:
+                percents.add(int(number))
         formats = child(root, "cellXfs")
-        styles = () if formats is None else children(formats, "xf")
-        return frozenset(place for place, style in enumerate(styles) if _whole(style.get("numFmtId") or "") in dates)
+        shown = [_whole(style.get("numFmtId") or "") for style in (() if formats is None else children(formats, "xf"))]
+        return (
+            frozenset(place for place, number in enumerate(shown) if number in dates),
+            frozenset(place for place, number in enumerate(shown) if number in percents),
+        )
 
     def _shared(self, part: str) -> Iterator[str]:
         from lxml import etree
@@ -174,10 +186,14 @@ class _Book:
             )
             for _, item in islice(items, _MAX_STRINGS):
                 # Readings of Japanese words (rPh) stand beside the text.
-                yield "".join(text.text or "" for text in item.iter("{*}t") if local(text.getparent()) != "rPh")
+                yield _unescaped("".join(t.text or "" for t in item.iter("{*}t") if local(t.getparent()) != "rPh"))
                 item.clear()
                 while item.getprevious() is not None:
                     del item.getparent()[0]
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(lambda match: chr(int(match.group(1), 16)), text) if "_x" in text else text
 
 
 def _column(reference: str, following: int) -> int:

@@ -70,7 +70,10 @@ class WordParser:
             size=source.size,
             mtime_ns=source.mtime_ns,
             title_in_text=in_text,
-            notes=(f"files inserted as a whole (altChunk) aren't read: {body.unread}",) if body.unread else (),
+            notes=(
+                *([f"files inserted as a whole (altChunk) aren't read: {body.unread}"] if body.unread else ()),
+                *(["hidden text is left out"] if body.hidden else ()),
+            ),
         )
 
 

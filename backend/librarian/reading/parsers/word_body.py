@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -16,13 +15,13 @@ from .word_line import Line
 from .word_looks import Looks, look_of
 from .word_math import math_text
 from .word_styles import Numbering, Styles, attribute, child, children, is_on, level_of, local
+from .word_symbols import SIGNS, sign_of
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from ..zip_package import ZipPackage
 
-_SPACES = re.compile(r"[ \t\xa0]*\n\s*|[ \t\xa0]+$")
 _DELETED = frozenset({"del", "moveFrom", "instrText", "delText", "rPr", "pPr", "sdtPr", "rt"})
 _MAX_TABLE_DEPTH = 20
 
@@ -57,6 +56,7 @@ class WordBody:
         self.links: tuple[Link, ...] = ()
         self.page_starts: tuple[int, ...] = ()
         self.unread = 0  # files inserted as a whole that Word shows as part of the text
+        self.hidden = False  # whether words were left out that Word doesn't show
         self._package = package
         self._styles = Styles(package.tree("styles"))
         self._numbering = Numbering(package.tree("numbering"))
@@ -255,6 +255,8 @@ class WordBody:
                 line.add(inner.text or "")
             elif name == "oMath":
                 line.add(math_text(inner))
+            elif name == "r" and is_on(child(inner, "rPr", "vanish")):
+                self.hidden = self.hidden or next(inner.iter("{*}t"), None) is not None
             elif name in ("r", "oMathPara") or name in TRANSPARENT:
                 self._inline(inner, line, depth)
             elif name in _DELETED:
@@ -264,16 +266,14 @@ class WordBody:
                 self._inline(inner, line, depth)
                 target = self._package.relations.get(attribute(inner, "id"), ("", "", False))[1]
                 line.links.append((begin, line.length, target or f"#{attribute(inner, 'anchor')}"))
-            elif name == "tab":
-                line.add("\t")
+            elif name in SIGNS:
+                line.add(sign_of(inner))
             elif name in ("br", "cr"):
                 if attribute(inner, "type") == "page":
                     line.explicit.append(line.length)
                 line.add("\n")
             elif name == "lastRenderedPageBreak":
                 line.rendered.append(line.length)
-            elif name == "noBreakHyphen":
-                line.add("-")
             elif name in ("footnoteReference", "endnoteReference"):
                 self._notes.append((name.removesuffix("Reference") + "s", attribute(inner, "id")))
                 line.add(f"[{len(self._notes)}]")

@@ -218,7 +218,7 @@ class Numbering:
             count = counts[place]
             form = levels[place].format
             form = "decimal" if definition.legal and form != "decimalZero" else form
-            return _written(levels[place].start if count is None else count, form)
+            return written_number(levels[place].start if count is None else count, form)
 
         return re.sub(r"%(\d)", shown, definition.text).strip() or None
 
@@ -245,7 +245,8 @@ def _digit(value: str) -> int:
     return int(value) if value.isdecimal() else 0
 
 
-def _written(number: int, form: str) -> str:
+def written_number(number: int, form: str) -> str:
+    """A number in one of Word's forms, such as lowerRoman; decimal where the form is another."""
     if form in ("lowerLetter", "upperLetter") and number > 0:
         letter = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
         return letter.upper() if form == "upperLetter" else letter
