@@ -69,6 +69,10 @@ _SILENT_ENDS = {
     "%%": re.compile(r"%%[ \t]*$", re.M),
 }
 _LONGEST_SILENT = 20_000  #: characters
+#: Options of a directive of MyST, right below its line; a picture's text is shown.
+_MYST_OPTIONS = re.compile(
+    r"^[ \t]*(?::{3,}|`{3,}|~{3,})[ \t]*\{[\w:-]+\}[^\n]*\n((?:[ \t]*:(?!alt:)[\w-]+:(?:[ \t][^\n]*)?(?:\n|$))+)", re.M
+)
 _TEMPLATE = re.compile(r"\{%-?[ \t]*(?:end)?[a-z_]\w*(?:[^%\n]|%(?!\}))*%\}")
 
 
@@ -108,6 +112,8 @@ def markup_spans(text: str, start: int) -> Iterator[Span]:
             yield from around_shown(text, *match.span())
     if ")=" in text or "\n+++" in text:
         yield from ((match.start(), match.end(), "target") for match in _MYST_LINE.finditer(text, start))
+    if ":::" in text or "```" in text or "~~~" in text:
+        yield from ((*match.span(1), "option") for match in _MYST_OPTIONS.finditer(text, start))
     if "}`" in text:
         yield from ((match.start(), match.end(), "role") for match in _MYST_ROLE.finditer(text, start))
 
