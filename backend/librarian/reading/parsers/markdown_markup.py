@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import unescape
 
+from ..plain_text import is_letter
 from .mdx import around_shown
 
 Span = tuple[int, int, str]  #: start, end, reason
@@ -99,7 +101,9 @@ def markup_spans(text: str, start: int) -> Iterator[Span]:
     if "<script" in text or "<style" in text or "%%" in text:
         yield from _silent(text, start)
     if "&" in text:
-        yield from ((match.start(), match.end(), "entity") for match in _ENTITY.finditer(text, start))
+        for match in _ENTITY.finditer(text, start):
+            if not is_letter(unescape(match.group())):
+                yield match.start(), match.end(), "entity"
     if "{:" in text or "{." in text or "{#" in text or "{ ." in text or "{ #" in text:
         yield from ((match.start(), match.end(), "attributes") for match in _ATTRIBUTES.finditer(text, start))
     if "-" in text and ":" in text:
