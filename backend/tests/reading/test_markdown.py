@@ -362,9 +362,15 @@ def test_of_a_myst_directive_the_body_is_text_unless_it_is_code(parse: Parse) ->
     assert ":linenos:" in shown
 
 
+def test_a_line_of_a_formula_underlines_no_heading(parse: Parse) -> None:
+    text = "$$\na + b\n=\nc\n-\nd\n$$\n\nWords\n=====\n\n$$a = b$$\nstands above\n---\n\n$5 a day\n---\n"
+    assert [heading.text for heading in parse(text).headings] == ["Words", "$$a = b$$ stands above", "$5 a day"]
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "$$\n" + "=\n" * 50_000,
         "```{note}\n" * 20_000 + "```\n",
         "{{< tabpane >}}\n" + "{{< tab >}}\n" * 20_000,
         "{{< tabpane >}}\n" + "{{< tab >}}\n" * 20_000 + "```\n{{< /tab >}}",

@@ -15,7 +15,7 @@ from typing import Literal
 from librarian.vocabulary.types import Block, Heading
 
 from ..plain_text import plain
-from .markdown_tags import CodeTags, hidden_in_directive
+from .markdown_tags import OPEN_FORMULA, CodeTags, hidden_in_directive
 from .mdx import LONGEST_TAG, OPENING_TAG, end_of_tag
 
 BlockKind = Literal["heading", "paragraph", "list", "table", "fence", "quote", "html", "other"]
@@ -219,7 +219,7 @@ class BlockScanner:
         if self._kind != "paragraph" or self._items:
             return False
         match = _SETEXT.match(self._text, first, end)
-        if match is None:
+        if match is None or OPEN_FORMULA.match(self._text, self._start, self._end):
             return False
         start, markup = self._start, self._text[self._start : self._end]
         if match.group(1)[0] == "-" and self._table(first, end):

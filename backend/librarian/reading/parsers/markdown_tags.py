@@ -19,6 +19,8 @@ _PROSE = re.compile(
     r"epigraph|pull-quote|container|div|aside|only|versionadded|versionchanged|deprecated|exercise|solution|prf:[\w-]+)\}"
     r"[ \t]*([^\n]*?)[ \t]*$"
 )
+#: A formula that begins a paragraph and isn't closed in it yet: a line of `=` or `-` below is its own.
+OPEN_FORMULA = re.compile(r"\s*\$\$(?=[^$]{0,2000}\Z)")
 _WORDS = re.compile(r"(?=[^\n]*\w)(?!(?:auto|\d+)(?:[ \t]+(?:auto|\d+))*$)[^\n]+")
 
 
