@@ -22,6 +22,9 @@ _AUTOLINK = re.compile(r"<((?:https?|mailto):[^<>\s]*)>")
 _STRONG = re.compile(r"(\*\*|__|~~)(?=\S)(.+?)(?<=\S)\1")
 _EMPHASIS = re.compile(r"(?<![\w*])([*_])(?=[^\s*_])(.+?)(?<=[^\s*_])\1(?![\w*])")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+#: A character's name or number in a word; alone, as in code that tells of it, it stays.
+_ENTITY = r"&(?:[A-Za-z]{2,8}|#\w{2,6});"
+_LETTER = re.compile(rf"(?<=[\w;]){_ENTITY}|{_ENTITY}(?=[\w&])")
 _SPACES = re.compile(r"\s+")
 _MAX_CHARACTERS = 1_000
 
@@ -36,6 +39,22 @@ def plain(text: str) -> str:
     if _MARKUP.search(text):
         text = _without_markup(text)
     return _SPACES.sub(" ", text).strip()
+
+
+def spelt(text: str) -> str:
+    """The text with the letters that its words spell as entities of HTML.
+
+    >>> spelt("Gr&ouml;&#223;e &amp; `&ouml;`")
+    'Größe &amp; `&ouml;`'
+    """
+    return _LETTER.sub(
+        lambda match: letter if is_letter(letter := html.unescape(match.group())) else match.group(), text
+    )
+
+
+def is_letter(text: str) -> bool:
+    """Whether a text is one letter, of any script."""
+    return len(text) == 1 and text.isalpha()
 
 
 def shortcode_words(inner: str) -> str:

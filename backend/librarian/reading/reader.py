@@ -20,12 +20,15 @@ from .mail.mbox import begins_as_archive
 from .mail.quoted import quoted_blocks
 from .metadata import given_doc_type
 from .parsers import ARCHIVES, PARSERS, READABLE, SOURCES
+from .parsers.markdown import MarkdownParser
+from .plain_text import spelt
 
 _log = logging.getLogger(__name__)
 
-_VERSION = "13"
+_VERSION = "14"
 #: Characters of prose that the language is found by.
 _LANGUAGE_SAMPLE = 4_000
+_MARKDOWN = frozenset(MarkdownParser.extensions)
 
 
 class FileReader:
@@ -268,10 +271,14 @@ class _Visible:
 
     def __init__(self, document: Document) -> None:
         self._text = document.text
+        self._spells = document.file_type in _MARKDOWN and "&" in document.text
         self._excluded = document.excluded
         self._ends = [span.end for span in document.excluded]
 
     def __call__(self, chunk: Chunk) -> str:
+        return spelt(self._seen(chunk)) if self._spells else self._seen(chunk)
+
+    def _seen(self, chunk: Chunk) -> str:
         place = bisect_right(self._ends, chunk.start)
         if place == len(self._ends) or self._excluded[place].start >= chunk.end:
             return chunk.text

@@ -297,6 +297,26 @@ def test_what_a_page_in_asciidoc_is_about_is_text_where_an_attribute_says_it(par
     assert parse("= T\n\n{description}\n", "acme/auth/page.adoc").excluded == ()
 
 
+@pytest.mark.parametrize(
+    ("attributes", "words"),
+    [
+        ("A pump, 300", "A pump"),
+        ('"A pump, open", role=x', "A pump, open"),
+        ("width=30,alt=A pump", "A pump"),
+        ('role=x, alt="A pump, open"', "A pump, open"),
+        ("", ""),
+        ("300,200", ""),
+        ("width=300", ""),
+    ],
+)
+def test_what_a_picture_in_asciidoc_shows_is_text(parse: Parse, attributes: str, words: str) -> None:
+    text = f"= Page\n\nBefore.\n\nimage::pump.png[{attributes}]\n\nAfter.\n"
+    doc = parse(text, "acme/auth/page.adoc")
+    hidden = {place for span in doc.excluded for place in range(span.start, span.end)}
+    shown = "".join(char for place, char in enumerate(text) if place not in hidden)
+    assert " ".join(shown.split()) == " ".join(f"= Page Before. {words} After.".split())
+
+
 def test_titles_of_asciidoc_are_those_that_a_reader_sees(parse: Parse) -> None:
     text = (
         "= Using {product} {edition}\n:product: Acme Store\n\n== [[two]]Install the {cpp} client\n\nWords.\n\n"

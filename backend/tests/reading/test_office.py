@@ -177,6 +177,25 @@ def test_comma_separated_values_find_their_delimiter_header_and_titles(parse: Pa
     assert parse("", "acme/auth/t.csv").text == ""
 
 
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        (
+            "# Flow of pumps, by hour, in litres\n## v2\n\nHour,Flow\n1,20\n",
+            "Flow of pumps, by hour, in litres\n\nv2\n\n| Hour | Flow |",
+        ),
+        ("#Made: by Ann\r\nHour;Flow\r\n1;2,0\r\n", "Made: by Ann\n\n| Hour | Flow |"),
+        ("# By Ann\n# Hour,Flow\n1,20\n", "By Ann\n\n| # Hour | Flow |"),
+        ("#,Name\n1,Pump\n", "| # | Name |"),
+        ("#Hour,Flow\n1,20\n", "| #Hour | Flow |"),
+        ("#12,Pump\n#13,Valve\nx,Gauge\n", "| #12 | Pump |"),
+        ("# a\n# b\n", "# a\n\n# b"),
+    ],
+)
+def test_comments_above_a_table_are_lines_unless_they_name_its_columns(parse: Parse, text: str, written: str) -> None:
+    assert parse(text, "acme/auth/t.csv").text.startswith(written)
+
+
 def test_a_cell_may_hold_a_whole_page_and_the_delimiter_that_excel_is_told_is_no_text(parse: Parse) -> None:
     page = "word " * 40_000
     doc = parse(f"sep=;\nName;Page\nAnna;{page}\nBert;1,5\n", "acme/auth/t.csv")

@@ -80,6 +80,18 @@ def test_a_document_of_one_chunk_is_found_by_its_body_in_which_title_and_heading
     assert (entry.body, entry.title) == ("set it", "another name")
 
 
+def test_words_whose_letters_markdown_spells_as_entities_are_found(tmp_path: Path) -> None:
+    text = "# Ma&szlig;e\n\nDie Gr&ouml;&#223;e,&nbsp;das &Ouml;l, fa&#xE7;ade &copy;left `&auml;` &mdash; a&bogus;b\n"
+    (entry,) = read(tmp_path, text).entries
+    for word in ("größe", "öl", "façade", "&auml;"):
+        assert word in entry.body.lower()
+    assert "&copy;left" in entry.body
+    assert "bogus" in entry.body
+    assert "mdash" not in entry.body
+    (raw,) = read(tmp_path / "raw", "Die Gr&ouml;&szlig;e.\n", "acme/auth/page.txt").entries
+    assert "größe" not in raw.body.lower()
+
+
 def test_a_reader_reads_the_same_after_a_pickle(tmp_path: Path) -> None:
     source_reader = reader()
     other = pickle.loads(pickle.dumps(source_reader))

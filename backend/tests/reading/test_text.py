@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from librarian.reading.chunking import StructureChunker
 from librarian.reading.encoding import decode
 from librarian.reading.parsers.text_blocks import TextScanner
 from librarian.vocabulary.errors import SourceError
@@ -123,6 +124,20 @@ def test_fields_in_a_directives_body_are_text_and_its_options_are_not(parse: Par
     for word in ("zebras", ":raises: KeyError", "stable", ":rtype: list"):
         assert word in shown
     assert "hidden" not in shown
+
+
+def test_what_a_picture_shows_is_text_where_its_option_says_it(parse: Parse) -> None:
+    text = (
+        ".. image:: hidden.png\n   :width: 3\n   :alt: A pump\n      and its valve\n\n"
+        ".. note::\n\n   .. figure:: y.png\n      :alt: A gauge\n      :align: hidden\n\n      Caption\n\n"
+        ".. image:: z.png\n   :alt: 12\n\n.. code-block:: rst\n\n   .. image:: a.png\n      :alt: Code\n"
+    )
+    doc = parse(text, "a/b/c.rst")
+    shown = " ".join(seen(doc).split())
+    assert shown.startswith("A pump and its valve y.png A gauge Caption .. code-block::")
+    assert ":alt: Code" in shown
+    assert "hidden" not in shown
+    assert "A pump" in StructureChunker().chunk(doc)[0].text
 
 
 def test_what_stands_between_brackets_in_literals_and_titles_is_text(parse: Parse) -> None:

@@ -25,6 +25,10 @@ _BLOCK_ATTRIBUTES = re.compile(r"\[(?:[^\[\]\n]*|\[[^\[\]\n]*\])\][ \t]*$")
 _MACRO = re.compile(
     r"(?:include|ifdef|ifndef|ifeval|endif|toc|image|video|audio)::[^\n]*$|(?:<<<|'{3,})[ \t]*$|//(?!/)"
 )
+#: A picture's text is its first attribute without a name, or the one named alt.
+_PICTURE = re.compile(
+    r"image::[^\s\[\]]+\[(?:[^\n]{0,400}?\balt=)?(?![\w-]+=)(?:\"([^\"\n]*)\"|([^\",\]\n]*))[^\n]*\][ \t]*$"
+)
 _ITEM = re.compile(r"[ \t]*(?:[*-]{1,6}|\.{1,6}|\d{1,3}\.|<\.>|<\d{1,3}>)[ \t]+\S|\S[^\n]{0,200}?:{2,4}(?:[ \t]|$)")
 _LINK = re.compile(
     r"(?:link:|xref:)([^\s\[\]]+)\[([^\[\]]{0,400})\]|(https?://[^\s\[\]<>]+)\[([^\[\]]{1,400})\]|<<([^<>,\n]+),([^<>\n]+)>>"
@@ -113,6 +117,8 @@ class _Scanner:
         if _DELIMITER.match(line):  # the blocks inside stand for themselves
             self._delimiters ^= {line.rstrip()}
             return self._hidden(number, number, "markup")
+        if (picture := _PICTURE.match(line)) and any(map(str.isalpha, picture[picture.lastindex or 0])):
+            return self._shown(number, *picture.span(picture.lastindex or 0))
         attribute = _ATTRIBUTE.match(line) if self._kind in (None, "paragraph") else None
         if attribute:
             self.attributes[attribute.group(1)] = attribute.group(2) or ""
@@ -190,6 +196,14 @@ class _Scanner:
         self.blocks.append(Block("other", self._starts[first], self._end(last)))
         self.excluded.append(Excluded(self._starts[first], self._end(last), reason))
         return last + 1
+
+    def _shown(self, number: int, first: int, last: int) -> int:
+        """A line of which only what stands between two columns is seen."""
+        self._close()
+        start, end = self._starts[number], self._end(number)
+        self.blocks.append(Block("paragraph", start, end))
+        self.excluded += [Excluded(start, start + first, "markup"), Excluded(start + last, end, "markup")]
+        return number + 1
 
     def _close(self) -> None:
         if self._kind is not None:

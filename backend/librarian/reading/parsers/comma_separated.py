@@ -11,7 +11,7 @@ from librarian.vocabulary.errors import SourceError
 from librarian.vocabulary.types import Document, SourceFile
 
 from ..encoding import decode
-from ..manuscript import MAX_CHARACTERS, Manuscript
+from ..manuscript import MAX_CHARACTERS, Manuscript, one_line
 from ..rows import write_rows
 
 _DELIMITERS = ",;\t|"
@@ -32,20 +32,47 @@ class CommaSeparatedParser:
         tabbed = source.file_path.lower().endswith(".tsv")
         told = _TOLD.match(decoded.text)
         text = decoded.text[told.end() :] if told else decoded.text
-        lines = io.StringIO(text.replace("\0", ""), newline="")
-        delimiter = told.group(1) if told else "\t" if tabbed else _delimiter(text)
+        text = text.replace("\0", "")
+        comments, begin = _comments(text)
+        delimiter = told.group(1) if told else "\t" if tabbed else _delimiter(text[begin:])
+        cells = _cells(text[begin:].lstrip("\r\n").split("\n", 1)[0], delimiter) if comments else 0
+        # As many cells as the line below has name its columns, as `# time,flow` does; a sentence has one.
+        while comments and 1 < cells == _cells(comments[-1], delimiter):
+            begin -= len(comments.pop())
+        for comment in comments:
+            manuscript.paragraph(one_line(comment.strip().lstrip("#")))
+        above = text.count("\n", 0, begin) + bool(told)
+        lines = io.StringIO(text[begin:], newline="")
         rows = csv.reader(lines, delimiter=delimiter, strict=False)
         name = source.file_path.rsplit("/", 1)[-1]
         try:
             write_rows(manuscript, rows, _MAX_ROWS, name)
         except csv.Error as error:
             raise SourceError(
-                f"'{source.file_path}' can't be read as a table, line {rows.line_num}: {error}.",
+                f"'{source.file_path}' can't be read as a table, line {above + rows.line_num}: {error}.",
                 hint="Check its quotes.",
                 reason="corrupt",
             ) from error
         document = manuscript.document(source, "." + source.file_path.lower().rsplit(".", 1)[-1])
         return replace(document, encoding=decoded.encoding, encoding_confidence=decoded.confidence)
+
+
+def _comments(text: str) -> tuple[list[str], int]:
+    """The lines above a table that are comments or blank, and where they end; none where nothing else is there."""
+    lines: list[str] = []
+    end = 0
+    while end < len(text):
+        stop = text.find("\n", end) + 1 or len(text)
+        line = text[end:stop]
+        if line.strip() and not line.startswith("#"):
+            return (lines, end) if any(map(str.strip, lines)) else ([], 0)
+        lines.append(line)
+        end = stop
+    return [], 0
+
+
+def _cells(line: str, delimiter: str) -> int:
+    return len(next(csv.reader([line.replace("\r", " ").strip("\n")], delimiter=delimiter), []))
 
 
 def _delimiter(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from librarian.vocabulary.types import Block, Document, Excluded, Link, SourceFile
 
@@ -50,7 +50,7 @@ class MarkdownParser:
         scanner = BlockScanner(text, front.end, mdx=mdx).scan()
         blocks, headings = scanner.blocks, scanner.headings
         code = Inside(code_blocks(text, blocks))
-        excluded = _excluded(text, front.end, blocks, code, mdx=mdx)
+        excluded = _excluded(text, front.end, scanner, code, mdx=mdx)
         # A page that shows nothing but what it includes, or nothing at all, is found by its front matter.
         if front.end and without(text, front.end, len(text), excluded).strip():
             excluded.insert(0, Excluded(0, front.end, "front_matter"))
@@ -85,7 +85,7 @@ class MarkdownParser:
         )
 
 
-def _excluded(text: str, start: int, blocks: Sequence[Block], code: Inside, *, mdx: bool) -> list[Excluded]:
+def _excluded(text: str, start: int, scanner: BlockScanner, code: Inside, *, mdx: bool) -> list[Excluded]:
     """Comments, shortcodes and MDX statements outside code; sorted, without overlap."""
     found: list[tuple[int, int, str]] = []
     if "{{<" in text or "{{%" in text:  # Hugo sees to them in code spans too
@@ -100,9 +100,10 @@ def _excluded(text: str, start: int, blocks: Sequence[Block], code: Inside, *, m
         others += [(match.start(), match.end(), "shortcode") for match in _MDX_STATEMENT.finditer(text, start)]
     if mdx:
         others += mdx_spans(text, start, code)
-    spans_of_code = InsideCodeSpan(text, blocks)
+    spans_of_code = InsideCodeSpan(text, scanner.blocks)
     others += _comments(text, start, code, spans_of_code)
     found += [span for span in others if span[0] not in spans_of_code]
+    found += [(first, last, "admonition") for first, last in scanner.markers]
     found.sort(key=lambda span: (span[0], -span[1]))
     spans: list[Excluded] = []
     reached = start

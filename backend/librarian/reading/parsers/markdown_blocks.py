@@ -9,11 +9,13 @@ quote's inner structure stays inside its one block.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Literal
 
 from librarian.vocabulary.types import Block, Heading
 
 from ..plain_text import plain
+from .markdown_tags import OPEN_FORMULA, CodeTags, hidden_in_directive
 from .mdx import LONGEST_TAG, OPENING_TAG, end_of_tag
 
 BlockKind = Literal["heading", "paragraph", "list", "table", "fence", "quote", "html", "other"]
@@ -21,12 +23,11 @@ BlockKind = Literal["heading", "paragraph", "list", "table", "fence", "quote", "
 #: First characters of lines that may be more than text.
 _SPECIAL = frozenset("#`~=-|>*+_<:{0123456789")
 _TAB = 4
+_MOST_SHARED = 8  #: directives that one line closes; those inside stay fences
 _MAX_DEPTH = 64  #: of lists in lists; deeper ones are text
 
 _ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _FENCE = re.compile(r"(`{3,})[^`\n]*$|(~{3,})[^\n]*$")
-#: What shows code in Hugo and in Jekyll, opened by a tag of its own.
-_HIGHLIGHT = re.compile(r"(\{\{<|\{\{%|\{%-?)[ \t]*highlight\b[^\n}]*[%>]\}[ \t}]*$")
 _SETEXT = re.compile(r"(=+|-+)[ \t]*$")
 _RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}[ \t]*$")
 _ITEM = re.compile(r"(?:[-*+]|(\d{1,9})[.)])(?=[ \t]|$)([ \t]*)")
@@ -59,6 +60,7 @@ class BlockScanner:
         self._code_column = len(text) if mdx else _TAB
         self.blocks: list[Block] = []
         self.headings: list[Heading] = []
+        self.markers: list[tuple[int, int]] = []  #: of directives whose bodies are text
         self.open_fence = ""  #: what would close a fence that runs on at the end of the text
         self._text = text
         self._position = start
@@ -72,7 +74,9 @@ class BlockScanner:
         self._previous_opens_item = False
         self._counted_to = 0
         self._untagged = 0  # up to where no tag of MDX is closed
-        self._unclosed: set[str] = set()  # ends of HTML and of highlights that the rest of the text doesn't hold
+        self._unclosed: set[str] = set()  # ends of HTML that the rest of the text doesn't hold
+        self._tags = CodeTags(text)
+        self._closes: Counter[int] = Counter()  # how many directives the line that starts there closes
         self._line = 1
 
     def scan(self) -> BlockScanner:
@@ -119,8 +123,7 @@ class BlockScanner:
     def _blank(self) -> None:
         if self._kind != "list":
             self._close()
-        self._after_blank = True
-        self._previous_opens_item = False
+        self._after_blank, self._previous_opens_item = True, False
 
     def _column(self, position: int, first: int) -> int:
         if first == position:
@@ -167,7 +170,8 @@ class BlockScanner:
         base = self._base(column)
         if char in "`~" and self._fence(position, first, end, column, base):
             return
-        if char == "{" and column == 0 and self._highlighted(first, end):
+        if char == "{" and (closing := self._tags.closing(first, end, column)) >= 0:
+            self._shows_code(first, end, closing)
             return
         if column - base < self._code_column and not (self._kind == "html" and not self._items):
             if char == "#" and self._heading(position, first, end, column):
@@ -209,14 +213,13 @@ class BlockScanner:
         self._counted_to = start
         self.headings.append(Heading(level, plain(markup), self._line, start))
         self.blocks.append(Block("heading", start, end))
-        self._after_blank = True
-        self._previous_opens_item = False
+        self._after_blank, self._previous_opens_item = True, False
 
     def _setext(self, first: int, end: int) -> bool:
         if self._kind != "paragraph" or self._items:
             return False
         match = _SETEXT.match(self._text, first, end)
-        if match is None:
+        if match is None or OPEN_FORMULA.match(self._text, self._start, self._end):
             return False
         start, markup = self._start, self._text[self._start : self._end]
         if match.group(1)[0] == "-" and self._table(first, end):
@@ -230,11 +233,15 @@ class BlockScanner:
         if match is None:
             return False
         marker = match.group(1) or match.group(2)
+        hidden: list[tuple[int, int]] = []
         if column - base >= _TAB and not self._mdx:
             base = column
         else:
+            hidden = hidden_in_directive(self._text, first, end)
             self._leave_items(column)
         self._close()
+        if self._closes[position]:
+            return self._marker(position, end, [(first, end)])
         closing = rf"^[ \t]*{re.escape(marker[0])}{{{len(marker)},}}[ \t]*$"
         if base:
             # A line left of the item's content ends the item, and the fence with it.
@@ -242,41 +249,39 @@ class BlockScanner:
         elif not self._mdx:
             closing = closing.replace(r"[ \t]*", " {0,3}", 1)
         found = re.compile(closing, re.M).search(self._text, min(end + 1, len(self._text)))
+        if found and hidden and self._closes[found.start()] < _MOST_SHARED and found.end() > found.start():
+            self._closes[found.start()] += 1
+            return self._marker(position, end, hidden)
         if found is None:
             stop = len(self._text.rstrip())
             self._position = len(self._text)
             self.open_fence = marker if base == 0 else ""
         elif found.end() == found.start():
-            stop = found.start()
-            while stop > end and self._text[stop - 1] in " \t\n":
-                stop -= 1
+            stop = _rstrip(self._text, found.start())
             self._position = found.start()
         else:
             stop = found.end()
             self._position = stop + 1
         self.blocks.append(Block("fence", position, max(stop, end), end))
-        self._after_blank = not self._items
-        self._previous_opens_item = False
+        self._after_blank, self._previous_opens_item = not self._items, False
         return True
 
-    def _highlighted(self, first: int, end: int) -> bool:
+    def _shows_code(self, first: int, end: int, closing: int) -> None:
         """The lines between `{{< highlight yaml >}}` or `{% highlight yaml %}` and its closing tag; both stay lines."""
-        opening = _HIGHLIGHT.match(self._text, first, end)
-        if opening is None or opening[1] in self._unclosed:
-            return False
-        mark = r"\{%-?[ \t]*end" if opening[1].startswith("{%") else re.escape(opening[1]) + r"[ \t]*/[ \t]*"
-        closing = re.compile(rf"^[ \t]*{mark}highlight\b", re.M).search(self._text, end)
-        if closing is None:
-            self._unclosed.add(opening[1])
-            return False
         self._leave_items(0)
         self._open("paragraph", first, end)
         self._close()
-        if code := self._text[end : closing.start()].strip("\n"):
+        if code := self._text[end:closing].strip("\n"):
             start = self._text.index(code, end)
             self.blocks.append(Block("fence", start, start + len(code)))
-        self._position = closing.start()
+        self._position = closing
         self._after_blank, self._previous_opens_item = True, False
+
+    def _marker(self, position: int, end: int, hidden: list[tuple[int, int]]) -> bool:
+        """A line of a fence that is a directive's, whose body is text."""
+        self.blocks.append(Block("paragraph", position, end))
+        self.markers += hidden
+        self._after_blank, self._previous_opens_item = not self._items, False
         return True
 
     def _table(self, first: int, end: int) -> bool:

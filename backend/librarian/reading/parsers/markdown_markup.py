@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import unescape
 
+from ..plain_text import is_letter
 from .mdx import around_shown
 
 Span = tuple[int, int, str]  #: start, end, reason
@@ -69,6 +71,10 @@ _SILENT_ENDS = {
     "%%": re.compile(r"%%[ \t]*$", re.M),
 }
 _LONGEST_SILENT = 20_000  #: characters
+#: Options of a directive of MyST, right below its line; a picture's text is shown.
+_MYST_OPTIONS = re.compile(
+    r"^[ \t]*(?::{3,}|`{3,}|~{3,})[ \t]*\{[\w:-]+\}[^\n]*\n((?:[ \t]*:(?!alt:)[\w-]+:(?:[ \t][^\n]*)?(?:\n|$))+)", re.M
+)
 _TEMPLATE = re.compile(r"\{%-?[ \t]*(?:end)?[a-z_]\w*(?:[^%\n]|%(?!\}))*%\}")
 
 
@@ -95,7 +101,9 @@ def markup_spans(text: str, start: int) -> Iterator[Span]:
     if "<script" in text or "<style" in text or "%%" in text:
         yield from _silent(text, start)
     if "&" in text:
-        yield from ((match.start(), match.end(), "entity") for match in _ENTITY.finditer(text, start))
+        for match in _ENTITY.finditer(text, start):
+            if not is_letter(unescape(match.group())):
+                yield match.start(), match.end(), "entity"
     if "{:" in text or "{." in text or "{#" in text or "{ ." in text or "{ #" in text:
         yield from ((match.start(), match.end(), "attributes") for match in _ATTRIBUTES.finditer(text, start))
     if "-" in text and ":" in text:
@@ -108,6 +116,8 @@ def markup_spans(text: str, start: int) -> Iterator[Span]:
             yield from around_shown(text, *match.span())
     if ")=" in text or "\n+++" in text:
         yield from ((match.start(), match.end(), "target") for match in _MYST_LINE.finditer(text, start))
+    if ":::" in text or "```" in text or "~~~" in text:
+        yield from ((*match.span(1), "option") for match in _MYST_OPTIONS.finditer(text, start))
     if "}`" in text:
         yield from ((match.start(), match.end(), "role") for match in _MYST_ROLE.finditer(text, start))
 

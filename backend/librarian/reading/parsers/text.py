@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from itertools import chain
 
 from librarian.vocabulary.types import Document, Excluded, Link, SourceFile
@@ -22,6 +23,9 @@ _SHOWN_ROLE = r"(?!:(?:pep|rfc|cve|cwe):)"
 _MARKER = re.compile(r"^[ \t]*(\.\. [\w:-]+ ?::)", re.M)
 #: Options stand directly below the directive's line; behind a blank line such a field (`:returns:`) is text.
 _OPTION = re.compile(r"^([ \t]+:[\w-]{2,30}:(?=[ \t]|$)[^\n]*)$", re.M)
+#: What a picture shows is said by its option alone.
+_PICTURE = re.compile(r"[ \t]*\.\. (?:image|figure) ?::")
+_ALT = re.compile(r"[ \t]+:alt:[ \t]*(?=[^\n]*[^\W\d_])")
 _BELOW_DIRECTIVE = re.compile(r"^[ \t]*\.\. (?:\|[^|\n]+\| )?[\w:-]+ ?::[^\n]*\n((?:[ \t]+\S[^\n]*(?:\n|$))+)", re.M)
 _ROLE_NAME = re.compile(rf"(?<![\w`]){_SHOWN_ROLE}(:[a-zA-Z][\w+.:-]*:)(?=`[^`\n])")
 _ROLE_TARGET = re.compile(r"(?<!`)`(?!`)[^`<>]{1,300}?\s*(<[^<>`\s]{1,300}>)`(?!`)")
@@ -67,17 +71,25 @@ def _excluded(text: str, scanner: TextScanner) -> tuple[Excluded, ...]:
     fences = [block for block in scanner.blocks if block.kind == "fence"]
     starts = [block.start for block in fences]
     found = list(scanner.excluded)
-    below = (_OPTION.finditer(text, *lines.span(1)) for lines in _BELOW_DIRECTIVE.finditer(text))
-    for match in chain(*below, *(pattern.finditer(text) for pattern in (_MARKER, _ROLE_NAME, _ROLE_TARGET))):
-        place = bisect_right(starts, match.start()) - 1
-        if place < 0 or match.start() >= fences[place].end:
-            found.append(Excluded(match.start(1), match.end(1), "markup"))
+    others = (match.span(1) for pattern in (_MARKER, _ROLE_NAME, _ROLE_TARGET) for match in pattern.finditer(text))
+    for first, last in chain(_options(text), others):
+        place = bisect_right(starts, first) - 1
+        if place < 0 or first >= fences[place].end:
+            found.append(Excluded(first, last, "markup"))
     found.sort(key=lambda span: (span.start, -span.end))
     spans: list[Excluded] = []
     for span in found:
         if not spans or span.start >= spans[-1].end:
             spans.append(span)
     return tuple(spans)
+
+
+def _options(text: str) -> Iterator[tuple[int, int]]:
+    for lines in _BELOW_DIRECTIVE.finditer(text):
+        picture = _PICTURE.match(text, lines.start())
+        for option in _OPTION.finditer(text, *lines.span(1)):
+            alt = _ALT.match(text, option.start()) if picture else None
+            yield option.start(1), alt.end() if alt else option.end(1)
 
 
 def _links(text: str) -> list[Link]:
