@@ -1,0 +1,61 @@
+"""What the desk answers about mails: what is proved here.
+
+* By filters alone each mail is there once, wherever copies of it lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from librarian import Librarian
+
+QUIET: dict[str, Any] = {"embeddings.enabled": False, "docs.watch_for_changes": False, "index.workers": 1}
+
+
+def mail(name: str, sender: str, subject: str, hour: int, body: str, **more: str) -> EmailMessage:
+    made = EmailMessage()
+    made["From"], made["To"], made["Cc"] = sender, "Bob <bob@x.org>", "cleo@y.net"
+    made["Subject"], made["Date"] = subject, f"Tue, 03 Mar 2026 {hour:02}:00:00 +0000"
+    made["Message-ID"] = f"<{name}@x.org>"
+    for header, value in more.items():
+        made[header.replace("_", "-")] = value
+    made.set_content(body)
+    return made
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Librarian]:
+    folder = tmp_path_factory.mktemp("mails")
+    root = folder / "library"
+    order = mail("order", "Ann Lee <ann@x.org>", "Pump order", 10, "Please order the pump before the river freezes.")
+    order.add_attachment(b"# Terms\n\nThe warranty covers it.\n", "text", "markdown", filename="terms.md")
+    lunch = mail("lunch", "ann@x.org", "Lunch", 11, "Lunch in the lock keeper's house?")
+    both = mail(
+        "both", "dan@x.org", "Re: two things", 9, "Both are settled.", In_Reply_To="<lunch@x.org> <order@x.org>"
+    )
+    for place, mails in (
+        ("shop/sales", {"order": order, "lunch": lunch}),
+        ("shop/support", {"order": order, "b": both}),
+    ):
+        (root / place).mkdir(parents=True)
+        for name, one in mails.items():
+            (root / place / f"{name}.eml").write_bytes(one.as_bytes())
+    (root / "shop" / "guide.md").write_text("# Pumps\n\nThe manual explains every pump.\n")
+    with Librarian.open(root=root, index=folder / "index", **QUIET) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("per_thread", [0, 1, 2])
+def test_by_filters_alone_a_mail_in_two_components_is_there_once(library: Librarian, per_thread: int) -> None:
+    answer = library.search_emails("from:ann", max_per_thread=per_thread)
+    assert [(one.message_id, answer.total) for one in answer.results] == [("lunch@x.org", 2), ("order@x.org", 2)]
+    order = answer.results[1]
+    assert {order.file_path, *order.also_in} == {"shop/sales/order.eml", "shop/support/order.eml"}
+    for component in ("sales", "support"):
+        (found,) = library.search_emails("subject:pump", component=component, max_per_thread=per_thread).results
+        assert found.file_path == f"shop/{component}/order.eml", "each component has its own"
