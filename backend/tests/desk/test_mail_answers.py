@@ -1,10 +1,12 @@
 """What the desk answers about mails: what is proved here.
 
 * By filters alone each mail is there once, wherever copies of it lie.
+* A mail that is read as a document comes with its headers.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from email.message import EmailMessage
 from pathlib import Path
@@ -13,6 +15,9 @@ from typing import Any
 import pytest
 
 from librarian import Librarian
+from librarian.mcp_server.rendering import render
+from librarian.terminal import rendering as terminal
+from librarian.terminal.page import Page
 
 QUIET: dict[str, Any] = {"embeddings.enabled": False, "docs.watch_for_changes": False, "index.workers": 1}
 
@@ -26,6 +31,13 @@ def mail(name: str, sender: str, subject: str, hour: int, body: str, **more: str
         made[header.replace("_", "-")] = value
     made.set_content(body)
     return made
+
+
+class Terminal(io.StringIO):
+    """What a terminal shows."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 @pytest.fixture(scope="module")
@@ -59,3 +71,17 @@ def test_by_filters_alone_a_mail_in_two_components_is_there_once(library: Librar
     for component in ("sales", "support"):
         (found,) = library.search_emails("subject:pump", component=component, max_per_thread=per_thread).results
         assert found.file_path == f"shop/{component}/order.eml", "each component has its own"
+
+
+def test_a_mail_that_is_read_as_a_document_comes_with_its_headers(library: Librarian) -> None:
+    (found,) = library.search_emails("subject:pump", max_per_thread=0).results
+    document = library.get_document(found.id)
+    read = document.email
+    assert read is not None
+    assert {name: getattr(found, name) for name in type(read).model_fields} == dict(read)
+    assert (read.sender, read.to, read.cc) == ("Ann Lee <ann@x.org>", ["Bob <bob@x.org>"], ["cleo@y.net"])
+    assert "From Ann Lee <ann@x.org> on 2026-03-03T10:00:00Z\nTo Bob <bob@x.org>; cc cleo@y.net\n" in render(document)
+    written = Terminal()
+    terminal.document(Page(written), document.model_dump(mode="json"))
+    assert "to: Bob <bob@x.org>" in written.getvalue()
+    assert library.get_document("shop/guide.md").email is None
