@@ -7,11 +7,20 @@ from collections.abc import Sequence
 
 from ..vocabulary import wire
 from ..vocabulary.errors import CallerError
+from ..vocabulary.protocols import CatalogReader
 from ..vocabulary.types import FOLDED, Document, Email, StoredDocument
 from .answers import attachments
 
 HEAD = 60  #: characters that stand around a mail's headers, about
 _NAMED = re.compile(r"(?P<name>.*\S)\s*<(?P<address>[^<>]+)>")  #: as read: a comma or colon in a name parts nothing
+
+
+def thread_meant(reader: CatalogReader, name: str) -> str:
+    """The thread that a name means: its id, or the Message-ID of a mail in it, or of one that its mails name."""
+    message_id = name.strip("<> ")
+    named = reader.mails(mentioning=[message_id])
+    own = [mail for mail in named if mail.email.message_id == message_id]
+    return (own or named)[0].email.thread_id if named else name
 
 
 def conversation(

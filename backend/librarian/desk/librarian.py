@@ -23,7 +23,7 @@ from ..vocabulary.verbs import SEARCH, SEARCH_EMAILS
 from . import addresses, answers, journal, questions
 from . import arguments as check
 from .browsing import facets, newest_first
-from .conversation import conversation
+from .conversation import conversation, thread_meant
 from .gathered import Gathered
 from .hosting import Hosting
 from .knowledge import Knowledge
@@ -126,22 +126,15 @@ class Librarian(Gathered, Knowledge, Hosting):
         self._await_text(budget)
         wanted = named("search_emails", SEARCH_EMAILS.arguments, {"query": query, **given})
         asked = replace(questions.emails(self._parts.options, self._products, wanted), ask_llm=_ASK_LLM.get())
-        if (thread := asked.filters.thread_id) and (meant := self._thread_of(thread)):
-            asked = replace(asked, filters=replace(asked.filters, thread_id=meant))
+        if thread := asked.filters.thread_id:
+            with self._parts.catalog.read() as reader:
+                asked = replace(asked, filters=replace(asked.filters, thread_id=thread_meant(reader, thread)))
         engine, catalog = self._parts.engine, self._parts.catalog
         answer, count = self._checked(lambda q: engine.search(q, budget) if q.text else newest_first(catalog, q), asked)
         outcome = answer.outcome
         journal.note(outcome, self._parts.options.slow_query_ms)
         envelope = answers.envelope(outcome, count, asked.mode) | {"query": query.strip()}  # with its operators
         return wire.EmailSearchAnswer(results=self._results(answer, answers.email_result), **envelope)
-
-    def _thread_of(self, message_id: str) -> str | None:
-        """The thread of a mail that is named by its Message-ID; None where it is no such."""
-        if "@" not in message_id:
-            return None
-        with self._parts.catalog.read() as reader:
-            named = reader.mails(mentioning=[message_id.strip("<>")])
-        return named[0].email.thread_id if named else None
 
     def _await_text(self, budget: Budget) -> None:
         """A library that is being read for the very first time answers once something is in, or after a while."""
@@ -274,10 +267,8 @@ class Librarian(Gathered, Knowledge, Hosting):
         if wanted is None:
             raise CallerError("thread_id is empty.", hint="Take it from a result of search_emails.")
         with self._parts.catalog.read() as reader:
+            wanted = thread_meant(reader, wanted)
             mails = reader.thread(wanted)
-            if not mails and (named := reader.mails(mentioning=[wanted.strip("<>")])):
-                wanted = named[0].email.thread_id  # a Message-ID leads to its conversation
-                mails = reader.thread(wanted)
             emails = reader.count().emails
         if not mails:
             hint = "Take it from a result of search_emails." if emails else "No email is indexed in this library."

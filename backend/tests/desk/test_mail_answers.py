@@ -2,6 +2,7 @@
 
 * By filters alone each mail is there once, wherever copies of it lie.
 * A mail that is read as a document comes with its headers.
+* A Message-ID names the conversation that its own mail is in, whoever else mentions it.
 """
 
 from __future__ import annotations
@@ -85,3 +86,22 @@ def test_a_mail_that_is_read_as_a_document_comes_with_its_headers(library: Libra
     terminal.document(Page(written), document.model_dump(mode="json"))
     assert "to: Bob <bob@x.org>" in written.getvalue()
     assert library.get_document("shop/guide.md").email is None
+
+
+def test_a_message_id_names_the_conversation_of_its_own_mail_whichever_came_first(tmp_path: Path) -> None:
+    place = tmp_path / "library" / "shop" / "mail"
+    place.mkdir(parents=True)
+    named = "<lunch@x.org> <order@x.org>"
+    both = mail("both", "dan@x.org", "Re: two things", 9, "Both are settled.", In_Reply_To=named)
+    (place / "both.eml").write_bytes(both.as_bytes())
+    with Librarian.open(root=tmp_path / "library", index=tmp_path / "index", **QUIET) as library:
+        assert [one.sender for one in library.get_thread("order@x.org").emails] == ["dan@x.org"], "it alone knows of it"
+        for name in ("order", "lunch"):
+            one = mail(name, "ann@x.org", f"The {name}", 8, f"Is the {name} settled?")
+            (place / f"{name}.eml").write_bytes(one.as_bytes())
+        library.refresh()
+        for name in ("order@x.org", "<order@x.org>"):
+            thread = library.get_thread(name)
+            assert [one.subject for one in thread.emails] == ["The order"]
+            assert {one.thread_id for one in library.search_emails(thread_id=name).results} == {thread.thread_id}
+        assert [one.sender for one in library.get_thread("lunch@x.org").emails] == ["ann@x.org", "dan@x.org"]
