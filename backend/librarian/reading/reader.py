@@ -23,7 +23,7 @@ from .parsers import ARCHIVES, PARSERS, READABLE, SOURCES
 
 _log = logging.getLogger(__name__)
 
-_VERSION = "13"
+_VERSION = "14"
 #: Characters of prose that the language is found by.
 _LANGUAGE_SAMPLE = 4_000
 

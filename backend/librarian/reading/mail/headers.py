@@ -274,15 +274,15 @@ def answers(subject: str) -> bool:
     return bool(_ANSWER_MARK.match(rest))
 
 
-def email_of(headers: Headers, attachments: tuple[Attachment, ...], own: str) -> Email:
+def email_of(headers: Headers, sender: str, attachments: tuple[Attachment, ...], own: str) -> Email:
     """What the headers say. The thread is what this mail alone tells: the library's threads are made of all.
 
-    `own` are the mail's own words: copies are told by them, since lists add footers and programs wrap quotes anew.
+    `sender` is who wrote it; `own` are the mail's own words: copies are told by them, since lists add footers and
+    programs wrap quotes anew.
     """
     subject = headers.text("subject")
-    sender = next(iter(headers.addresses("from") or headers.addresses("sender")), "")
     to, cc = headers.addresses("to"), headers.addresses("cc")
-    people = {match for one in (sender, *to, *cc) for match in _ADDRESS.findall(one)}
+    people = {match for one in (sender, *headers.addresses("from"), *to, *cc) for match in _ADDRESS.findall(one)}
     # Old programs write "In-Reply-To: your mail of … <ann@example.org>": an address, not a message.
     in_reply_to = tuple(one for one in headers.ids("in-reply-to") if one not in people)
     references = headers.ids("references")
