@@ -9,16 +9,15 @@ import email.errors
 import email.policy
 import hashlib
 import re
-from datetime import UTC, datetime
 from email.header import decode_header
 from email.message import Message
-from email.utils import getaddresses, mktime_tz, parsedate_tz
+from email.utils import getaddresses
 
 from librarian.vocabulary.errors import SourceError
 from librarian.vocabulary.types import Attachment, Email
 
 from ..encoding import decode
-from ..metadata import iso_of_ns
+from .dates import moment_of
 
 _MESSAGE_ID = re.compile(r"<\s*([^<>\s]+)\s*>")
 _BROKEN_ID = re.compile(r"<[^<>@]+@[^<>@]+>")  #: with a space in it, where a program folded what has none
@@ -64,7 +63,6 @@ _LABELS = {
     "x-cp1250": "cp1250", "x-cp1251": "cp1251", "x-euc-jp": "euc_jp", "x-gbk": "gb18030",
     "x-mac-cyrillic": "mac_cyrillic", "x-mac-roman": "mac_roman", "x-sjis": "cp932", "x-windows-949": "cp949",
 }  # fmt: skip
-_ISO = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d")  #: a date that is none of RFC 5322's
 _JAPANESE = re.compile(rb"\x1b\$[@B]([^\x1b]*)")
 _ESCAPES = re.compile(rb"\x1b(?:\$[@B]|\([BJ])")
 _CONTROLS = re.compile("[\x80-\x9f]")
@@ -325,16 +323,5 @@ def _conversation(thread_index: str) -> str:
 def _date(headers: Headers) -> str | None:
     """The Date header; where it is missing or nonsense, when the mail was last received."""
     received = [value.rsplit(";", 1)[-1] for value in headers.raw("received")[:1]]
-    for value in (*headers.raw("date"), *headers.raw("resent-date"), *received):
-        try:
-            if _ISO.match(value):
-                said = datetime.fromisoformat(value.strip())
-                return iso_of_ns(int((said if said.tzinfo else said.replace(tzinfo=UTC)).timestamp()) * 1_000_000_000)
-            parsed = parsedate_tz(value)
-            if parsed is not None:
-                if 100 <= parsed[0] < 1000:  # a year counted from 1900 (RFC 5322, 4.3)
-                    parsed = (parsed[0] + 1900, *parsed[1:])
-                return iso_of_ns(int(mktime_tz(parsed)) * 1_000_000_000)
-        except (ValueError, OverflowError, TypeError, IndexError):
-            continue
-    return None
+    values = (*headers.raw("date"), *headers.raw("resent-date"), *received)
+    return next((moment for value in values if (moment := moment_of(value)) is not None), None)
