@@ -23,6 +23,22 @@ def attachments(email: Email) -> list[wire.AttachmentItem]:
     ]
 
 
+def headers(email: Email) -> wire.MailHeaders:
+    """What stands above a mail that is read as a document."""
+    return wire.MailHeaders.model_validate(_mail_fields(email))
+
+
+def _mail_fields(email: Email) -> dict[str, Any]:
+    return {
+        "sender": email.sender,
+        "to": list(email.to),
+        "cc": list(email.cc),
+        "date": email.date,
+        "thread_id": email.thread_id,
+        "message_id": email.message_id,
+    }
+
+
 def match_type(candidate: Candidate) -> MatchType:
     """Which legs found it; what filters alone have found, ordered by date, was found without meaning."""
     by_words, by_meaning = candidate.keyword_score is not None, candidate.semantic_score is not None
@@ -79,14 +95,9 @@ def email_result(hit: Hit, rank: int, *, stale: bool, context: Mapping[str, obje
     return wire.EmailResult.model_validate(
         {
             **_result_fields(hit, rank, stale=stale, context=context),
+            **_mail_fields(email),
             "subject": email.subject,
-            "sender": email.sender,
-            "to": list(email.to),
-            "cc": list(email.cc),
-            "date": email.date,
             "attachments": attachments(email),
-            "thread_id": email.thread_id,
-            "message_id": email.message_id,
         }
     )
 

@@ -15,10 +15,12 @@ HEAD = 60  #: characters that stand around a mail's headers, about
 _NAMED = re.compile(r"(?P<name>.*\S)\s*<(?P<address>[^<>]+)>")  #: as read: a comma or colon in a name parts nothing
 
 
-def thread_with(reader: CatalogReader, message_id: str) -> str | None:
-    """The thread of the mail with that Message-ID, or of those that refer to it; None where there is none."""
-    found = reader.mails(mentioning=[message_id.strip("<>")])
-    return found[0].email.thread_id if found else None
+def thread_meant(reader: CatalogReader, name: str) -> str:
+    """The thread that a name means: its id, or the Message-ID of a mail in it, or of one that its mails name."""
+    message_id = name.strip("<> ")
+    named = reader.mails(mentioning=[message_id])
+    own = [mail for mail in named if mail.email.message_id == message_id]
+    return (own or named)[0].email.thread_id if named else name
 
 
 def conversation(

@@ -23,7 +23,7 @@ from ..vocabulary.verbs import SEARCH, SEARCH_EMAILS
 from . import addresses, answers, journal, questions
 from . import arguments as check
 from .browsing import facets, newest_first
-from .conversation import conversation, thread_with
+from .conversation import conversation, thread_meant
 from .gathered import Gathered
 from .hosting import Hosting
 from .knowledge import Knowledge
@@ -126,7 +126,7 @@ class Librarian(Knowledge, Gathered, Hosting):
         asked = replace(questions.emails(self._parts.options, self._products, wanted), ask_llm=_ASK_LLM.get())
         if thread := asked.filters.thread_id:
             with self._parts.catalog.read() as reader:
-                asked = replace(asked, filters=replace(asked.filters, thread_id=thread_with(reader, thread) or thread))
+                asked = replace(asked, filters=replace(asked.filters, thread_id=thread_meant(reader, thread)))
         engine, catalog = self._parts.engine, self._parts.catalog
         answer, count = self._checked(lambda q: engine.search(q, budget) if q.text else newest_first(catalog, q), asked)
         outcome = answer.outcome
@@ -230,9 +230,8 @@ class Librarian(Knowledge, Gathered, Hosting):
         if wanted is None:
             raise CallerError("thread_id is empty.", hint="Take it from a result of search_emails.")
         with self._parts.catalog.read() as reader:
+            wanted = thread_meant(reader, wanted)
             mails = reader.thread(wanted)
-            if not mails and (meant := thread_with(reader, wanted)):
-                wanted, mails = meant, reader.thread(meant)
             emails = reader.count().emails
         if not mails:
             hint = "Take it from a result of search_emails." if emails else "No email is indexed in this library."

@@ -15,7 +15,7 @@ from ..vocabulary.paths import name_of
 from ..vocabulary.protocols import CatalogReader
 from ..vocabulary.types import Document, Heading, StoredChunk, StoredDocument
 from ..vocabulary.visible import visible
-from . import addresses
+from . import addresses, answers
 
 OUTLINE = 100  #: headings that every part of a document comes with; of more, a part has those that concern it
 AHEAD = 40  #: of these, sections that follow behind the part
@@ -272,6 +272,7 @@ def read(
         last_modified=document.last_modified,
         indexed_at=stored.indexed_at.replace("+00:00", "Z"),
         stale=stale,
+        email=answers.headers(document.email) if document.email else None,
     )
 
 

@@ -19,12 +19,14 @@ from ..vocabulary.wire import (
     EmailResult,
     EmailSearchAnswer,
     HeadingItem,
+    MailHeaders,
     ParentContext,
     ProductsAnswer,
     Result,
     SearchAnswer,
     StatusAnswer,
     ThreadAnswer,
+    ThreadEmail,
     Wire,
 )
 from . import site_rendering
@@ -261,6 +263,7 @@ def document(answer: DocumentAnswer) -> str:
         f"{answer.file_path}{part}, lines {answer.line_start}–{answer.line_end} · {answer.product}/{answer.component}"
         f" · {answer.doc_type} · {answer.last_modified[:10]}"
         + (f" · tags {', '.join(answer.tags)}" if answer.tags else ""),
+        *(_mail_head(answer.email) if answer.email else ()),
     ]
     inside = [*head, "", answer.content]
     foot = [line for remark in remarks(answer) for line in ("", remark)]
@@ -274,6 +277,16 @@ def document(answer: DocumentAnswer) -> str:
                 which = f"Of {answer.heading_count} headings the next sections"
             inside += ["", f"{which}: {named}{last}"]
     return "\n".join([fenced("document", "\n".join(inside)), *foot])
+
+
+def _mail_head(mail: MailHeaders) -> list[str]:
+    lines = [f"From {mail.sender or '–'} on {mail.date or 'unknown date'}", *_addressed(mail)]
+    return [*lines, f"thread_id {mail.thread_id} · message_id {mail.message_id}"]
+
+
+def _addressed(mail: MailHeaders | ThreadEmail) -> list[str]:
+    cc = f"; cc {', '.join(mail.cc)}" if mail.cc else ""
+    return [f"To {', '.join(mail.to)}{cc}"] if mail.to or mail.cc else []
 
 
 def _ahead(answer: DocumentAnswer) -> list[HeadingItem]:
@@ -293,9 +306,7 @@ def thread(answer: ThreadAnswer) -> str:
     head = f"thread_id {answer.thread_id} · {_count(answer.total, 'email') if whole else part}"
     lines = [f"# {answer.subject}", ", ".join(answer.participants)]
     for mail in answer.emails:
-        lines += ["", f"## {mail.date or 'unknown date'}, {mail.sender}"]
-        if mail.to or mail.cc:
-            lines.append("To " + ", ".join(mail.to) + (f"; cc {', '.join(mail.cc)}" if mail.cc else ""))
+        lines += ["", f"## {mail.date or 'unknown date'}, {mail.sender}", *_addressed(mail)]
         if mail.subject != answer.subject:
             lines.append(f"Subject: {mail.subject}")
         lines.append(f"{mail.file_path} · message_id {mail.message_id}")

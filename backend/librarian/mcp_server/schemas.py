@@ -1,7 +1,7 @@
 """Output schemas for models' eyes: pydantic's JSON Schema without what costs tokens and says nothing.
 
 No titles, no defaults, no class docstrings, `required` only at the root; `anyOf [X, null]` becomes a type with null in
-it; a definition that is used once stands where it is used.
+it; a definition that is used once stands where it is used; where the values are listed, their type isn't.
 """
 
 from __future__ import annotations
@@ -85,11 +85,12 @@ def _compacted(node: Any, definitions: dict[str, Any], inlined: set[str]) -> Any
             compacted[key] = {name: _compacted(item, definitions, inlined) for name, item in value.items()}
         else:
             compacted[key] = _compacted(value, definitions, inlined)
+    if "enum" in compacted:
+        compacted.pop("type", None)
     return compacted
 
 
 def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
-    widened = {**schema, "type": [schema["type"], "null"]}
     if "enum" in schema:
-        widened["enum"] = [*schema["enum"], None]
-    return widened
+        return {**schema, "enum": [*schema["enum"], None]}
+    return {**schema, "type": [schema["type"], "null"]}

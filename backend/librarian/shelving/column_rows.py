@@ -18,7 +18,7 @@ from .columns import CODED, Arrays, LoadedColumns, Mail, Vocabulary
 from .dates import NO_DATE
 
 DOCUMENTS = f"""SELECT d.id, d.modified, d.file_path, d.tags, {", ".join("d." + name for name in CODED)},
-    e.thread_id, e.sender, e.subject, e.has_attachments, e.recipients
+    e.thread_id, e.sender, e.subject, e.has_attachments, e.recipients, e.fingerprint
     FROM documents d LEFT JOIN emails e ON e.doc_id = d.id"""
 
 
@@ -122,10 +122,12 @@ def _write_mails(copy: Arrays, documents: Sequence[tuple[Any, ...]]) -> None:
     """Write what mail filters look at, and the group of each conversation, into the copy."""
     code = copy.vocabularies["threads"].code
     for row in documents:
-        thread_id, sender, subject, attachments, to = row[4 + len(CODED) :]
+        thread_id, sender, subject, attachments, to, fingerprint = row[4 + len(CODED) :]
         if thread_id is None:
             continue
-        copy.mails[row[0]] = Mail(thread_id, unaccented(sender), unaccented(subject), bool(attachments), unaccented(to))
+        copy.mails[row[0]] = Mail(
+            thread_id, unaccented(sender), unaccented(subject), bool(attachments), unaccented(to), hash(fingerprint)
+        )
         if thread_id:
             copy.group[row[0]] = -1 - code(thread_id)
 

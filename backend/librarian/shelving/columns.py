@@ -42,6 +42,7 @@ class Mail:
     subject: str
     has_attachments: bool
     recipients: str
+    same: int  #: one number for all copies of the mail, 0 where none can be told
 
 
 class Vocabulary:
@@ -134,19 +135,24 @@ class LoadedColumns:
         return [mail.sender if (mail := mails.get(doc_id)) else "" for doc_id in doc_ids.tolist()]
 
     def newest(self, filters: Filters, per_group: int) -> Ids:
-        """Documents that pass and have passages, latest first; of one thread at most `per_group` (0: all)."""
+        """Documents that pass and have passages, latest first; of copies of a mail one, of one thread at most
+        `per_group` (0: all)."""
         ids = np.flatnonzero(self._passages)
         ids = ids[ids > 0]  # where ids of passages have no document
         if (passing := self.select(filters).doc_ids) is not None:
             ids = np.intersect1d(ids, passing, assume_unique=True)
         ids = ids[np.lexsort((ids, self.arrays.modified[ids]))[::-1]]
-        if not per_group:
-            return ids
         seen: Counter[int] = Counter()
+        shown: set[int] = set()
         kept = np.zeros(len(ids), dtype=np.bool_)
-        for place, group in enumerate(self.arrays.group[ids].tolist()):
+        for place, (doc_id, group) in enumerate(zip(ids.tolist(), self.arrays.group[ids].tolist(), strict=True)):
+            mail = self.arrays.mails.get(doc_id)
+            if mail is not None and mail.same:
+                if mail.same in shown:
+                    continue
+                shown.add(mail.same)
             seen[group] += 1
-            kept[place] = seen[group] <= per_group
+            kept[place] = not per_group or seen[group] <= per_group
         return ids[kept]
 
     def languages(self) -> tuple[str, ...]:

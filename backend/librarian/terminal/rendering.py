@@ -76,6 +76,8 @@ def document(page: Page, answer: Answer) -> None:
     if page.styled:
         page.line((answer["title"], "bold"), ("  " + answer["file_path"], "blue"))
         page.line((f"lines {answer['line_start']}-{answer['line_end']} · {answer['last_modified']}", "dim"))
+        if mail := answer.get("email"):
+            _mail_head(page, mail)
         page.line()
     page.passage(answer["content"], indent=0)
     if missing := answer.get("missing_section"):
@@ -86,6 +88,13 @@ def document(page: Page, answer: Answer) -> None:
         page.line((f"… line {answer['line_end']} was cut: --max-chars 0", "dim"))
     if answer.get("next_line"):
         page.line((f"… goes on at line {answer['next_line']}: --lines {answer['next_line']}-", "dim"))
+
+
+def _mail_head(page: Page, mail: Answer) -> None:
+    page.line((mail["sender"], "cyan"), f"  {mail['date'] or ''}  ", (f"thread {mail['thread_id']}", "dim"))
+    for name in ("to", "cc"):
+        if mail[name]:
+            page.line((f"{name}: {', '.join(mail[name])}", "dim"))
 
 
 def thread(page: Page, answer: Answer) -> None:

@@ -121,7 +121,8 @@ class Columns(Protocol):
         """The chunks that pass the filters."""
 
     def newest(self, filters: Filters, per_group: int) -> Ids:
-        """Documents that pass and have passages, latest first; of one thread at most `per_group` (0: all)."""
+        """Documents that pass and have passages, latest first; of copies of a mail one, of one thread at most
+        `per_group` (0: all)."""
 
     def only(self, chunk_ids: Ids) -> Selection:
         """Just these chunks: a mask of full length with no filters, for scoring given candidates."""

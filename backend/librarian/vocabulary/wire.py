@@ -198,6 +198,17 @@ class HeadingItem(Wire):
     page: int | None = None
 
 
+class MailHeaders(Wire):
+    """Of a mail that is read as a document, what a result of `search_emails` says of it; its subject is the title."""
+
+    sender: str
+    to: list[str] = []
+    cc: list[str] = []
+    date: str | None = None
+    thread_id: str
+    message_id: str
+
+
 class DocumentAnswer(Wire):
     file_path: str
     title: str
@@ -220,6 +231,7 @@ class DocumentAnswer(Wire):
     last_modified: str
     indexed_at: str
     stale: bool = False
+    email: MailHeaders | None = None
 
 
 class ProductItem(Wire):

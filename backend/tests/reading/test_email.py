@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime as dt
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -114,6 +115,29 @@ def test_subjects_are_decoded(parse: Parse, header: bytes, subject: str | None) 
     assert doc.title
     if subject is not None:
         assert header_of(doc).subject == subject
+
+
+@pytest.mark.parametrize(
+    ("date", "hour"),
+    [
+        ("Mon, 2 Mar 2026 09:00:00 +01:00", 8),
+        ("Mon, 2 Mar 2026 09:00:00 -05:30", 14.5),
+        ("Mon Mar 02 2026 09:00:00 GMT+0100 (Central European Standard Time)", 8),
+        ("Mon, 2 Mar 2026 09:00:00 UTC-3", 12),
+        ("Mon, 2 Mar 2026 09:00:00 GMT", 9),
+        ("Mon, 2 Mar 2026 09:00:00 CEST", 7),
+        ("Mon Mar  2 09:00:00 CET 2026", 8),
+        ("Mon, 2 Mar 2026 09:00:00 +0100 (MEZ)", 8),
+        ("Mon, 2 Mar 2026 09:00:00 +0100 CET", 8),
+        ("Mon, 02 Mar 2026 09:00:00 PM EST", 26),
+        ("Mon 02 Mar 2026 12:00:00 AM EST", 5),
+        ("Monday, March 2, 2026 12:30 PM", 12.5),
+        ("Mon, 2 Mar 2026 21:00 PM +0000", 21),
+    ],
+)
+def test_a_date_is_read_with_its_zone_and_half_of_the_day(parse: Parse, date: str, hour: float) -> None:
+    moment = dt.datetime(2026, 3, 2) + dt.timedelta(hours=hour)
+    assert header_of(parse(f"Date: {date}\nSubject: x\n\nbody\n", NAME)).date == f"{moment.isoformat()}Z"
 
 
 @pytest.mark.parametrize("date", ["", "yesterday", "Tue, 99 Foo 99999 99:99:99 +9999", "0"])

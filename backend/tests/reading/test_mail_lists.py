@@ -2,6 +2,7 @@
 
 * Lines that stand for what was taken out are no words of the mail, and hide no closing above them.
 * What a digest holds is nobody's history.
+* Who wrote is told where a list stands before them, and is nobody else where it doesn't.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import pytest
 
 from librarian.reading.mail.cleaning import excluded_of, own_words
+from librarian.reading.mail.parser import EmailParser
+from librarian.vocabulary.types import Email, SourceFile
 
 
 def own(text: str) -> str:
@@ -17,6 +20,17 @@ def own(text: str) -> str:
 
 def reasons(text: str) -> list[str]:
     return [span.reason for span in excluded_of(text)]
+
+
+def read(headers: str) -> Email:
+    data = f"{headers}\nSubject: Pumps\nDate: Mon, 2 Mar 2026 09:00:00 +0000\n\nThe pump is old.\n".encode()
+    email = (
+        EmailParser()
+        .parse(SourceFile("/docs/shop/mail/1.eml", "shop/mail/1.eml", "shop", "mail", len(data), 0), data)
+        .email
+    )
+    assert email is not None
+    return email
 
 
 @pytest.mark.parametrize(
@@ -65,3 +79,52 @@ def test_a_digest_below_an_answer_is_history(above: str) -> None:
 def test_what_only_looks_like_a_digest_is_none() -> None:
     copied = "See below.\n\n" + "-" * 70 + "\n\nFrom: Bob <b@x.org>\nDate: 2 Mar 2026\nSubject: Pumps\n\nReplace it.\n"
     assert own(copied) == "See below."
+
+
+@pytest.mark.parametrize(
+    ("headers", "writer"),
+    [
+        (
+            "From: \"'Ann Lee' via Dev\" <dev@groups.org>\nX-Original-Sender: ann@x.org\n"
+            "X-Original-From: Ann Lee <ann@x.org>\nReply-To: Ann Lee <ann@x.org>",
+            "Ann Lee <ann@x.org>",
+        ),
+        ("From: \"'Ann Lee' via Dev\" <dev@groups.org>\nX-Original-Sender: ann@x.org", "Ann Lee <ann@x.org>"),
+        (
+            "From: Ann Lee via B4 Relay <devnull+ann.x.org@kernel.org>\nX-Original-From: Ann Lee <ann@x.org>",
+            "Ann Lee <ann@x.org>",
+        ),
+        (
+            "From: =?utf-8?q?Zo=C3=AB_via_Dev?= <dev@l.org>\nTo: dev@l.org\nReply-To: =?utf-8?q?Zo=C3=AB?= <z@x.org>",
+            "Zoë <z@x.org>",
+        ),
+        (
+            "From: Ann via Dev <dev@l.org>\nList-Id: <dev.l.org>\nReply-To: Ann <ann@x.org>, Dev <dev@l.org>",
+            "Ann <ann@x.org>",
+        ),
+        (
+            "From: Ann via Dev <dev@l.org>\nTo: dev@l.org\nReply-To: Dev <dev@l.org>\nCc: B <b@x.org>, Ann <ann@x.org>",
+            "Ann <ann@x.org>",
+        ),
+        ("From: ann via Dev <dev@l.org>\nTo: dev@l.org\nReply-To: ann@x.org", "ann <ann@x.org>"),
+        ("From: \"Ann via groups.io\" <ann=x.org@groups.io>\nReply-To: dev@groups.io", "Ann <ann@x.org>"),
+        ("From: Ann Lee <ann.lee=40x.org@dmarc.ietf.org>", "Ann Lee <ann.lee@x.org>"),
+        ("From: ann.lee=40x.org@dmarc.ietf.org", "ann.lee@x.org"),
+    ],
+)  # fmt: skip
+def test_who_wrote_is_told_where_a_list_stands_before_them(headers: str, writer: str) -> None:
+    assert read(headers).sender == writer
+
+
+@pytest.mark.parametrize(
+    ("headers", "sender"),
+    [
+        ("From: Ann via Dev <dev@l.org>\nTo: dev@l.org\nReply-To: dev@l.org", "Ann via Dev <dev@l.org>"),
+        ("From: Ann via Dev <dev@l.org>\nTo: dev@l.org\nReply-To: b@x.org, c@x.org", "Ann via Dev <dev@l.org>"),
+        ("From: Ann via Signer <sign@s.com>\nTo: bob@x.org\nReply-To: Ann <ann@x.org>", "Ann via Signer <sign@s.com>"),
+        ("From: Via Rail <news@via.ca>\nList-Id: <news>\nReply-To: ask@via.ca", "Via Rail <news@via.ca>"),
+        ("From: Bob <bob@x.org>\nX-Original-From: Ann <ann@x.org>\nReply-To: Ann <ann@x.org>", "Bob <bob@x.org>"),
+    ],
+)  # fmt: skip
+def test_who_is_shown_stays_where_nobody_else_is_told(headers: str, sender: str) -> None:
+    assert read(headers).sender == sender

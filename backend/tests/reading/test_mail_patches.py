@@ -2,6 +2,7 @@
 
 * A patch in a reply is the sender's own, headers and all; so is who has reviewed it.
 * What a program prints isn't taken for a signature, nor a word about a quoted line for that line's end.
+* The lines of a patch's hunks are what they are in the patch, whatever they begin with.
 * Lines that a mailbox has changed to `>From ` are the sender's own, and read as they were written.
 """
 
@@ -46,6 +47,34 @@ def test_a_patch_in_a_reply_is_its_senders_own(above: str) -> None:
 def test_a_patch_whose_first_line_a_mailbox_changed_is_its_senders_own() -> None:
     read_back = read(f"Does this help?\n\n>From {HASH} Mon Sep 17 00:00:00 2001\n{PATCH}")
     assert "The valve stays shut" in own_words(read_back.text, read_back.excluded)
+
+
+HUNK = """\
+@@ -1,8 +1,5 @@
+ Pumps
+-Valves
+--
+-  open
+--- old
++  shut
+ 
+ > Note: the valve
+ > is stuck.
+"""
+
+
+@pytest.mark.parametrize("below", ["", "-- \n2.25.1\n", "\n-- \nAnn Lee\n", "\nThanks,\nAnn\n"])
+def test_the_lines_of_a_hunk_are_neither_closing_nor_signature_nor_quote(below: str) -> None:
+    text = f"Does this help?\n\n--- a/pump.md\n+++ b/pump.md\n{HUNK}{below}"
+    assert own_words(text, excluded_of(text), {span.reason for span in excluded_of(text)}).endswith(HUNK.strip("\n"))
+    for end in range(3, len(HUNK.split("\n"))):
+        cut = "\n".join(["Does this help?", "", *HUNK.split("\n")[:end]])
+        assert excluded_of(cut) == (), cut
+
+
+def test_a_dashed_name_below_a_hunk_is_a_closing_still() -> None:
+    text = "Does this help?\n\n@@ -1,2 +1,2 @@\n pump\n-valve\n+valves\n\n-Ann\n"
+    assert [text[span.start : span.end] for span in excluded_of(text)] == ["-Ann"]
 
 
 def test_who_has_reviewed_a_patch_is_no_signature() -> None:

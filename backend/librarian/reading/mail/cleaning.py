@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from librarian.vocabulary.types import FOLDED, Excluded
 
-from . import closings, consoles, digests, disclaimers, notices, phrases
+from . import closings, consoles, digests, disclaimers, hunks, notices, phrases
 from .borders import Border, find, margin_of
 from .signatures import FOOTER, FOOTER_LINES, SIGNATURE, is_list_page, may_open, opens
 
@@ -53,7 +53,7 @@ def excluded_of(text: str) -> tuple[Excluded, ...]:
 
     A mail that has no words of its own keeps its quotes: nothing but its trimmings is excluded.
     """
-    lines = consoles.with_prompts(_with_arrows(text.split("\n")))
+    lines = consoles.with_prompts(_with_arrows(hunks.with_masks(text.split("\n"))))
     spans = _spans_of_digest(lines) if digests.is_digest(lines) else _spans(lines)
     if not _has_words(lines, spans):
         spans = [span for span in spans if span.reason in (PGP, FORWARDED, FOOTER)]

@@ -9,16 +9,15 @@ import email.errors
 import email.policy
 import hashlib
 import re
-from datetime import UTC, datetime
 from email.header import decode_header
 from email.message import Message
-from email.utils import getaddresses, mktime_tz, parsedate_tz
+from email.utils import getaddresses
 
 from librarian.vocabulary.errors import SourceError
 from librarian.vocabulary.types import Attachment, Email
 
 from ..encoding import decode
-from ..metadata import iso_of_ns
+from .dates import moment_of
 
 _MESSAGE_ID = re.compile(r"<\s*([^<>\s]+)\s*>")
 _BROKEN_ID = re.compile(r"<[^<>@]+@[^<>@]+>")  #: with a space in it, where a program folded what has none
@@ -64,7 +63,6 @@ _LABELS = {
     "x-cp1250": "cp1250", "x-cp1251": "cp1251", "x-euc-jp": "euc_jp", "x-gbk": "gb18030",
     "x-mac-cyrillic": "mac_cyrillic", "x-mac-roman": "mac_roman", "x-sjis": "cp932", "x-windows-949": "cp949",
 }  # fmt: skip
-_ISO = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d")  #: a date that is none of RFC 5322's
 _JAPANESE = re.compile(rb"\x1b\$[@B]([^\x1b]*)")
 _ESCAPES = re.compile(rb"\x1b(?:\$[@B]|\([BJ])")
 _CONTROLS = re.compile("[\x80-\x9f]")
@@ -274,15 +272,15 @@ def answers(subject: str) -> bool:
     return bool(_ANSWER_MARK.match(rest))
 
 
-def email_of(headers: Headers, attachments: tuple[Attachment, ...], own: str) -> Email:
+def email_of(headers: Headers, sender: str, attachments: tuple[Attachment, ...], own: str) -> Email:
     """What the headers say. The thread is what this mail alone tells: the library's threads are made of all.
 
-    `own` are the mail's own words: copies are told by them, since lists add footers and programs wrap quotes anew.
+    `sender` is who wrote it; `own` are the mail's own words: copies are told by them, since lists add footers and
+    programs wrap quotes anew.
     """
     subject = headers.text("subject")
-    sender = next(iter(headers.addresses("from") or headers.addresses("sender")), "")
     to, cc = headers.addresses("to"), headers.addresses("cc")
-    people = {match for one in (sender, *to, *cc) for match in _ADDRESS.findall(one)}
+    people = {match for one in (sender, *headers.addresses("from"), *to, *cc) for match in _ADDRESS.findall(one)}
     # Old programs write "In-Reply-To: your mail of … <ann@example.org>": an address, not a message.
     in_reply_to = tuple(one for one in headers.ids("in-reply-to") if one not in people)
     references = headers.ids("references")
@@ -325,16 +323,5 @@ def _conversation(thread_index: str) -> str:
 def _date(headers: Headers) -> str | None:
     """The Date header; where it is missing or nonsense, when the mail was last received."""
     received = [value.rsplit(";", 1)[-1] for value in headers.raw("received")[:1]]
-    for value in (*headers.raw("date"), *headers.raw("resent-date"), *received):
-        try:
-            if _ISO.match(value):
-                said = datetime.fromisoformat(value.strip())
-                return iso_of_ns(int((said if said.tzinfo else said.replace(tzinfo=UTC)).timestamp()) * 1_000_000_000)
-            parsed = parsedate_tz(value)
-            if parsed is not None:
-                if 100 <= parsed[0] < 1000:  # a year counted from 1900 (RFC 5322, 4.3)
-                    parsed = (parsed[0] + 1900, *parsed[1:])
-                return iso_of_ns(int(mktime_tz(parsed)) * 1_000_000_000)
-        except (ValueError, OverflowError, TypeError, IndexError):
-            continue
-    return None
+    values = (*headers.raw("date"), *headers.raw("resent-date"), *received)
+    return next((moment for value in values if (moment := moment_of(value)) is not None), None)

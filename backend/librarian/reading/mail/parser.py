@@ -21,6 +21,7 @@ from .body import Body, MailPart, Part
 from .cleaning import excluded_of, own_words
 from .headers import Headers, RawHeaders, email_of
 from .outlook import is_outlook, mail_of
+from .senders import writer_of
 
 _SPACES = re.compile(r"\s+")
 _END_OF_HEADERS = re.compile(rb"\r?\n\r?\n|\r\r")
@@ -64,7 +65,7 @@ class EmailParser:
         body = Body(message)
         excluded = excluded_of(body.text)
         new = own_words(body.text, excluded)
-        header = email_of(headers, tuple(part.attachment for part in body.parts), new)
+        header = email_of(headers, writer_of(headers), tuple(part.attachment for part in body.parts), new)
         whole = _Whole(body.text, list(_blocks(body.text)), list(excluded))
         notes = ["broken MIME"] if body.broken else []
         for part in body.parts:

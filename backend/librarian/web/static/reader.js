@@ -21,6 +21,12 @@ async function blocksOf({ file_path: path, content, line_start: first, headings 
   return (await import("./plain.js")).plain(content, first, headings, form === "code");
 }
 
+/** Who wrote a mail to whom, for the line of facts; nothing for a document that is none. */
+function people(mail) {
+  if (!mail) return [];
+  return [`From ${mail.sender || "–"}`, mail.to.length ? `to ${mail.to.join(", ")}` : "", mail.cc.length ? `cc ${mail.cc.join(", ")}` : ""];
+}
+
 export class Reader {
   /**
    * `onClose()` when it closes itself; `onFollow(path, section)` when a link leads to another document, without a path
@@ -125,7 +131,7 @@ export class Reader {
     const link = button("Copy link", () => copy(location.href, link), { class: "plain" });
     const parts = [
       el("div", { class: "panel-head" }, el("div", {}, el("p", { class: "place" }, place),
-        el("h2", { id: "panel-title" }, answer.title), el("p", { class: "facts" }, [answer.file_path, day(answer.last_modified), answer.language].filter(Boolean).join(" · "),
+        el("h2", { id: "panel-title" }, answer.title), el("p", { class: "facts" }, [answer.file_path, ...people(answer.email), day(answer.last_modified), answer.language].filter(Boolean).join(" · "),
           answer.stale ? el("span", { class: "stale" }, " · the file has changed since it was read") : null)),
       el("div", { class: "panel-buttons" }, cite, link, this.closeButton()),
       outline(answer.headings, (heading) => this.trying(() => this.goToLine(heading.line, answer)))),

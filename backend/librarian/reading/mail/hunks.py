@@ -1,0 +1,36 @@
+"""Lines of a patch, which begin with marks that mails have another meaning for: `-`, `--`, ` >`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_MASK = "§"  #: no word, no rule, no mark of a quote
+
+
+def with_masks(lines: Sequence[str]) -> list[str]:
+    """The lines with another first character where it is a patch's; as long as they were."""
+    if not any(line.startswith("@@ -") for line in lines):
+        return list(lines)
+    inside = set(_inside(lines))
+    return [_MASK + line[1:] if line and place in inside else line for place, line in enumerate(lines)]
+
+
+def _inside(lines: Sequence[str]) -> Iterator[int]:
+    """Places of the lines that hunks consist of, as many as their headers say, or up to what can be none of theirs."""
+    place = 0
+    while place < len(lines):
+        header = _HUNK.match(lines[place])
+        place += 1
+        if header is None:
+            continue
+        old, new = (int(count) if count else 1 for count in header.groups())
+        while place < len(lines) and (old > 0 or new > 0):
+            mark = lines[place][:1]
+            if mark not in ("", " ", "+", "-", "\\", "\t"):
+                break
+            old -= mark not in ("+", "\\")
+            new -= mark not in ("-", "\\")
+            yield place
+            place += 1
