@@ -22,6 +22,9 @@ DOCUMENTS = f"""SELECT d.id, d.modified, d.file_path, d.tags, {", ".join("d." + 
     FROM documents d LEFT JOIN emails e ON e.doc_id = d.id"""
 
 
+_POSITIVE = 2**63 - 1  #: the bits of a hash but its sign
+
+
 def columns_of(
     documents: Sequence[tuple[Any, ...]],
     chunks: Sequence[tuple[Any, ...]],
@@ -33,6 +36,7 @@ def columns_of(
         doc_of=np.zeros(1, dtype=np.int32),
         text=np.zeros(1, dtype=np.int64),
         group=np.zeros(1, dtype=np.int64),
+        same=np.zeros(1, dtype=np.int64),
         modified=np.full(1, NO_DATE, dtype=np.int64),
         changelog=np.zeros(1, dtype=np.bool_),
         codes={name: np.full(1, -1, dtype=np.int32) for name in CODED},
@@ -72,7 +76,7 @@ def _filled(
     if forgotten:
         copy = _without(copy, np.array(forgotten, dtype=np.int64))
     copy.doc_of[chunk_rows[:, 0]], copy.text[chunk_rows[:, 0]] = chunk_rows[:, 1], chunk_rows[:, 2]
-    copy.group[doc_ids] = doc_ids
+    copy.group[doc_ids] = copy.same[doc_ids] = doc_ids
     copy.modified[doc_ids] = np.array([row[1] for row in documents], dtype=np.int64)
     copy.changelog[doc_ids] = np.array([is_changelog(row[2]) for row in documents], dtype=np.bool_)
     for place, name in enumerate(CODED, start=4):
@@ -91,6 +95,7 @@ def _copied(base: Arrays, *, chunks: int, documents: int) -> Arrays:
         doc_of=_longer(base.doc_of, chunks, 0),
         text=_longer(base.text, chunks, 0),
         group=_longer(base.group, documents, 0),
+        same=_longer(base.same, documents, 0),
         modified=_longer(base.modified, documents, NO_DATE),
         changelog=_longer(base.changelog, documents, 0),
         codes={name: _longer(column, documents, -1) for name, column in base.codes.items()},
@@ -106,7 +111,7 @@ def _without(copy: Arrays, doc_ids: Ids) -> Arrays:
     dropped[doc_ids] = True
     gone = dropped[copy.doc_of]
     copy.doc_of[gone], copy.text[gone] = 0, 0
-    copy.group[known], copy.modified[known], copy.changelog[known] = 0, NO_DATE, False
+    copy.group[known], copy.same[known], copy.modified[known], copy.changelog[known] = 0, 0, NO_DATE, False
     for column in copy.codes.values():
         column[known] = -1
     for doc_id in doc_ids.tolist():
@@ -125,9 +130,9 @@ def _write_mails(copy: Arrays, documents: Sequence[tuple[Any, ...]]) -> None:
         thread_id, sender, subject, attachments, to, fingerprint = row[4 + len(CODED) :]
         if thread_id is None:
             continue
-        copy.mails[row[0]] = Mail(
-            thread_id, unaccented(sender), unaccented(subject), bool(attachments), unaccented(to), hash(fingerprint)
-        )
+        copy.mails[row[0]] = Mail(thread_id, unaccented(sender), unaccented(subject), bool(attachments), unaccented(to))
+        if fingerprint:
+            copy.same[row[0]] = -1 - (hash(fingerprint) & _POSITIVE)
         if thread_id:
             copy.group[row[0]] = -1 - code(thread_id)
 

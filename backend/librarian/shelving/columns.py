@@ -42,7 +42,6 @@ class Mail:
     subject: str
     has_attachments: bool
     recipients: str
-    same: int  #: one number for all copies of the mail, 0 where none can be told
 
 
 class Vocabulary:
@@ -76,6 +75,7 @@ class Arrays:
     doc_of: Codes  #: document id
     text: Ids  #: one number for all chunks of equal text
     group: Ids  #: document id, or one negative number for all mails of a thread
+    same: Ids  #: document id, or one negative number for all copies of a mail
     modified: Ids  #: µs since 1970, `NO_DATE` where unknown
     changelog: Mask
     codes: dict[str, Codes]
@@ -123,6 +123,11 @@ class LoadedColumns:
     def _passages(self) -> Ids:
         return np.bincount(self.arrays.doc_of)
 
+    @cached_property
+    def _has_copies(self) -> Mask:
+        _, number, count = np.unique(self.arrays.same, return_inverse=True, return_counts=True)
+        return np.asarray(count[number] > 1) & (self.arrays.same < 0)
+
     def changelogs(self, doc_ids: Ids) -> Ids:
         """Those of these documents that are changelogs by their names, in their order."""
         return doc_ids[self.arrays.changelog[doc_ids]]
@@ -142,17 +147,16 @@ class LoadedColumns:
         if (passing := self.select(filters).doc_ids) is not None:
             ids = np.intersect1d(ids, passing, assume_unique=True)
         ids = ids[np.lexsort((ids, self.arrays.modified[ids]))[::-1]]
+        copied = np.flatnonzero(self._has_copies[ids])
+        _, latest = np.unique(self.arrays.same[ids[copied]], return_index=True)
+        ids = np.delete(ids, np.delete(copied, latest))
+        if not per_group:
+            return ids
         seen: Counter[int] = Counter()
-        shown: set[int] = set()
         kept = np.zeros(len(ids), dtype=np.bool_)
-        for place, (doc_id, group) in enumerate(zip(ids.tolist(), self.arrays.group[ids].tolist(), strict=True)):
-            mail = self.arrays.mails.get(doc_id)
-            if mail is not None and mail.same:
-                if mail.same in shown:
-                    continue
-                shown.add(mail.same)
+        for place, group in enumerate(self.arrays.group[ids].tolist()):
             seen[group] += 1
-            kept[place] = not per_group or seen[group] <= per_group
+            kept[place] = seen[group] <= per_group
         return ids[kept]
 
     def languages(self) -> tuple[str, ...]:
