@@ -31,7 +31,7 @@ class FolderDiff:
     gone: list[str] = field(default_factory=list)  #: documents (file paths) that the folder no longer holds
     skipped: list[Failure] = field(default_factory=list)
     still_failed: set[str] = field(default_factory=set)  #: failed before and not changed since
-    unchanged: int = 0
+    unchanged: int = 0  #: files that are in the index
 
     def sentences(self) -> list[str]:
         """What an index lacks or holds too much, for people."""
@@ -85,8 +85,9 @@ def compare(
         size, mtime_ns, content_hash = before
         same_times = (size, mtime_ns) == (item.size, item.mtime_ns)
         if same_times and (item.file_path not in doubted or not content_hash):
-            diff.unchanged += 1
-            if not content_hash:
+            if content_hash:
+                diff.unchanged += 1
+            else:
                 diff.still_failed.add(item.file_path)
         elif size == item.size and content_hash and hash_of(item.path) == content_hash:
             diff.unchanged += 1

@@ -396,10 +396,11 @@ def test_a_report_names_what_the_background_has_read_already(tmp_path: Path) -> 
     page = tmp_path / "docs" / "p" / "c" / "a.md"
     page.parent.mkdir(parents=True)
     page.write_text("# A\n\nText.\n")
+    page.with_name("broken.docx").write_text("no archive")
     with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **{"embeddings.enabled": False}) as library:
         first, second = library.refresh(), library.refresh()
-    assert (first.added, first.unchanged) == (1, 0)
-    assert (second.added, second.unchanged) == (0, 1)
+    assert (first.added, first.unchanged, len(first.failed)) == (1, 0, 1), "what can't be read is no unchanged file"
+    assert (second.added, second.unchanged, len(second.failed)) == (0, 1, 1)
 
 
 def test_pages_do_not_overlap(library: Librarian) -> None:

@@ -259,7 +259,7 @@ class TestFailures:
         assert report.added == 3
         again = library.indexer.refresh()
         assert again.failed == (failure,)
-        assert again.unchanged == 4
+        assert again.unchanged == 3
         with library.catalog.read() as reader:
             assert reader.failures() == [failure]
         bad.write_bytes(b"still not a zip file")

@@ -180,7 +180,7 @@ def test_where_no_child_can_be_started_map_says_so_and_can_be_tried_again() -> N
         resource.setrlimit(resource.RLIMIT_NOFILE, (3, before[1]))  # the standard streams are open, what else may close
         try:
             with pytest.raises(OSError, match="Too many open files"):
-                list(pool.map([1, 2, 3, 4]))
+                list(pool.map([("sleep", 60), 2]))  # the first child is busy: the second item needs another
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, before)
         assert sorted(outcome for _, outcome in pool.map([10, 20])) == [20, 40]  # type: ignore[type-var]
