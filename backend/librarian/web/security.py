@@ -205,7 +205,10 @@ class Guard:
     def _is_own(self, origin: str) -> bool:
         if origin.lower() in self._origins or "*" in self._origins:
             return True
-        parts = urlsplit(origin)
+        try:
+            parts = urlsplit(origin)
+        except ValueError:  # such as of a bracket that isn't closed
+            return False
         return parts.scheme in {"http", "https"} and self.is_known(parts.netloc)
 
     def _is_open(self, scope: Scope, headers: Headers) -> bool:
