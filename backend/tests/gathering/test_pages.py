@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,16 @@ def test_a_host_with_a_private_address_is_refused() -> None:
 )
 def test_robots_txt_is_read_as_its_standard_says(text: str, path: str, allowed: bool) -> None:
     assert parse_robots(text, "librarian").allows(f"https://e.org{path}") is allowed
+
+
+def test_a_site_cannot_stop_the_crawl_by_what_its_robots_txt_or_llms_txt_says() -> None:
+    robots = parse_robots(f"User-agent: *\nDisallow: /{'*a' * 40}b\n", "librarian")
+    assert robots.allows(f"https://e.org/{'a' * 500}")
+    assert not robots.allows(f"https://e.org/{'a' * 500}b")
+    begun = time.monotonic()
+    for piece in ("[", "[](", "[a](x", "[a](", "](", "[a]( ", "[a](<"):
+        assert len(list(site_maps.parse_llms(piece * 100_000 + ")", "https://e.org/"))) <= 1
+    assert time.monotonic() - begun < 20  # hours, once
 
 
 def test_a_pause_and_sitemaps_are_taken_from_robots_txt() -> None:
