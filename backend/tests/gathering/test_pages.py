@@ -164,6 +164,15 @@ def test_a_site_cannot_stop_the_crawl_by_what_its_robots_txt_or_llms_txt_says() 
     assert time.monotonic() - begun < 20  # hours, once
 
 
+@pytest.mark.parametrize("cell", ["<td>", "<td colspan=20>", "<td>a<td>"])
+def test_tables_in_tables_cost_no_more_than_what_they_hold(cell: str) -> None:
+    begun = time.monotonic()
+    written = markdown(f"<table><tr>{cell}" * 60 + "quollwort")
+    assert "quollwort" in written
+    assert len(written) < 1_000_000
+    assert time.monotonic() - begun < 20  # twice as long for each, once
+
+
 def test_a_pause_and_sitemaps_are_taken_from_robots_txt() -> None:
     robots = parse_robots("User-agent: *\nCrawl-delay: 2\nSitemap: https://e.org/map.xml\nCrawl-delay: x", "librarian")
     assert robots.delay_s in (0.0, 2.0)
