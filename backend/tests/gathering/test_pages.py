@@ -173,6 +173,19 @@ def test_tables_in_tables_cost_no_more_than_what_they_hold(cell: str) -> None:
     assert time.monotonic() - begun < 20  # twice as long for each, once
 
 
+@pytest.mark.parametrize("prefix", ["64:ff9b::", "::ffff:", "::", "2002:{}::", "2001:0:808:808:0:0:{!}"])
+def test_an_address_that_a_gateway_translates_is_what_it_becomes(prefix: str) -> None:
+    def written(first: int, last: int) -> str:
+        plain, turned = f"{first:x}:{last:x}", f"{first ^ 0xFFFF:x}:{last ^ 0xFFFF:x}"
+        return prefix.replace("{}", plain).replace("{!}", turned) if "{" in prefix else prefix + plain
+
+    for private in ((0xA9FE, 0xA9FE), (0x7F00, 1), (0x0A00, 1), (0xC0A8, 1)):
+        assert urls.is_private(written(*private))
+    if not prefix.startswith("20"):
+        assert not urls.is_private(written(0x0808, 0x0808))
+    assert not urls.is_private("2606:4700::1111")
+
+
 def test_a_pause_and_sitemaps_are_taken_from_robots_txt() -> None:
     robots = parse_robots("User-agent: *\nCrawl-delay: 2\nSitemap: https://e.org/map.xml\nCrawl-delay: x", "librarian")
     assert robots.delay_s in (0.0, 2.0)
