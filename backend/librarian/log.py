@@ -12,10 +12,13 @@ import os
 import time
 from io import TextIOWrapper
 from pathlib import Path
+from textwrap import indent
+from typing import Any
 
 from .config.settings import Settings
 from .vocabulary.errors import SetupError
 from .vocabulary.request import REQUEST
+from .vocabulary.visible import visible
 
 FILE_BYTES = 5_000_000
 FILES_KEPT = 3
@@ -23,7 +26,18 @@ PLAIN = "%(asctime)s %(levelname)s %(name)s%(request)s: %(message)s"
 
 
 class Plain(logging.Formatter):
-    """A line of text, with the request in brackets where there is one."""
+    """A line of text, with the request in brackets where there is one.
+
+    Messages name files and questions, and those may hold what rewrites a terminal, or what looks like a further line.
+    """
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (the library's name)
+        """The line alone, without its traceback."""
+        return visible(super().formatMessage(record).replace("\r", "\\r").replace("\n", "\\n"))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802
+        """The traceback, indented, for its last line may name a file, too."""
+        return indent(visible(super().formatException(ei)).replace("\r", "\\r"), "  ")
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as one line; a traceback follows on further ones."""
@@ -56,7 +70,7 @@ class JsonLines(logging.Formatter):
             line["request"] = request
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False)
+        return visible(json.dumps(line, ensure_ascii=False))
 
 
 def log_file(settings: Settings) -> Path:

@@ -327,7 +327,7 @@ class _Process:
 
         from .mcp_server.coming import ComingDoor
         from .web.app import build_app
-        from .web.unparsed import refuse
+        from .web.heads import protocol
 
         settings, desk, door = self.settings, cast(Desk, self._opening), ComingDoor(self._mcp_door)
         self._app = build_app(
@@ -343,7 +343,7 @@ class _Process:
         )
         config = uvicorn.Config(
             self._app,
-            http=type("Protocol", (AutoHTTPProtocol,), {"send_400_response": refuse}),
+            http=protocol(AutoHTTPProtocol),
             log_config=None,
             access_log=False,
             lifespan="on",

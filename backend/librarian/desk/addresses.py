@@ -11,6 +11,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from ..vocabulary.addresses import SCHEME
+from ..vocabulary.arguments import LONGEST_PATH
 from ..vocabulary.errors import CallerError
 from ..vocabulary.paths import name_of
 from ..vocabulary.types import Chunk, Document, Heading
@@ -115,6 +116,11 @@ def parse(path: object) -> Place:
     if match := _ID.fullmatch(f"{text}#{fragment}" if fragment else text):  # a uri may be made of an id
         text, fragment, ordinal, digest = match["path"], None, int(match["ordinal"]), match["hash"]
     text = name_of(text)  # a path as it stands on disk names the same document
+    if len(text) > LONGEST_PATH:
+        raise CallerError(
+            f"path has {len(text)} characters; at most {LONGEST_PATH} are allowed.",
+            hint="Pass a result's file_path, id or uri.",
+        )
     if "\x00" in text:
         raise CallerError("path holds a NUL character.", hint="Pass a result's file_path, id or uri.")
     posix = text.replace("\\", "/")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 
 from .registry_scoring import STOP_WORDS
@@ -15,25 +16,71 @@ via want way well within without yes yet true false none null default value valu
 """
 _MORE_STOP_WORDS = frozenset(_MORE.split())
 _WORD = re.compile(r"[^\W\d_][\w.+#-]*[\w+#]|[^\W\d_]{3,}")
-_FENCES = re.compile(r"^(`{3,}|~{3,}).*?^\1[ \t]*$", re.S | re.M)
+_FENCE = re.compile(r"^(?:`{3,}+|~{3,}+)", re.M)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'(`À-Ý])")
 
 
 def prose(markdown: str) -> str:
     """The paragraphs' words: no code, tables, headings or marks."""
-    text = _FENCES.sub("\n\n", markdown)
+    text = _without_fences(markdown, "\n\n")
     text = re.sub(r"^(#{1,6} .*|\|.*|---|> ?)$", "", text, flags=re.M)
-    text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text)
-    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    text = _without_targets(text, "![", keep=False)
+    text = _without_targets(text, "[", keep=True)
     text = re.sub(r"(\*\*|(?<!\w)\*|\*(?!\w))", "", text)
     return re.sub(r"\\([<#>*_-])", r"\1", text)
+
+
+def _without_fences(text: str, instead: str) -> str:
+    """The text with `instead` for each fenced block, which ends at a line of as many marks as it begins with, or fewer.
+
+    A regular expression would look through the rest of the text for each fence that doesn't end, and for each number
+    of marks that it may have.
+    """
+    fences = [(match.start(), match.group()) for match in _FENCE.finditer(text)]
+    closing: dict[str, list[tuple[int, int]]] = {}  # where lines of these marks alone begin and end
+    for start, marks in fences:
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        if not text[start + len(marks) : end].strip(" \t"):
+            closing.setdefault(marks, []).append((start, end))
+    lengths = {mark: sorted(len(marks) for marks in closing if marks[0] == mark) for mark in "`~"}
+    parts, done = list[str](), 0
+    for start, marks in fences:
+        live, longest = lengths[marks[0]], bisect_right(lengths[marks[0]], len(marks)) - 1
+        while longest >= 0 and start >= done:
+            lines = closing[marks[0] * live[longest]]
+            if lines[-1][0] > start:
+                end = lines[bisect_right(lines, (start, len(text)))][1]
+                parts += [text[done:start], instead]
+                done = end
+                break
+            del live[longest]  # none of the fences further on ends there
+            longest -= 1
+    return "".join([*parts, text[done:]])
+
+
+def _without_targets(text: str, opening: str, *, keep: bool) -> str:
+    """The text without `[…](…)` that begins so, or with what stands in its brackets; each character is looked at once
+    or twice, however many brackets don't close."""
+    parts, done, begin, end = list[str](), 0, 0, text.find("](")
+    while end >= 0:
+        begin = max(begin, text.rfind("]", begin, end) + 1)
+        start = text.find(opening, begin, end)
+        begin = end + 1
+        if start >= 0:
+            if (close := text.find(")", end + 2)) < 0:
+                break
+            parts += [text[done:start], text[start + len(opening) : end] if keep else ""]
+            done = begin = close + 1
+        end = text.find("](", begin)
+    return "".join([*parts, text[done:]])
 
 
 def keywords(markdown: str, most: int = 8) -> tuple[str, ...]:
     """The words that a text says most often, those of headings and code names counted double; best first."""
     counts: Counter[str] = Counter()
     spelt: dict[str, str] = {}
-    headings = " ".join(re.findall(r"^#{1,6} (.*)$", _FENCES.sub("", markdown), re.M))
+    headings = " ".join(re.findall(r"^#{1,6} (.*)$", _without_fences(markdown, ""), re.M))
     names = " ".join(re.findall(r"(?<!`)`([^`\n]{3,40})`(?!`)", markdown))
     for text, weight in ((prose(markdown), 1), (headings, 3), (names, 1)):
         for word in _WORD.findall(text):

@@ -39,6 +39,7 @@ _CELLS = ".//*[@role='cell' or @role='columnheader' or @role='rowheader']"
 _SECTION = ("h3", "h4", "h5", "h6")
 _LABELS = frozenset({"dt", "summary"})
 _NO_PARAGRAPH = re.compile(r"#{1,6} |[-+*>|] ?|\d+[.)] |`{3}|!\[")
+_REPEATED = 2_000  #: characters of a cell that are given for each of its columns: tables nest, and it multiplies
 _IMAGE_NAME = re.compile(r"\S*\.(png|jpe?g|gif|svg|webp|avif|bmp)", re.I)
 
 
@@ -194,10 +195,10 @@ class _Writer:
             return "\n\n".join([named, *blocks] if named else blocks)
         if not (rows := _rows(element)):
             return ""
-        lines = self._grid(rows)
-        width = max(map(len, lines))
+        width = max(map(len, self._grid(rows, lambda _: "")))  # cells written here too would cost 2ⁿ where tables nest
         if width == 1 or (len(rows) == 1 and fences):  # a layout
             return "\n\n".join(block for row in rows for cell in row if (block := self.blocks(cell)))
+        lines = self._grid(rows, self._cell)
         headed = any(cell.tag == "th" or _is_box(cell) for cell in rows[0])
         if not headed and rows[0][0].getparent().getparent().tag != "thead":
             lines.insert(0, [""] * width)
@@ -214,8 +215,9 @@ class _Writer:
         block = self.blocks(content)
         return f"**{label}**{_gap(block)}{block}" if label else block
 
-    def _grid(self, rows: list[list[html.HtmlElement]]) -> list[list[str]]:
-        """The cells' texts, each in all columns that it reaches over, and left blank in the rows below its first."""
+    @staticmethod
+    def _grid(rows: list[list[html.HtmlElement]], write: Callable[[html.HtmlElement], str]) -> list[list[str]]:
+        """The cells' texts, each in all columns that it reaches over (long ones in the first), blank in rows below."""
         hanging: dict[int, int] = {}  # column → rows to come that a cell above reaches into
         lines = []
         for row in rows:
@@ -223,13 +225,14 @@ class _Writer:
             hanging = {column: hanging[column] - 1 for column in taken}
             line: list[str] = []
             for cell in row:
-                text, rows_below = self._cell(cell), _span(cell, "rowspan") - 1
+                text, rows_below = write(cell), _span(cell, "rowspan") - 1
                 for _ in range(_span(cell)):
                     while len(line) in taken:
                         line.append("")
                     if rows_below:
                         hanging[len(line)] = rows_below
                     line.append(text)
+                    text = text if len(text) <= _REPEATED else ""
             lines.append(line)
         return lines
 

@@ -13,7 +13,7 @@ from . import urls
 MOST_ADDRESSES = 50_000  #: the sitemap protocol's own limit for one file
 MOST_BYTES = 50 * 1024 * 1024
 MOST_DEPTH = 3
-_LINK = re.compile(r"\[([^\]\n]*)\]\(\s*<?([^)\s>]+)>?[^)]*\)")
+_TARGET = re.compile(r"\s*+<?+([^)\s>]++)[^)]*+\)")  #: what follows `](`; no part of it can be taken in two ways
 _NAVS = (
     "//nav | //*[@role='navigation'] | //*[contains(concat(' ', @class, ' '), ' sphinxsidebar ')]"
     " | //*[contains(concat(' ', @class, ' '), ' toctree-wrapper ')]"
@@ -54,9 +54,26 @@ def parse_llms(text: str, base: str) -> Iterator[tuple[str, str, str]]:
     for line in text.splitlines():
         if line.startswith("## "):
             section = line[3:].strip()
-        for match in _LINK.finditer(line):
-            if url := urls.normalised(match.group(2), base):
-                yield url, match.group(1).strip(), section
+        for label, target in _links(line):
+            if url := urls.normalised(target, base):
+                yield url, label.strip(), section
+
+
+def _links(line: str) -> Iterator[tuple[str, str]]:
+    """(label, target) of a line's links, looking at each of its characters a few times at most.
+
+    >>> list(_links("[a](x) and [b [c](<y> 'z') [d]()"))
+    [('a', 'x'), ('b [c', 'y')]
+    """
+    begin, end, last = 0, line.find("]("), line.rfind(")") + 1
+    while 0 <= end < last:
+        begin = max(begin, line.rfind("]", begin, end) + 1)
+        opening = line.find("[", begin, end)
+        target = _TARGET.match(line, end + 2, last) if opening >= 0 else None
+        if target is not None:
+            yield line[opening + 1 : end], target[1]
+        begin = end + 1 if target is None else target.end()
+        end = line.find("](", begin)
 
 
 def navigation(page: html.HtmlElement, base: str) -> dict[str, tuple[str, ...]]:

@@ -44,6 +44,7 @@ wav webm webmanifest webp whl woff woff2 xls xlsx xml xpi xsd xsl xz yaml yml zi
 _FILE_ENDINGS = frozenset(_FILES.split())
 _MACHINERY = re.compile(r"/(_sources|_static|_images|_downloads)/|/(genindex|py-modindex|search)(\.html)?$")
 _INDEX = re.compile(r"/(index|default)\.(html?|xhtml|php|aspx)$", re.I)
+_NAT64, _COMPATIBLE = ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96")
 _SAFE = "/%:@!$&'()*+,;=~-._"
 
 
@@ -183,10 +184,23 @@ def refuse_private(host: str) -> None:
 
 
 def is_private(address: str) -> bool:
-    """Loopback, local networks, link-local (where clouds keep secrets), and whatever else isn't public."""
+    """Loopback, local networks, link-local (where clouds keep secrets), and whatever else isn't public.
+
+    An address of IPv6 that a gateway turns into one of IPv4 is what that one is.
+
+    >>> is_private("10.0.0.1"), is_private("64:ff9b::a00:1"), is_private("64:ff9b::808:808")
+    (True, True, False)
+    """
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return True
-    mapped = getattr(parsed, "ipv4_mapped", None)
-    return not (mapped or parsed).is_global or parsed.is_multicast
+    meant = _translated(parsed) if isinstance(parsed, ipaddress.IPv6Address) else parsed
+    return not meant.is_global or meant.is_multicast
+
+
+def _translated(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """The address of IPv4 that one of IPv6 carries, where it carries one: mapped, by NAT64, 6to4 or Teredo."""
+    if address in _NAT64 or address in _COMPATIBLE:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or (address.teredo or [None, None])[1] or address

@@ -18,6 +18,7 @@ from mcp.server.models import InitializationOptions
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPError
 
+from ..vocabulary.arguments import shortened
 from ..vocabulary.calls import Calls
 from ..vocabulary.desk_protocol import Desk
 from ..vocabulary.errors import LibrarianError, NotFound
@@ -131,7 +132,7 @@ class Handlers:
         if tool is None:
             # by their letters `search_docs` is nearest to `search_emails`: all are named
             there = ", ".join(self._tools)
-            raise MCPError(types.INVALID_PARAMS, f"Unknown tool {params.name!r}. There are: {there}.")
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool {shortened(params.name)}. There are: {there}.")
         if self._on_call is not None:
             self._on_call(*_caller(ctx))
         start, outcome, structured = time.perf_counter(), "error", None
@@ -295,7 +296,7 @@ class Handlers:
         prompt = self._prompts.get(params.name)
         if prompt is None:
             raise MCPError(
-                types.INVALID_PARAMS, f"Unknown prompt {params.name!r}. There are: {', '.join(self._prompts)}."
+                types.INVALID_PARAMS, f"Unknown prompt {shortened(params.name)}. There are: {', '.join(self._prompts)}."
             )
         text = await self._run(lambda budget: fill(prompt, self._desk, params.arguments or {}, budget))
         message = types.PromptMessage(role="user", content=types.TextContent(text=visible(text)))
@@ -306,9 +307,9 @@ class Handlers:
         ref, argument = params.ref, params.argument
         if isinstance(ref, types.PromptReference):
             if ref.name not in self._prompts:
-                raise MCPError(types.INVALID_PARAMS, f"Unknown prompt {ref.name!r}.")
+                raise MCPError(types.INVALID_PARAMS, f"Unknown prompt {shortened(ref.name)}.")
         elif str(ref.uri) != resources.TEMPLATE:
-            raise MCPError(types.INVALID_PARAMS, f"Unknown resource template {str(ref.uri)!r}.")
+            raise MCPError(types.INVALID_PARAMS, f"Unknown resource template {shortened(str(ref.uri))}.")
         kind = COMPLETED.get(argument.name)
         if kind is None:
             return types.CompleteResult(completion=types.Completion(values=[], total=0, has_more=False))

@@ -49,6 +49,7 @@ SHOWN = 8  #: names that an error lists where none resembles what was asked for
 USUAL = 10  #: results where neither the caller nor the settings say
 LONGEST_QUERY = 2000  #: characters
 LONGEST_TEXT = 20_000  #: characters of any other argument: it is looked for, or embedded
+LONGEST_PATH = 4096  #: characters of a document's path: no system takes more
 LONG_DOCUMENT = 20_000  #: characters of a document that are given at once where the caller doesn't say
 #: The same of a conversation, headers included: some 250 usual mails, half of what models read at once.
 LONG_THREAD = 400_000

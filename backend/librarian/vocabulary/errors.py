@@ -18,6 +18,20 @@ from __future__ import annotations
 #: Exit codes by which a script knows whose turn it is; 0 is done, 130 is what shells make of Ctrl-C.
 NOTHING_FOUND, CALLER, UNREADABLE, BUG, SETUP, INTERRUPTED = 1, 2, 3, 70, 78, 130
 
+LONGEST_MESSAGE = 1000  #: characters: it quotes what was asked, and comes back into a model's window
+
+
+def abridged(text: str, most: int = LONGEST_MESSAGE) -> str:
+    """A text of at most `most` characters: of a longer one the middle is left out, for what matters ends it, too.
+
+    >>> abridged("No document 'aaaaaaaaaaaaaaaaaaaa'.", 20)
+    "No documen…aaaaaaa'."
+    """
+    if len(text) <= most:
+        return text
+    begins = most // 2
+    return f"{text[:begins]}…{text[len(text) - (most - begins - 1) :]}"
+
 
 class LibrarianError(Exception):
     """Base of all errors that Librarian raises on purpose."""
@@ -44,6 +58,9 @@ class CallerError(LibrarianError):
     """The caller asked for something that can't be; the message says what would be right."""
 
     code = "bad_request"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(abridged(message), hint=hint)
 
 
 class NotFound(CallerError):

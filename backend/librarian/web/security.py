@@ -24,6 +24,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 MAX_BODY = 4 * 1024 * 1024  #: bytes; the MCP SDK's own limit
 #: What is still taken of a refused request's body, and thrown away: who is cut off while sending never reads why.
 _TAKEN_BODIES, _TAKEN_S = 32, 10.0
+BODY_S = 60.0  #: what a body may take to arrive whole
 _MOST_CALLERS = 10_000
 
 HEADERS = {  #: of every answer
@@ -53,6 +54,7 @@ class Rules:
     cors_origins: Sequence[str] = ()
     rate_limit: int | None = None
     max_body: int = MAX_BODY
+    body_s: float = BODY_S
     open_paths: Collection[str] = frozenset()
     uncounted: Collection[str] = frozenset()
 
@@ -78,6 +80,10 @@ class RateLimit:
 
 
 class _TooLarge(Exception):
+    pass
+
+
+class _TooSlow(Exception):
     pass
 
 
@@ -142,6 +148,12 @@ class Guard:
         except _TooLarge:
             if not started:
                 await self._refuse(self._too_large(), scope, receive, guarded_send)
+        except _TooSlow:
+            if not started:
+                message = f"The request's body didn't arrive within {self._rules.body_s:.0f} s."
+                hint = "Send it without a pause."
+                refused = error_response(408, "too_slow", message, hint, {"connection": "close"})
+                await refused(scope, receive, guarded_send)
 
     async def _refuse(self, refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer at once, then let the caller finish what it is sending: many programs read only after that."""
@@ -205,7 +217,10 @@ class Guard:
     def _is_own(self, origin: str) -> bool:
         if origin.lower() in self._origins or "*" in self._origins:
             return True
-        parts = urlsplit(origin)
+        try:
+            parts = urlsplit(origin)
+        except ValueError:  # such as of a bracket that isn't closed
+            return False
         return parts.scheme in {"http", "https"} and self.is_known(parts.netloc)
 
     def _is_open(self, scope: Scope, headers: Headers) -> bool:
@@ -227,13 +242,18 @@ class Guard:
         return bool(right) and scheme.lower() == "bearer"
 
     def _limited(self, receive: Receive) -> Receive:
-        seen = 0
+        seen, whole = 0, False
+        until = asyncio.get_running_loop().time() + self._rules.body_s
 
         async def limited() -> Message:
-            nonlocal seen
-            message = await receive()
+            nonlocal seen, whole
+            try:
+                async with asyncio.timeout_at(None if whole else until):
+                    message = await receive()
+            except TimeoutError:
+                raise _TooSlow from None
             if message["type"] == "http.request":
-                seen += len(message.get("body", b""))
+                seen, whole = seen + len(message.get("body", b"")), not message.get("more_body", False)
                 if seen > self._rules.max_body:
                     raise _TooLarge
             return message

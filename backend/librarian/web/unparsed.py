@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from asyncio import Transport
+from http import HTTPStatus
 from typing import Any
 
 from .answers import error_response
@@ -14,10 +15,19 @@ _HINT = (
 )
 
 
-def refuse(protocol: Any, _: str) -> None:
+def refuse(
+    protocol: Any,
+    _: str = "",
+    *,
+    status: int = 400,
+    code: str = "bad_request",
+    message: str = "The request isn't HTTP.",
+    hint: str = _HINT,
+) -> None:
     """Answer what couldn't be parsed, and hang up; the server's own answer is a line of text without a remedy."""
-    answer = error_response(400, "bad_request", "The request isn't HTTP.", _HINT, {**HEADERS, "connection": "close"})
-    lines = [b"HTTP/1.1 400 Bad Request", *(name + b": " + value for name, value in answer.raw_headers), b"", b""]
+    answer = error_response(status, code, message, hint, {**HEADERS, "connection": "close"})
+    first = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()
+    lines = [first, *(name + b": " + value for name, value in answer.raw_headers), b"", b""]
     transport: Transport = protocol.transport
     transport.write(b"\r\n".join(lines) + bytes(answer.body))
     transport.close()

@@ -45,6 +45,8 @@ def rendered(page: Page, text: str) -> str:
         ("Gr&ouml;&szlig;e &frac12;&deg; &laquo;&Eacute;t&eacute;&raquo; &#8594; &foo;", "Größe ½° «Été» → &amp;foo;"),
         ("&toString; <constructor>x</constructor>", "&amp;toString; x"),
         ("a* b* c* " * 2000, ("a* b* c* " * 2000).strip()),
+        ("[wow! ![a](b) !](c.md)", '<a href="#">wow! <span>a</span> !</a>'),
+        ("[" + "![a](b)" * 40, "[" + "<span>a</span>" * 40),
     ],
 )
 def test_words_are_read_as_commonmark_says(page: Page, text: str, markup: str) -> None:

@@ -62,6 +62,7 @@ def test_a_passages_uri_names_the_very_section_that_it_stands_in(names: list[str
         "librarian://docs/../x",
         "librarian://docs/%2e%2e/x",
         "a\x00b",
+        "a/" * 2049,
         "",
         None,
         "librarian://other/x",

@@ -6,16 +6,27 @@ import contextlib
 import socket
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+from librarian.web.heads import protocol
 
 
 @contextlib.contextmanager
-def served(app: FastAPI) -> Iterator[str]:
-    """The address of `app`, served by uvicorn in a thread; shut down in good order at the end."""
+def served(app: FastAPI, **heads: Any) -> Iterator[str]:
+    """The address of `app`, served by uvicorn in a thread, with limits of heads; shut down in good order."""
     listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=1, lifespan="on")
+    config = uvicorn.Config(
+        app,
+        http=protocol(AutoHTTPProtocol, **heads),
+        log_level="error",
+        access_log=False,
+        timeout_graceful_shutdown=1,
+        lifespan="on",
+    )
     server = uvicorn.Server(config)
     ready = threading.Event()
     startup = server.startup

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from librarian.vocabulary.arguments import Argument, Kind, checked, schema_of
 from librarian.vocabulary.calls import Calls
-from librarian.vocabulary.errors import Busy, CallerError
+from librarian.vocabulary.errors import Busy, CallerError, NotFound
 from librarian.vocabulary.protocols import Budget
 from librarian.vocabulary.verbs import CLEAR_CACHE, SEARCH, VERBS
 
@@ -203,3 +203,12 @@ def test_half_characters_are_replaced_and_whole_pairs_joined(kind: Kind) -> None
 def test_an_argument_under_two_names_is_refused_with_both() -> None:
     with pytest.raises(CallerError, match="search_mode and mode"):
         checked("search", [Argument("mode")], {"search_mode": "keyword", "mode": "hybrid"})
+
+
+def test_a_refusal_quotes_only_the_ends_of_what_is_too_long_to_quote() -> None:
+    """It comes back into the window of the model that asked."""
+    refused = CallerError(f"mode {'x' * 500_000!r} is unknown.", hint="Use keyword.")
+    assert len(str(refused)) < 1100
+    assert str(refused).startswith("mode 'xxx")
+    assert str(refused).endswith("' is unknown. Use keyword.")
+    assert str(NotFound("No document 'a.md'.")) == "No document 'a.md'."

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,38 @@ def test_a_host_with_a_private_address_is_refused() -> None:
 )
 def test_robots_txt_is_read_as_its_standard_says(text: str, path: str, allowed: bool) -> None:
     assert parse_robots(text, "librarian").allows(f"https://e.org{path}") is allowed
+
+
+def test_a_site_cannot_stop_the_crawl_by_what_its_robots_txt_or_llms_txt_says() -> None:
+    robots = parse_robots(f"User-agent: *\nDisallow: /{'*a' * 40}b\n", "librarian")
+    assert robots.allows(f"https://e.org/{'a' * 500}")
+    assert not robots.allows(f"https://e.org/{'a' * 500}b")
+    begun = time.monotonic()
+    for piece in ("[", "[](", "[a](x", "[a](", "](", "[a]( ", "[a](<"):
+        assert len(list(site_maps.parse_llms(piece * 100_000 + ")", "https://e.org/"))) <= 1
+    assert time.monotonic() - begun < 20  # hours, once
+
+
+@pytest.mark.parametrize("cell", ["<td>", "<td colspan=20>", "<td>a<td>"])
+def test_tables_in_tables_cost_no_more_than_what_they_hold(cell: str) -> None:
+    begun = time.monotonic()
+    written = markdown(f"<table><tr>{cell}" * 60 + "quollwort")
+    assert "quollwort" in written
+    assert len(written) < 1_000_000
+    assert time.monotonic() - begun < 20  # twice as long for each, once
+
+
+@pytest.mark.parametrize("prefix", ["64:ff9b::", "::ffff:", "::", "2002:{}::", "2001:0:808:808:0:0:{!}"])
+def test_an_address_that_a_gateway_translates_is_what_it_becomes(prefix: str) -> None:
+    def written(first: int, last: int) -> str:
+        plain, turned = f"{first:x}:{last:x}", f"{first ^ 0xFFFF:x}:{last ^ 0xFFFF:x}"
+        return prefix.replace("{}", plain).replace("{!}", turned) if "{" in prefix else prefix + plain
+
+    for private in ((0xA9FE, 0xA9FE), (0x7F00, 1), (0x0A00, 1), (0xC0A8, 1)):
+        assert urls.is_private(written(*private))
+    if not prefix.startswith("20"):
+        assert not urls.is_private(written(0x0808, 0x0808))
+    assert not urls.is_private("2606:4700::1111")
 
 
 def test_a_pause_and_sitemaps_are_taken_from_robots_txt() -> None:
