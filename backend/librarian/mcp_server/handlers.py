@@ -48,9 +48,6 @@ _REPEATABLE = types.ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
 _HEARTBEAT_S = 1.0
-_NO_WAY_BACK = (
-    "resources/subscribe: over HTTP without a session nothing can be told. Read the resource again, or use /sse."
-)
 MOST_COMPLETIONS = 100  #: the specification's limit
 
 
@@ -230,9 +227,7 @@ class Handlers:
     async def subscribe(self, ctx: Ctx, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """Tell this connection from now on when the resource has changed (protocol revisions up to 2025-11-25)."""
         uri, connection = str(params.uri), ctx.lifespan_context
-        if not isinstance(connection, Connection):
-            raise MCPError(types.METHOD_NOT_FOUND, _NO_WAY_BACK)
-        if uri not in connection.uris:
+        if isinstance(connection, Connection) and uri not in connection.uris:
             now = await self._fingerprint(uri)
             if uri not in connection.uris:  # asked twice at once, it is one watcher still
                 self.watched.add(uri, now)

@@ -303,14 +303,6 @@ def test_only_who_can_be_told_is_offered_to_subscribe(way: str, era: str) -> Non
     run(body())
 
 
-def test_whoever_cannot_be_told_and_subscribes_all_the_same_is_refused(url: str) -> None:
-    asked = {"jsonrpc": "2.0", "id": 7, "method": "resources/subscribe", "params": {"uri": CONFIG}}
-    headers = {**HEADERS, "accept": "application/json", "mcp-protocol-version": "2025-11-25"}
-    error = httpx.post(f"{url}/mcp", headers=headers, json=asked).json()["error"]
-    assert error["code"] == -32601
-    assert "nothing can be told" in error["message"]
-
-
 @pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 def test_whoever_watches_is_counted_once_and_told_however_busy_the_library_is() -> None:
     async def body() -> None:
