@@ -20,7 +20,8 @@ import pytest
 from chromadb.api.shared_system_client import SharedSystemClient
 
 from librarian.shelving.vectors import chroma_files
-from librarian.shelving.vectors.chroma import ChromaStore, Distance, collection_name
+from librarian.shelving.vectors.chroma import ChromaStore, Distance
+from librarian.shelving.vectors.collection_names import collection_name
 from librarian.vocabulary.errors import Unavailable
 from librarian.vocabulary.protocols import VectorStore
 from tests.contracts.vector_store_contract import EVERYTHING, VectorStoreContract, clustered, recall_at, selection_of
@@ -158,6 +159,25 @@ def test_a_folder_that_ended_the_process_before_is_not_loaded_again(folder: Path
     assert store.recreated
     assert not (folder / "librarian.opening").exists()
     store.close()
+
+
+def test_a_search_that_met_a_write_is_made_again_and_costs_no_folder(
+    store: ChromaStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = fill(store)
+    opened = store._opened
+    assert opened is not None
+    query, errors = opened.collection.query, ["Error executing plan: Internal error: Error getting embedding"]
+
+    def stumbling(**given: object) -> object:
+        if errors:
+            raise RuntimeError(errors.pop())
+        return query(**given)
+
+    monkeypatch.setattr(opened.collection, "query", stumbling)
+    assert store.search(rows[7], 1, EVERYTHING)[0].tolist() == [7]
+    assert not errors
+    assert not store.recreated
 
 
 @pytest.mark.parametrize("act", ["search", "upsert", "delete", "clear"])

@@ -19,10 +19,10 @@ One process at a time may have the folder open. Telemetry is off and no embeddin
 from __future__ import annotations
 
 import logging
-import re
 import shutil
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
@@ -35,6 +35,7 @@ from librarian.vocabulary.types import Ids, Selection, Vector, Vectors
 
 from . import chroma_files
 from .batch import best_first, checked_batch, checked_question, passes
+from .collection_names import collection_name
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +48,6 @@ LEAST_ASKED: Final = 800  #: candidates asked for at least: graph search is as w
 NARROW: Final = 0.2  #: share of windows below which their ids are given instead of asking for more
 _DEAD_MATTER: Final = 200  #: fewer dead entries than this aren't worth a rebuild
 _PAGE: Final = 2000  #: rows copied at once while rebuilding
-_NAME: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{1,510}[a-zA-Z0-9]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +251,7 @@ class ChromaStore:
         return np.asarray([int(i) for i in answer["ids"][0]], dtype=np.int64), np.asarray(cosines, np.float32)
 
     def _do(self, work: Callable[[_Opened], T]) -> T:
-        """Do something with the collection; where that fails for good, begin anew and raise `Unavailable`."""
+        """Do something with the collection; where that fails twice, begin anew and raise `Unavailable`."""
         opened = self._opened
         if opened is None:
             raise Unavailable("The Chroma store is closed.", hint="Open the library again.")
@@ -268,6 +268,9 @@ class ChromaStore:
                     return work(self._opened)
                 if isinstance(error, ValueError | TypeError):
                     raise
+                if chroma_files.exists(self.path):
+                    with suppress(Exception):  # a search that met a write: none is under way now
+                        return work(opened)
                 self._recreate(str(error))
             raise Unavailable(
                 f"The Chroma folder {self.path} was unusable ({error}) and was begun anew.",
@@ -380,18 +383,6 @@ class ChromaStore:
         client.delete_collection(collection.name)
         for folder in leftovers:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def collection_name(name: str) -> str:
-    """`name` where Chroma takes it (3–512 of letters, digits, `._-`, ending in letters or digits), else made so.
-
-    >>> collection_name("docs"), collection_name("a"), collection_name("BAAI/bge small")
-    ('docs', 'librarian-a', 'BAAI-bge-small')
-    """
-    if _NAME.fullmatch(name):
-        return name
-    cleaned = re.sub(r"[^a-zA-Z0-9._-]+", "-", name).strip("._-")[:500]
-    return cleaned if _NAME.fullmatch(cleaned) else f"librarian-{cleaned}".rstrip("-")
 
 
 def _storable(payload: Mapping[str, object]) -> dict[str, Any] | None:
