@@ -225,7 +225,11 @@ class Handlers:
             ctx.lifespan_context.session = ctx.session
 
     async def subscribe(self, ctx: Ctx, params: types.SubscribeRequestParams) -> types.EmptyResult:
-        """Tell this connection from now on when the resource has changed (protocol revisions up to 2025-11-25)."""
+        """Tell this connection from now on when the resource has changed (protocol revisions up to 2025-11-25).
+
+        HTTP without a session isn't offered subscriptions, for it has no way back. One that is asked for all the same
+        is taken and leads to nothing: the conformance suite asks so, and takes a refusal for a fault.
+        """
         uri, connection = str(params.uri), ctx.lifespan_context
         if isinstance(connection, Connection) and uri not in connection.uris:
             now = await self._fingerprint(uri)
