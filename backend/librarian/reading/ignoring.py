@@ -1,4 +1,4 @@
-"""Which folders and files a library leaves out by rule: hidden ones, tools' folders, and ignore files at any depth."""
+"""Which files and folders a library leaves out because an ignore file says so, at any depth."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from collections.abc import Sequence
 
 from pathspec import GitIgnoreSpec
 
-from librarian.vocabulary.index_folder import is_index
 from librarian.vocabulary.paths import name_of
 
 IGNORE_FILES = (".gitignore", ".librarianignore")  #: the second has the last word
-_TOOL_FOLDERS = frozenset({"node_modules", "__pycache__", "__MACOSX"})
 
 _log = logging.getLogger(__name__)
 
@@ -47,19 +45,6 @@ class IgnoreRules:
             if verdict is not None:
                 return f"a rule of the ignore file in '{base or '.'}'" if verdict else ""
         return ""
-
-
-def left_out_folder(path: str, name: str) -> str:
-    """Why a folder is left out whatever the rules say; empty where it isn't."""
-    if name.startswith("."):
-        return "hidden folder"
-    if name in _TOOL_FOLDERS:
-        return f"{name} folder"
-    if os.path.lexists(os.path.join(path, "pyvenv.cfg")):
-        return "virtual environment"
-    if is_index(path):
-        return "a library's index"
-    return ""
 
 
 def _spec(lines: Sequence[str], name: str) -> GitIgnoreSpec:

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from librarian.vocabulary.errors import SetupError, SourceError
+from librarian.vocabulary.left_out import left_out_folder
 from librarian.vocabulary.paths import Paths, chosen, mtime_of, name_of, spelling_of
 from librarian.vocabulary.types import Failure, SourceFile
 
 from .choosing import Chosen
-from .ignoring import IGNORE_FILES, IgnoreRules, left_out_folder
+from .ignoring import IGNORE_FILES, IgnoreRules
 from .links import Links
 from .mail.maildir import format_of
 from .mail.mbox import EXTENSIONS as ARCHIVE_EXTENSIONS
@@ -155,8 +156,7 @@ class FolderScanner:
         return None
 
     def _refused_folder(self, path: str, relative: str, rules: IgnoreRules) -> Failure | None:
-        name = relative.rsplit("/", 1)[-1]
-        if why := left_out_folder(path, name) or rules.excludes(relative, folder=True):
+        if why := left_out_folder(path) or rules.excludes(relative, folder=True):
             return Failure(relative, "skipped", "ignored", why)
         if self._exclude is not None and self._exclude.match_file(relative + "/"):
             return Failure(relative, "skipped", "excluded", "docs.exclude")

@@ -180,19 +180,24 @@ class _InotifyFolders:
             elif folder == self._root and mask & self._constants.IN_ATTRIB:
                 self._listener.changed(folder)  # perhaps it can be looked into again
             return
+        if folder != self._root and self._ignored(folder):  # it has become one that is, as by its `pyvenv.cfg`
+            self._forget_below(folder)
+            self._listener.changed(folder)
+            return
         path = os.path.join(folder, os.fsdecode(name))
         if mask & self._constants.IN_ISDIR:
             if self._ignored(path):
                 return
             if mask & (self._constants.IN_DELETE | self._constants.IN_MOVED_FROM):
                 self._forget_below(path)
-            elif mask & (self._constants.IN_CREATE | self._constants.IN_MOVED_TO):
-                self._forget_below(path)
+            elif mask & (self._constants.IN_CREATE | self._constants.IN_MOVED_TO | self._constants.IN_ATTRIB):
+                if not mask & self._constants.IN_ATTRIB:
+                    self._forget_below(path)
                 try:
-                    self._watch_below(path)
+                    self._watch_below(path)  # also where it can be looked into only now
                 except OSError as error:
                     self._listener.gone(f"{error.strerror or error}")
-            elif not mask & self._constants.IN_ATTRIB:
+            else:
                 return
         self._listener.changed(path)
 

@@ -14,20 +14,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from librarian.vocabulary.index_folder import is_index
+from librarian.vocabulary.left_out import left_out_folder
 
 from .folder_events import Source, is_remote, kernel_events, polled_events
 
 logger = logging.getLogger(__name__)
 
-_IGNORED_NAMES = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 _RETRY_S = 1.0  # a root that can't be watched is tried again that often; one that can is held against its name
 
 
 def usually_ignored(folder: str) -> bool:
-    """Hidden folders and those of package managers, by name alone; and indexes, which indexing would change again."""
-    name = os.path.basename(folder)
-    return name.startswith(".") or name in _IGNORED_NAMES or is_index(folder)
+    """Folders that no library looks into; in an index indexing would tell of itself."""
+    return bool(left_out_folder(folder))
 
 
 class FileWatcher:

@@ -175,6 +175,27 @@ def test_a_root_whose_permissions_change_is_looked_at(root: Path, told: Told) ->
         told.until(root)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's own events are tested on Linux")
+def test_a_folder_that_may_be_looked_into_only_later_is_watched_then(
+    root: Path, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from watchdog.observers.inotify_c import InotifyFD
+
+    closed, add = root / "ray" / "core", InotifyFD.add_callback
+
+    def add_where_permitted(self: InotifyFD, path: bytes, *more: object) -> object:
+        open_to_all = not path.startswith(os.fsencode(closed)) or closed.stat().st_mode & 0o004
+        return add(self, path, *more) if open_to_all else -1  # as watchdog says it; to root nothing is closed
+
+    closed.chmod(0o700)
+    monkeypatch.setattr(InotifyFD, "add_callback", add_where_permitted)
+    with FileWatcher(root, told.batches.put, debounce_ms=30, polling=False):
+        closed.chmod(0o755)
+        told.until(closed)
+        (closed / "a.md").write_text("alpha, changed")
+        told.until(closed / "a.md")
+
+
 def test_a_root_that_is_not_there_yet_is_watched_once_it_is(tmp_path: Path, told: Told) -> None:
     root = tmp_path / "later"
     with FileWatcher(root, told.batches.put, debounce_ms=20, retry_s=0.05) as watcher:
@@ -287,6 +308,31 @@ def test_a_network_file_system_is_known_by_its_mount(tmp_path: Path) -> None:
 def test_hidden_folders_and_those_of_package_managers_are_usually_ignored(name: str) -> None:
     assert usually_ignored(f"/x/{name}")
     assert not usually_ignored("/x/guide")
+
+
+@pytest.mark.parametrize("name", ["venv", "site-packages"])
+def test_a_folder_that_is_only_named_like_a_virtual_environment_is_watched(
+    watcher: FileWatcher, root: Path, told: Told, name: str
+) -> None:
+    folder = root / "python" / name
+    folder.mkdir(parents=True)
+    told.until(root / "python")
+    (folder / "creation.md").write_text("How an environment is made.")
+    told.until(folder / "creation.md")
+
+
+def test_a_folder_that_becomes_a_virtual_environment_is_told_once_and_no_longer_watched(
+    watcher: FileWatcher, root: Path, told: Told
+) -> None:
+    inner = root / "ray" / "env" / "lib"
+    inner.mkdir(parents=True)
+    told.until(root / "ray" / "env")
+    (root / "ray" / "env" / "pyvenv.cfg").write_text("version = 3.12")
+    told.seen |= told.batches.get(timeout=PATIENCE_S)
+    (inner / "package").mkdir()
+    (inner / "package" / "readme.md").write_text("never told")
+    (root / "ray" / "last.md").write_text("told")
+    assert not [path for path in told.until(root / "ray" / "last.md") if "package" in path]
 
 
 def test_an_index_below_the_root_is_not_watched(tmp_path: Path) -> None:
