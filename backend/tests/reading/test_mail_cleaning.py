@@ -93,6 +93,45 @@ def test_copied_headers_are_told_in_every_language(names: tuple[str, ...]) -> No
     assert reasons(text) == ["quote header", "quote"]
 
 
+NOTES = [
+    "Ann Lee@ACME\n03/02/2026 10:00 AM\nTo: Bob/HQ/Acme@ACME\ncc:  \nSubject: Plan",
+    "\tAnn Lee\n\t03/02/2026 10:00 AM\n\t\t\n\t\t To: Bob/HQ/Acme@ACME\n\t\t cc: \n\t\t Subject: Plan",
+    '"Ann Lee" <ann@x.org> on 03/02/2026 10:00:00 AM\nPlease respond to ann@x.org\nTo: bob@x.org\ncc: \nSubject: Plan',
+    '"Lee, Ann B." <ann.b.lee.of.the.harbour@x.org> on 03/02/2026 \n10:00:00 AM\nTo: bob@x.org\ncc: \nSubject: Plan',
+    "Ann <ann@x.org>\nSent by: dev@x.org\n02.03.2026 10:00\n \n   To:   bob@x.org\n   cc: \n   Subject:   Plan",
+    "Ann Lee   03/02/2026 10:00 AM\n\nTo: Bob/HQ/Acme@ACME\ncc: Eve/HQ/Acme@ACME \n\nSubject: Plan  ",
+    "From:  Ann Lee                           03/02/2026 10:00 AM\n\t\n\nTo: Bob/HQ/Acme@ACME\ncc:  \nSubject: Plan",
+    "Ann Lee/HQ/Acme\n02.03.2026 10:00\n\nAn: Bob/HQ/Acme@ACME\nKopie: \nThema: Plan",
+    "---------------------- Forwarded by Bob/HQ/Acme on 03/02/2026 11:00 \nAM ---------------------------\n\n\n"
+    "Ann Lee\n03/02/2026 10:00 AM\nTo: Bob/HQ/Acme@ACME\ncc:  \nSubject: Plan",
+]
+
+
+@pytest.mark.parametrize("block", NOTES)
+def test_copied_headers_of_notes_are_told_by_a_name_and_a_time_above_them(block: str) -> None:
+    text = f"Yes.\n\n\n{block}\n\nShall we?\n"
+    assert own(text) == "Yes."
+    assert reasons(text) == ["quote header", "quote"]
+    assert own(f"{block}\n\nShall we?\n") == "Shall we?"
+
+
+def test_recipients_of_copied_headers_may_fill_many_lines() -> None:
+    people = "".join(f"Ann Bee Number {one}/HQ/Acme@ACME, \nEve Lee Number {one}/HQ/Acme@ACME, " for one in range(12))
+    for block in (
+        f"Ann Lee\n03/02/2026 10:00 AM\nTo: {people}Bob@ACME\ncc: {people}Eve@ACME\nSubject: Plan",
+        f"From: Ann Lee@ACME on 02-03-2026 10:00 CST\nTo: {people}Bob@ACME\ncc:  \nSubject: Plan",
+    ):
+        assert own(f"{block}\n\nShall we?\n") == "Shall we?"
+        assert own(f"Yes.\n\n{block}\n\nShall we?\n") == "Yes."
+
+
+def test_a_draft_that_is_shown_is_no_history() -> None:
+    text = (
+        "We meet on\n\n03/02/2026 10:00\n\nPlease send this:\n\nTo: all@x.org\nSubject: Plan\n\nWe ship on the ninth."
+    )
+    assert own(text) == text
+
+
 @pytest.mark.parametrize("width", range(40, 100, 4))
 @pytest.mark.parametrize("line", [*ATTRIBUTIONS, *NAME_FIRST])
 def test_an_attribution_may_be_wrapped_anywhere(line: str, width: int) -> None:
@@ -384,6 +423,8 @@ def test_spans_are_in_order_and_leave_words_where_there_were_any(text: str) -> N
         ("a" * 400 + " wrote:\n") * 500,
         "-" * 100_000,
         "From: x\n" * 5_000,
+        "To: a@x.org,\nb@x.org\n" * 5_000,
+        "1.1.2026 1:11\n\nTo: a\n\n" * 5_000,
         ">\n" * 50_000,
         "-----\nlist http://lists.x.org\n" * 5_000,
         "--\nword\n" * 5_000,

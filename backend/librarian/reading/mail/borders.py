@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from . import phrases
+from . import copied, phrases
 
 _LONGEST_LINE = 500
 _LONGEST_ATTRIBUTION = 400
@@ -49,13 +49,8 @@ _MOMENT = re.compile(r"(?=.*\b(?:19|20)\d\d\b).*\b\d{1,2}[:.]\d{2}\b")  #: a yea
 _STARRED = re.compile(r"\* (?:[^\W\d_][\w.'’-]*,? ){1,3}[^\W\d_][\w.'’-]*[:：]$")  #: as Gnus may write it
 _BETWEEN_DASHES = re.compile(r"^\s*[>\s*]*-{3,}\s*(?P<words>[^-].{0,120}?)\s*-{3,}[\s*]*$")
 _ORIGINAL = re.compile(rf"^[>\s*_=-]*(?:{_any(phrases.ORIGINAL_MESSAGE)})[\s*:：_=-]*$", re.I)
-_FORWARDED = re.compile(rf"^[>\s*_=-]*(?:{_any(phrases.FORWARDED_MESSAGE)})\b.{{0,80}}$", re.I)
+_FORWARDED = re.compile(rf"^[>\s*_=-]*(?:{_any(phrases.FORWARDED_MESSAGE)})\b.{{0,120}}$", re.I)
 _DIVIDER = re.compile(r"^[>\s*]*[-_=]{5,}\s*$")
-_MEANING = {name.casefold(): meaning for meaning, names in phrases.HEADER_NAMES.items() for name in names}
-_HEADER = re.compile(
-    rf"^[>\s*_]*(?P<name>{_any([name for names in phrases.HEADER_NAMES.values() for name in names])})\s*\*?\s*[:：]",
-    re.I,
-)
 #: A divider, in whichever language, with the first header, or with all of them, behind it on the line, as Samsung's and
 #: Yahoo's programs write.
 _DIVIDER_AND_HEADER = re.compile(
@@ -83,8 +78,6 @@ _VERBS = tuple(verb.lower() for verb in (*phrases.VERBS, *phrases.VERBS_CJK))
 _VERBS_BEGIN = tuple({f" {verb.split()[0]}" for verb in _VERBS if " " in verb})
 _ATTRIBUTION_ENDS = (":", "：", *_VERBS)
 _RULE_ENDS = ("-", "_", "=")
-_BLOCK_LINES = 40  #: that copied headers take at most
-_WRAPPED = 2  #: lines that a header's value may take besides its first
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +109,7 @@ def find(lines: Sequence[str]) -> list[Border]:
             continue
         bare = line.strip(_AROUND).lower()
         if bare.startswith(("from ", "8")) and _PATCH.match(line):
-            patched = _end_of_headers(lines, place + 1)
+            patched = copied.end_below(lines, place + 1)
         if place < patched:
             continue
         dashed = ":" in bare and line.lstrip(_QUOTING).startswith("---")
@@ -307,29 +300,23 @@ def _above_quotes(lines: Sequence[str], place: int) -> Border | None:
 def _divider(lines: Sequence[str], place: int) -> Border | None:
     line = lines[place]
     if glued := _DIVIDER_AND_HEADER.match(line):
-        end, _ = _header_block(lines, place + 1)
+        end, _ = copied.block(lines, place + 1)
         return Border("divider" if glued["original"] else "forwarded", place, end)
     if _ORIGINAL.match(line) and (line.strip(_TRIM) != line.strip() or _has_headers_below(lines, place)):
-        return Border("divider", place, _end_of_headers(lines, place + 1))
-    dashed = _BETWEEN_DASHES.match(line)
-    if (dashed and _FORWARDED.match(dashed["words"])) or (
-        _FORWARDED.match(line) and (line.rstrip().endswith((":", "：")) or _has_headers_below(lines, place))
-    ):
-        return Border("forwarded", place, _end_of_headers(lines, place + 1))
+        return Border("divider", place, copied.end_below(lines, place + 1))
+    if _FORWARDED.match(line):
+        dashed = _BETWEEN_DASHES.match(line)
+        end = place + 1
+        if not dashed and line.startswith("---") and end < len(lines):  # Notes wraps it
+            dashed = _BETWEEN_DASHES.match(f"{line.rstrip()} {lines[end].strip()}")
+            end += 1 if dashed else 0
+        if dashed or line.rstrip().endswith((":", "：")) or _has_headers_below(lines, place):
+            return Border("forwarded", place, copied.end_below(lines, end))
     return None
 
 
 def _has_headers_below(lines: Sequence[str], place: int) -> bool:
-    return any(_HEADER.match(line) for line in lines[place + 1 : place + 4])
-
-
-def _end_of_headers(lines: Sequence[str], start: int) -> int:
-    """The first line after a block of headers that begins at `start` or after blank lines; `start` where none does."""
-    place = start
-    while place < len(lines) and place < start + 3 and not lines[place].strip(_TRIM):
-        place += 1
-    end, _ = _header_block(lines, place)
-    return end if end > place else start
+    return any(copied.HEADER.match(line) for line in lines[place + 1 : place + 4])
 
 
 def _headers(lines: Sequence[str], place: int) -> Border | None:
@@ -339,15 +326,16 @@ def _headers(lines: Sequence[str], place: int) -> Border | None:
         place += 1
         while place < len(lines) and place < start + 3 and not lines[place].strip():
             place += 1
-    if place >= len(lines) or not _HEADER.match(lines[place]):
+    if place >= len(lines) or not copied.HEADER.match(lines[place]):
         return None
-    end, meanings = _header_block(lines, place)
+    end, meanings = copied.block(lines, place)
     if meanings == ["from"] and _stands_alone(lines, place) and _FROM_ALONE.match(lines[place].strip(" \t\xa0*")):
         return Border("headers", start, end)
     if len(set(meanings)) < 2 or not {"date", "subject"}.intersection(meanings):
         return None
     if "from" not in meanings and meanings[0] != "date":
-        return None
+        named = copied.written_above(lines, place) if meanings[0] == "to" else None
+        return None if named is None else Border("headers", named, end)
     above = place - 1
     while above > 0 and place - above < 3 and not lines[above].strip():
         above -= 1
@@ -361,39 +349,3 @@ def _stands_alone(lines: Sequence[str], place: int) -> bool:
     if not any(map(str.strip, lines[:place])):
         return False
     return all(not lines[beside].strip(_TRIM) for beside in (place - 1, place + 1) if 0 <= beside < len(lines))
-
-
-def _header_block(lines: Sequence[str], start: int) -> tuple[int, list[str]]:
-    meanings: list[str] = []
-    place, wrapped, end = start, 0, start
-    while place < min(len(lines), start + _BLOCK_LINES):
-        line = lines[place]
-        match = _HEADER.match(line) if len(line) <= 2_000 else None
-        if match is not None:
-            meanings.append(_MEANING[match["name"].casefold()])
-            wrapped, end = 0, place + 1
-        elif not line.strip() and end == place and _goes_on(lines, place + 1, meanings):
-            pass
-        elif not line.strip(_TRIM) or wrapped >= _WRAPPED or not meanings:
-            break
-        else:
-            wrapped += 1
-            following = lines[place + 1 : place + 1 + _WRAPPED]
-            if not any(_HEADER.match(later) for later in following) and not line.startswith((" ", "\t")):
-                if (
-                    meanings[-1] == "subject"
-                    and wrapped == 1
-                    and place + 1 < len(lines)
-                    and not lines[place + 1].strip()
-                ):
-                    end = place + 1
-                break
-            end = place + 1
-        place += 1
-    return end, meanings
-
-
-def _goes_on(lines: Sequence[str], place: int, meanings: Sequence[str]) -> bool:
-    """Whether below a blank line another header follows: some programs write each as a paragraph."""
-    match = _HEADER.match(lines[place][:_LONGEST_LINE]) if meanings and place < len(lines) else None
-    return match is not None and _MEANING[match["name"].casefold()] not in meanings

@@ -72,6 +72,8 @@ FORWARDED_MESSAGE = (
     "перенаправлене повідомлення", "переслане повідомлення", "proslijeđena poruka", "edelleenlähetetty viesti",
     "välitetty viesti", "wiadomość przesłana dalej", "treść przekazanej wiadomości", "转发邮件", "メッセージを転送",
     "转发的邮件", "轉寄郵件", "轉寄的郵件", "転送メッセージ", "転送されたメッセージ", "전달된 메시지",
+    "weitergeleitet von", "transféré par", "réacheminé par", "reenviado por", "inoltrato da", "doorgestuurd door",
+    "encaminhado por", "przekazane przez", "továbbította", "videresendt av", "videresendt af", "vidarebefordrat av",
 )  # fmt: skip
 
 #: Header names as programs translate them above the history, by what they mean.
@@ -89,10 +91,10 @@ HEADER_NAMES: dict[str, tuple[str, ...]] = {
         "Datum odeslání", "Odesláno", "Odoslané", "Message du", "Dată", "Trimis", "Päivämäärä", "日付", "发送时间",
         "發送時間", "日期", "寄件日期", "日時", "送信日時", "날짜",
         "보낸 날짜", "Poslano", "Poslato", "Изпратено", "Αποστολή", "Ημερομηνία", "Saadetud", "Kuupäev", "Išsiųsta",
-        "Enviat", "Đã gửi", "Ngày", "ส่ง", "Dikirim", "Tanggal", "נשלח", "תאריך", "تم الإرسال", "التاريخ",
+        "Enviat", "Đã gửi", "Ngày", "ส่ง", "Dikirim", "Terkirim", "Tanggal", "נשלח", "תאריך", "تم الإرسال", "التاريخ",
     ),
     "to": (
-        "To", "An", "À", "A", "Para", "Aan", "Till", "Til", "Do", "Кому", "Címzett", "Vastaanottaja", "Kime",
+        "To", "An", "À", "A", "Pour", "Para", "Aan", "Till", "Til", "Do", "Кому", "Címzett", "Vastaanottaja", "Kime",
         "Komu", "Adresat", "Către", "Pre", "送信先",
         "收件人", "收件者", "宛先", "받는 사람", "Za", "Prima", "До", "Προς", "Adressaat", "Kam", "Per a", "Đến", "ถึง",
         "Kepada", "אל", "إلى",
@@ -106,7 +108,7 @@ HEADER_NAMES: dict[str, tuple[str, ...]] = {
         "Ämne", "Emne", "Temat", "Тема", "Tárgy",
         "Assunto", "Aihe", "Konu", "Předmět", "主题", "主題", "主旨", "件名", "제목",
         "Zadeva", "Относно", "Θέμα", "Teema",
-        "Tema", "Assumpte", "Chủ đề", "เรื่อง", "Subjek", "נושא", "الموضوع",
+        "Tema", "Thema", "Assumpte", "Chủ đề", "เรื่อง", "Subjek", "Judul", "נושא", "الموضوع",
     ),
     "reply": ("Reply-To", "Risposta", "Antwort an", "Reply to", "Répondre à", "Responder a"),
 }  # fmt: skip
