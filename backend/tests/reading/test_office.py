@@ -300,6 +300,21 @@ def test_paragraphs_and_items_of_textedit_are_told_apart(parse: Parse) -> None:
     assert parse(data, "acme/auth/note.rtf").text == "First\n\nsecond\n\n- one\n- two\n7. seven\n\nName Value"
 
 
+def test_the_label_of_an_item_of_rich_text_leaves_its_paragraph_as_it_was(parse: Parse) -> None:
+    label = rb"{\listtext\pard\plain \f0 %s\tab}"
+    dash, first, second = (label % words for words in (rb"\'96", b"1", b"2"))
+    data = (
+        rb"{\rtf1\ansi{\stylesheet{\s1 heading 1;}}\pard\s1\ls2 " + first + rb"One\par" + second + rb"Two\par"
+        rb"\pard\ls1 " + dash + rb"here\par" + dash + rb"there\par"
+        rb"\trowd\pard\intbl\ls1 " + dash + rb"tea\par" + dash + rb"cups\par" + dash + rb"pots\cell"
+        rb"\pard\intbl B\cell\row\trowd\pard\intbl C\cell D\cell\row\pard Behind}"
+    )
+    doc = parse(data, "acme/auth/list.rtf")
+    assert doc.text == (
+        "# 1 One\n\n# 2 Two\n\n- here\n- there\n\n| – tea – cups – pots | B |\n| --- | --- |\n| C | D |\n\nBehind"
+    )
+
+
 def test_a_note_of_rich_text_leaves_the_paragraph_that_refers_to_it_whole(parse: Parse) -> None:
     data = (
         rb"{\rtf1{\stylesheet{\s1 heading 1;}{\s2 footnote text;}}\pard\s1 A title{\footnote\pard\plain\s2 Of old.\par"
