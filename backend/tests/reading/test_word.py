@@ -190,17 +190,18 @@ def test_numbers_that_word_gives_to_paragraphs_in_cells_are_shown_and_count(pars
     )
 
 
-def test_rows_of_different_widths_have_as_many_cells_as_their_table_has_columns(parse: Parse) -> None:
+@pytest.mark.parametrize("further", [0, 2])  # columns that no row uses, as crooked edges leave them
+def test_rows_of_different_widths_have_as_many_cells_as_their_table_has_columns(parse: Parse, further: int) -> None:
     file = docx.Document()
     table = file.add_table(rows=3, cols=3)
     for row, words in enumerate(("name value", "a b c", "d e")):
         for cell, word in zip(table.rows[row].cells, words.split(), strict=False):
             cell.text = word
-    for row, side in ((0, "gridAfter"), (2, "gridBefore")):
         element = table.rows[row]._tr
-        element.remove(element.tc_lst[2])
-        skipped = OxmlElement(f"w:{side}")
-        skipped.set(qn("w:val"), "1")
+        for cell in element.tc_lst[len(words.split()) :]:
+            element.remove(cell)
+        skipped = OxmlElement("w:gridBefore")
+        skipped.set(qn("w:val"), str(further + (row == 2)))
         element.get_or_add_trPr().append(skipped)
     assert parse(saved(file), NAME).text == ("| name | value |  |\n| --- | --- | --- |\n| a | b | c |\n|  | d | e |")
 

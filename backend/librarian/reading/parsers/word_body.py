@@ -304,8 +304,9 @@ class WordBody:
         grid: list[list[str]] = []
         marks: list[tuple[int, int, int]] = []  # row, rendered breaks, explicit breaks
         links: list[tuple[int, str, str]] = []
+        skipped = [span_of(child(row, "trPr", "gridBefore")) for row in rows]  # columns that a row begins behind
         for number, row in enumerate(rows):
-            texts = [""] * span_of(child(row, "trPr", "gridBefore"))  # columns that the row begins behind
+            texts = [""] * (skipped[number] - min(skipped))
             rendered = explicit = 0
             for cell in cells_of(row):
                 line = Line()
