@@ -271,6 +271,36 @@ def test_lists_of_an_open_document_are_numbered_as_libreoffice_shows_them(parse:
     )
 
 
+FORMULAS = {
+    "<mi>E</mi><mo>=</mo><mi>m</mi><msup><mi>c</mi><mn>2</mn></msup>": "E=mc^2",
+    "<mfrac><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><mn>2</mn></mfrac>": "(a+b)/(2)",
+    "<munderover><mo>∑</mo><mrow><mi>i</mi><mo>=</mo><mn>1</mn></mrow><mi>n</mi></munderover>"
+    "<msub><mi>a</mi><mi>i</mi></msub>": "∑_(i=1)^na_i",
+    "<msqrt><mi>x</mi></msqrt><mo>,</mo><mroot><mi>y</mi><mn>3</mn></mroot>": "√(x),3√(y)",
+    "<mi>sin</mi><mi>x</mi><mtext>where</mtext><mi>x</mi><mi>y</mi>": "sin x where xy",
+    "<mtable><mtr><mtd><mn>1</mn></mtd><mtd><mn>2</mn></mtd></mtr><mtr><mtd><mn>3</mn></mtd></mtr></mtable>": (
+        "[1, 2; 3]"
+    ),
+}
+
+
+@pytest.mark.parametrize(("formula", "line"), FORMULAS.items())
+@pytest.mark.parametrize("within", [False, True])
+def test_formulas_of_an_open_document_are_a_line(parse: Parse, formula: str, line: str, within: bool) -> None:
+    math = (
+        f'<math xmlns="http://www.w3.org/1998/Math/MathML"><semantics><mrow>{formula}</mrow>'
+        '<annotation encoding="StarMath 5.0">said again</annotation></semantics></math>'
+    )
+    held = f"<draw:object>{math}</draw:object>" if within else '<draw:object xlink:href="./Object%201"/>'
+    data = odt(f"<text:p>Here <draw:frame>{held}<draw:image/></draw:frame> holds.</text:p>")
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        parts: dict[str, str | bytes] = {name: archive.read(name) for name in archive.namelist()}
+    kind = "application/vnd.oasis.opendocument.formula"
+    parts["META-INF/manifest.xml"] = f'<manifest><file-entry full-path="Object 1/" media-type="{kind}"/></manifest>'
+    parts["Object 1/content.xml"] = math
+    assert parse(zipped(parts), "acme/auth/laws.odt").text == f"Here {line} holds."
+
+
 RTF = rb"""{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fnil\fcharset0 Arial;}{\f1\fcharset204 Times;}}
 {\colortbl;\red0\green0\blue0;}{\stylesheet{\s0 Normal;}{\s1\outlinelevel0 heading 1;}{\s2 heading 2;}}
 {\info{\title The T}{\author X}}{\header hdr\par}\pard\s1 The \b big\b0  heading\par\pard\plain Some \'e4 and
