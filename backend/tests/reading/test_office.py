@@ -271,6 +271,36 @@ def test_lists_of_an_open_document_are_numbered_as_libreoffice_shows_them(parse:
     )
 
 
+FORMULAS = {
+    "<mi>E</mi><mo>=</mo><mi>m</mi><msup><mi>c</mi><mn>2</mn></msup>": "E=mc^2",
+    "<mfrac><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><mn>2</mn></mfrac>": "(a+b)/(2)",
+    "<munderover><mo>∑</mo><mrow><mi>i</mi><mo>=</mo><mn>1</mn></mrow><mi>n</mi></munderover>"
+    "<msub><mi>a</mi><mi>i</mi></msub>": "∑_(i=1)^na_i",
+    "<msqrt><mi>x</mi></msqrt><mo>,</mo><mroot><mi>y</mi><mn>3</mn></mroot>": "√(x),3√(y)",
+    "<mi>sin</mi><mi>x</mi><mtext>where</mtext><mi>x</mi><mi>y</mi>": "sin x where xy",
+    "<mtable><mtr><mtd><mn>1</mn></mtd><mtd><mn>2</mn></mtd></mtr><mtr><mtd><mn>3</mn></mtd></mtr></mtable>": (
+        "[1, 2; 3]"
+    ),
+}
+
+
+@pytest.mark.parametrize(("formula", "line"), FORMULAS.items())
+@pytest.mark.parametrize("within", [False, True])
+def test_formulas_of_an_open_document_are_a_line(parse: Parse, formula: str, line: str, within: bool) -> None:
+    math = (
+        f'<math xmlns="http://www.w3.org/1998/Math/MathML"><semantics><mrow>{formula}</mrow>'
+        '<annotation encoding="StarMath 5.0">said again</annotation></semantics></math>'
+    )
+    held = f"<draw:object>{math}</draw:object>" if within else '<draw:object xlink:href="./Object%201"/>'
+    data = odt(f"<text:p>Here <draw:frame>{held}<draw:image/></draw:frame> holds.</text:p>")
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        parts: dict[str, str | bytes] = {name: archive.read(name) for name in archive.namelist()}
+    kind = "application/vnd.oasis.opendocument.formula"
+    parts["META-INF/manifest.xml"] = f'<manifest><file-entry full-path="Object 1/" media-type="{kind}"/></manifest>'
+    parts["Object 1/content.xml"] = math
+    assert parse(zipped(parts), "acme/auth/laws.odt").text == f"Here {line} holds."
+
+
 RTF = rb"""{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fnil\fcharset0 Arial;}{\f1\fcharset204 Times;}}
 {\colortbl;\red0\green0\blue0;}{\stylesheet{\s0 Normal;}{\s1\outlinelevel0 heading 1;}{\s2 heading 2;}}
 {\info{\title The T}{\author X}}{\header hdr\par}\pard\s1 The \b big\b0  heading\par\pard\plain Some \'e4 and
@@ -298,6 +328,21 @@ def test_paragraphs_and_items_of_textedit_are_told_apart(parse: Parse) -> None:
         b"{\\listtext\t\\uc0\\u8226 \t}two\\\n\\pard\\ls2{\\listtext\t7.\t}seven\\\n\\pard Name\tValue}"
     )
     assert parse(data, "acme/auth/note.rtf").text == "First\n\nsecond\n\n- one\n- two\n7. seven\n\nName Value"
+
+
+def test_the_label_of_an_item_of_rich_text_leaves_its_paragraph_as_it_was(parse: Parse) -> None:
+    label = rb"{\listtext\pard\plain \f0 %s\tab}"
+    dash, first, second = (label % words for words in (rb"\'96", b"1", b"2"))
+    data = (
+        rb"{\rtf1\ansi{\stylesheet{\s1 heading 1;}}\pard\s1\ls2 " + first + rb"One\par" + second + rb"Two\par"
+        rb"\pard\ls1 " + dash + rb"here\par" + dash + rb"there\par"
+        rb"\trowd\pard\intbl\ls1 " + dash + rb"tea\par" + dash + rb"cups\par" + dash + rb"pots\cell"
+        rb"\pard\intbl B\cell\row\trowd\pard\intbl C\cell D\cell\row\pard Behind}"
+    )
+    doc = parse(data, "acme/auth/list.rtf")
+    assert doc.text == (
+        "# 1 One\n\n# 2 Two\n\n- here\n- there\n\n| – tea – cups – pots | B |\n| --- | --- |\n| C | D |\n\nBehind"
+    )
 
 
 def test_a_note_of_rich_text_leaves_the_paragraph_that_refers_to_it_whole(parse: Parse) -> None:

@@ -16,6 +16,7 @@ from docx.document import Document as WordFile
 from docx.enum.text import WD_BREAK
 from docx.oxml import OxmlElement
 from docx.oxml.ns import qn
+from docx.text.paragraph import Paragraph
 
 from librarian.reading.chunking import StructureChunker
 from librarian.reading.parsers import PARSERS
@@ -157,6 +158,52 @@ def test_merged_nested_and_framing_tables(parse: Parse) -> None:
     doc = parse(saved(file), NAME)
     assert texts(doc, "table") == ["| wide |  | 02 |\n| --- | --- | --- |\n| 10 | 11 | tall |\n| 20 inner | 21 |  |"]
     assert texts(doc, "paragraph") == ["A note in a frame."]
+
+
+def test_numbers_that_word_gives_to_paragraphs_in_cells_are_shown_and_count(parse: Parse) -> None:
+    file = docx.Document()
+
+    def number(paragraph: Paragraph) -> None:
+        numbers = paragraph._p.get_or_add_pPr().get_or_add_numPr()
+        numbers.get_or_add_ilvl().val, numbers.get_or_add_numId().val = 0, 99
+
+    number(file.add_paragraph("Above"))
+    table = file.add_table(rows=3, cols=2)
+    table.cell(0, 0).text, table.cell(0, 1).text = "No.", "The system shall"
+    for row, words in ((1, "start"), (2, "stop")):
+        number(table.cell(row, 0).paragraphs[0])
+        table.cell(row, 1).text = words
+    table.cell(2, 1).add_paragraph("at once", style="List Bullet")
+    number(file.add_paragraph("Below"))
+    data = changed(
+        saved(file), "word/numbering.xml",
+        lambda xml: xml.replace(
+            "</w:numbering>",
+            '<w:abstractNum w:abstractNumId="99"><w:lvl w:ilvl="0"><w:start w:val="1"/><w:numFmt w:val="decimal"/>'
+            '<w:lvlText w:val="REQ-%1"/></w:lvl></w:abstractNum>'
+            '<w:num w:numId="99"><w:abstractNumId w:val="99"/></w:num></w:numbering>',
+        ),
+    )  # fmt: skip
+    assert parse(data, NAME).text == (
+        "REQ-1 Above\n\n| No. | The system shall |\n| --- | --- |\n| REQ-2 | start |\n| REQ-3 | stop at once |\n\n"
+        "REQ-4 Below"
+    )
+
+
+@pytest.mark.parametrize("further", [0, 2])  # columns that no row uses, as crooked edges leave them
+def test_rows_of_different_widths_have_as_many_cells_as_their_table_has_columns(parse: Parse, further: int) -> None:
+    file = docx.Document()
+    table = file.add_table(rows=3, cols=3)
+    for row, words in enumerate(("name value", "a b c", "d e")):
+        for cell, word in zip(table.rows[row].cells, words.split(), strict=False):
+            cell.text = word
+        element = table.rows[row]._tr
+        for cell in element.tc_lst[len(words.split()) :]:
+            element.remove(cell)
+        skipped = OxmlElement("w:gridBefore")
+        skipped.set(qn("w:val"), str(further + (row == 2)))
+        element.get_or_add_trPr().append(skipped)
+    assert parse(saved(file), NAME).text == ("| name | value |  |\n| --- | --- | --- |\n| a | b | c |\n|  | d | e |")
 
 
 def test_a_document_laid_out_by_a_table_keeps_its_structure(parse: Parse) -> None:

@@ -10,7 +10,8 @@ from librarian.vocabulary.types import Document, SourceFile
 
 from ..manuscript import Manuscript, Target
 from ..metadata import parse_date
-from ..zip_package import ZipPackage, opened
+from ..zip_package import ZipPackage, beside, opened
+from .math_markup import mathml_text
 from .open_document_lists import ListMarks
 from .word_styles import attribute, child, children, local
 
@@ -41,7 +42,7 @@ class OpenDocumentParser:
                     reason="encrypted",
                 )
             shared = [package.tree("styles.xml")] if "styles.xml" in package else []
-            writer = _Text(package.tree("content.xml"), shared)
+            writer = _Text(package.tree("content.xml"), shared, package)
             if "meta.xml" in package:
                 meta = package.tree("meta.xml")
                 title = next((t.text or "" for t in meta.iter("{*}title")), "")
@@ -52,8 +53,10 @@ class OpenDocumentParser:
 
 
 class _Text:
-    def __init__(self, root: _Element, shared: list[_Element]) -> None:
+    def __init__(self, root: _Element, shared: list[_Element], package: ZipPackage) -> None:
         self.out = Manuscript()
+        self._package = package
+        self._formulas = set(_formulas(package))
         self._notes: list[str] = []
         self._comments: list[str] = []
         self._titles = {
@@ -192,8 +195,18 @@ class _Text:
             elif name and name not in ("frame", "change", "change-start", "change-end", "bookmark", "ruby-text"):
                 self._inline(inner, pieces, links, depth + 1)
             elif name == "frame" and child(inner, "text-box") is None:
-                pieces.append(" ".join(t.text or "" for t in inner if local(t) in ("title", "desc")))
+                said = [t.text or "" for t in inner if local(t) in ("title", "desc")]
+                pieces.append(" ".join(filter(None, [self._formula(inner), *said])))
             pieces.append(inner.tail or "")
+
+    def _formula(self, frame: _Element) -> str:
+        """The formula that a frame shows, as a line; empty where it shows something else."""
+        held = child(frame, "object")
+        formula = child(held, "math")
+        folder = beside("content.xml", attribute(held, "href"))
+        if formula is None and folder in self._formulas:
+            formula = self._package.tree(f"{folder}/content.xml")
+        return mathml_text(formula) if formula is not None else ""
 
     def _words_of_all(self, element: _Element | None) -> tuple[str, list[Target]]:
         parts = [] if element is None else [self._words(part) for part in element.iter("{*}p")]
@@ -203,6 +216,14 @@ class _Text:
 def _is_locked(package: ZipPackage) -> bool:
     parts = package.tree(_MANIFEST).iter("{*}encryption-data") if _MANIFEST in package else iter(())
     return next(parts, None) is not None
+
+
+def _formulas(package: ZipPackage) -> Iterator[str]:
+    """The folders of the formulas within a text: they are documents of their own."""
+    for entry in package.tree(_MANIFEST).iter("{*}file-entry") if _MANIFEST in package else ():
+        folder = attribute(entry, "full-path").rstrip("/")
+        if attribute(entry, "media-type").endswith(".formula") and f"{folder}/content.xml" in package:
+            yield folder
 
 
 def _rows(table: _Element) -> Iterator[_Element]:

@@ -50,6 +50,7 @@ class _State:
     target: str = ""  # font | styles | style | info | title | note; empty: the text
     encoding: str = "cp1252"
     skip: int = 1  # bytes that stand for a \u character in old readers
+    outside: tuple[int, bool, bool] | None = None  # in an item's label: what holds of the paragraph around it
 
 
 @dataclass(slots=True)
@@ -155,6 +156,8 @@ class _Reading:
     def _close_group(self) -> None:
         outer = self._stack.pop() if self._stack else _State()
         self._end_target(self._state.target, outer.target)
+        if self._state.outside and not outer.outside:
+            self._paragraph.level, self._paragraph.in_table, self._paragraph.listed = self._state.outside
         self._state = outer
         if not self._stack:
             outer.encoding = self.encoding
@@ -174,6 +177,9 @@ class _Reading:
         elif self._opening and (word in _SILENT or (self._starred and word not in _SHOWN)):
             self._state.silent = True
             self._state.target = _HEADER.get(word, self._state.target)
+        elif self._opening and word == b"listtext":  # what is said of the label isn't said of its paragraph
+            paragraph = self._paragraph
+            self._state.outside = (paragraph.level, paragraph.in_table, paragraph.listed)
         elif self._state.target in _HEADER_TARGETS:
             self._word_in_header(word, value)
         elif word in _CHARACTERS:

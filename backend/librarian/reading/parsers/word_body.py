@@ -10,11 +10,11 @@ from librarian.vocabulary.types import Block, Document, Heading, Link
 
 from ..manuscript import MAX_CHARACTERS
 from .drawing import description, drawn_words
-from .word_cells import TRANSPARENT, cells_of, is_deleted, is_page, rows_of
+from .word_cells import TRANSPARENT, cells_of, is_deleted, is_page, rows_of, span_of, written_rows
 from .word_line import Line
 from .word_looks import Looks, look_of
 from .word_math import math_text
-from .word_styles import Numbering, Styles, attribute, child, children, is_on, level_of, local
+from .word_styles import Numbering, Styles, attribute, child, children, is_on, level_of, local, text_of
 from .word_symbols import SIGNS, sign_of
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class WordBody:
         self.page_starts = (0, *pages) if pages else ()
         if pages:
             self._number_pages()
-        self.title = " ".join((attribute_text(self._package.tree("core-properties"), "title")).split())
+        self.title = " ".join((text_of(self._package.tree("core-properties"), "title")).split())
         return self
 
     def _number_pages(self) -> None:
@@ -301,29 +301,28 @@ class WordBody:
             for inner in (inner for cell in cells for inner in cell):  # a frame around text, or the layout of pages
                 self._block(inner, depth + 1)
             return
-        written: list[str] = []
+        grid: list[list[str]] = []
         marks: list[tuple[int, int, int]] = []  # row, rendered breaks, explicit breaks
         links: list[tuple[int, str, str]] = []
+        skipped = [span_of(child(row, "trPr", "gridBefore")) for row in rows]  # columns that a row begins behind
         for number, row in enumerate(rows):
-            texts: list[str] = []
+            texts = [""] * (skipped[number] - min(skipped))
             rendered = explicit = 0
             for cell in cells_of(row):
                 line = Line()
                 self._cell(cell, line, depth)
                 words = " ".join("".join(line.pieces).split()).replace("|", "\\|")
-                span = attribute(child(cell, "tcPr", "gridSpan"))
-                texts += [words, *[""] * (min(int(span), 64) - 1 if span.isdecimal() else 0)]
+                texts += [words, *[""] * (span_of(child(cell, "tcPr", "gridSpan")) - 1)]
                 # A row that runs over a page's end is marked in each of its cells.
                 rendered, explicit = max(rendered, len(line.rendered)), max(explicit, len(line.explicit))
                 whole = "".join(line.pieces)
                 links += [(number, " ".join(whole[begin:end].split()), target) for begin, end, target in line.links]
-            written.append("| " + " | ".join(texts) + " |")
+            grid.append(texts)
             marks.append((number, rendered, explicit))
-        if not any(row.strip("| ") for row in written):
+        if not any(any(texts) for texts in grid):
             return
-        columns = max(row.count(" | ") + 1 for row in written)
+        written = written_rows(grid)
         start = self._length + (2 if self._length else 0)
-        written.insert(1, "|" + " --- |" * columns)
         self._write("table", "", "\n".join(written), None)
         offsets = [start]
         for row_text in written:
@@ -345,6 +344,11 @@ class WordBody:
         for inner in cell:
             name = local(inner)
             if name == "p":
+                properties = child(inner, "pPr")
+                style = self._styles.get(attribute(child(properties, "pStyle")))
+                label, _ = self._label(properties, style.number_id, style.number_level)
+                if label and label != "-":  # the number of a row or a requirement often stands in no other words
+                    line.add(f"{label} ")
                 self._inline(inner, line, depth)
                 line.add(" ".join(["", *line.drawn, ""]))
                 boxes, line.boxes, line.drawn = line.boxes, [], []
@@ -391,9 +395,3 @@ class WordBody:
                 author, words = attribute(found[key], "author"), " ".join("".join(line.pieces).split())
                 if words:
                     self._write("paragraph", "", f"Comment{f' by {author}' if author else ''}: {words}", None)
-
-
-def attribute_text(root: _Element | None, name: str) -> str:
-    """The text of a child element, empty where there is none."""
-    found = child(root, name)
-    return (found.text or "") if found is not None else ""

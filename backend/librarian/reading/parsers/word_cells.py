@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from .word_styles import child, local
+from .word_styles import attribute, child, local
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -47,3 +47,20 @@ def is_page(cell: _Element) -> bool:
 def is_deleted(row: _Element) -> bool:
     """Whether a row is left out where all changes are accepted."""
     return child(row, "trPr", "del") is not None
+
+
+def span_of(columns: _Element | None) -> int:
+    """How many columns an element says, 64 at most; 0 where it is missing or says no number."""
+    said = attribute(columns)
+    return min(int(said), 64) if said.isdecimal() and len(said) < 9 else 0
+
+
+def written_rows(grid: list[list[str]]) -> list[str]:
+    """The lines of a table: its rows, and the rule below the first.
+
+    All rows get as many cells as the widest has: where the first has fewer columns than the rule, no reader of Markdown
+    sees a table.
+    """
+    columns = max(map(len, grid))
+    rows = ["| " + " | ".join([*texts, *[""] * (columns - len(texts))]) + " |" for texts in grid]
+    return [rows[0], "|" + " --- |" * columns, *rows[1:]]

@@ -29,19 +29,19 @@ def math_text(element: _Element, depth: int = 0) -> str:
     if name == "f":
         return f"({part('num')})/({part('den')})"
     if name in ("sSup", "sSub", "sSubSup", "sPre"):
-        return f"{part('e')}{_script('_', part('sub'))}{_script('^', part('sup'))}"
+        return f"{part('e')}{script('_', part('sub'))}{script('^', part('sup'))}"
     if name == "rad":
         return f"{part('deg')}√({part('e')})"
     if name == "nary":
         sign = attribute(child(element, "naryPr", "chr")) or "∫"
-        return f"{sign}{_script('_', part('sub'))}{_script('^', part('sup'))} {part('e')}"
+        return f"{sign}{script('_', part('sub'))}{script('^', part('sup'))} {part('e')}"
     if name == "d":
         properties = child(element, "dPr")
         begin, end = child(properties, "begChr"), child(properties, "endChr")
         inner = ", ".join(math_text(inner, depth + 1) for inner in children(element, "e"))
         return f"{'(' if begin is None else attribute(begin)}{inner}{')' if end is None else attribute(end)}"
     if name in ("limLow", "limUpp"):
-        return f"{part('e')}{_script('_' if name == 'limLow' else '^', part('lim'))} "
+        return f"{part('e')}{script('_' if name == 'limLow' else '^', part('lim'))} "
     if name == "func":
         return f"{part('fName')} {part('e')}"
     if name == "m":
@@ -52,7 +52,8 @@ def math_text(element: _Element, depth: int = 0) -> str:
     return "".join(math_text(inner, depth + 1) for inner in element)
 
 
-def _script(sign: str, words: str) -> str:
+def script(sign: str, words: str) -> str:
+    """What stands below (`_`) or above (`^`) the line, in brackets where it is no single word; empty for nothing."""
     if not words:
         return ""
     return f"{sign}{words}" if len(words) == 1 or words.isalnum() else f"{sign}({words})"

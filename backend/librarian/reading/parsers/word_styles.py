@@ -48,6 +48,12 @@ def attribute(element: _Element | None, name: str = "val") -> str:
     return ""
 
 
+def text_of(root: _Element | None, name: str) -> str:
+    """The text of a child element, empty where there is none."""
+    found = child(root, name)
+    return (found.text or "") if found is not None else ""
+
+
 def is_on(element: _Element | None) -> bool:
     """A toggle such as `<w:pageBreakBefore/>`."""
     return element is not None and attribute(element).lower() not in ("0", "false", "off", "none")
