@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from librarian.vocabulary.graphemes import whole_from, whole_until
 from librarian.vocabulary.types import Frame
 
 CUT = "…"  #: marks what is left out of a sentence, a fence or a table
@@ -97,6 +98,7 @@ def _around(text: str, room: int, focus: tuple[int, int]) -> str:
 
 def _marked(text: str, first: int, last: int) -> str:
     """The characters from `first` to `last`, marked where something goes before or after them."""
+    first, last = whole_from(text, first), whole_until(text, last)
     kept = text[first:last]
     before = f"{CUT} " if first and text[:first].strip() else ""
     after = f" {CUT}" if text[last:].strip() else ""

@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from librarian.vocabulary.graphemes import whole_until
 from librarian.vocabulary.types import Chunk, Frame
 
 #: A unit longer than this is cut between words.
@@ -159,7 +160,7 @@ def _sentence_ends(text: str, start: int, end: int) -> list[int]:
     for last in (*cuts, end):
         while last - start > LONGEST:
             cut = max(text.rfind(blank, start + LONGEST // 2, start + LONGEST) for blank in " \n")
-            start = cut + 1 if cut > 0 else start + LONGEST
+            start = cut + 1 if cut > 0 else max(start + 1, whole_until(text, start + LONGEST))
             all_cuts.append(start)
         if last < end:
             all_cuts.append(last)

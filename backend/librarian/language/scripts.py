@@ -46,11 +46,18 @@ _UNIT = re.compile(
     f"[\\u1100-\\u115f\\ua960-\\ua97f][\\u1160-\\u11a7]*[\\u11a8-\\u11ff]*[{MARKS}]*|.[{MARKS}{_VOICING}]*", re.DOTALL
 )
 _HAS_SPACELESS = re.compile(f"[{SPACELESS}]")
-#: Also Arabic stretching and short vowels, and the dot below Hindi letters, which many leave out.
-_DROPPED = re.compile(f"[{_INVISIBLE}\u0640]|[\u064b-\u0652\u0670\u093c]")
+#: Also Arabic stretching and short vowels, Hebrew points and accents, and the dot below Hindi letters, which many leave
+#: out.
+_DROPPED = re.compile(f"[{_INVISIBLE}\u0640]|[\u064b-\u0652\u0670\u0591-\u05bd\u05bf-\u05c7\u093c]")
+#: Hindi's nasals before a letter made in the same place, for which a dot is written too: हिन्दी, हिंदी.
+_NASAL = re.compile(
+    "(?:\u0919\u094d(?=[\u0915-\u0918])|\u091e\u094d(?=[\u091a-\u091d])|\u0923\u094d(?=[\u091f-\u0922])"
+    "|\u0928\u094d(?=[\u0924-\u0927])|\u092e\u094d(?=[\u092a-\u092d]))"
+)
 #: Letters and digits that are written in several ways: one of them for all.
 _ALIKE = str.maketrans(
     {"أ": "ا", "إ": "ا", "آ": "ا", "ٱ": "ا", "ى": "ي", "ی": "ي", "ک": "ك", "ة": "ه", "\u0901": "\u0902"}
+    | {"ё": "е", "\u2044": "/"}
     | {chr(zero + digit): str(digit) for zero in (0x660, 0x6F0, 0x966, 0x9E6, 0xE50) for digit in range(10)}
 )
 #: Latin letters with a stroke or a ligature, which no decomposition takes apart.
@@ -91,7 +98,7 @@ def normal(word: str) -> str:
     if word.isascii():
         return word.lower()
     word = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).casefold())
-    return _DROPPED.sub("", word).translate(_ALIKE)
+    return _NASAL.sub("\u0902", _DROPPED.sub("", word).translate(_ALIKE))
 
 
 def split_scripts(word: str) -> list[tuple[bool, int, int]]:

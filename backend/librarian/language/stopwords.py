@@ -116,7 +116,7 @@ _WORDS = {
         nu over da fra du ud sin dem os op man hans hvor eller hvad skal selv her alle vil blev kunne ind når være dog
         noget ville jo deres efter ned skulle denne end dette mit også under have dig anden hende mine alt meget sit
         sine vor mod disse hvis din nogle hos blive mange ad bliver hendes været jer sådan hvordan hvorfor hvilken
-        hvilke kan må et uden mellem fordi
+        hvilke kan må et uden mellem fordi ved kun hver hvert ingen
     """,
     "no": """
         og i jeg det at en et den til er som på de med han av ikke der så var meg seg men ett har om vi min mitt ha
@@ -203,6 +203,35 @@ _WORDS = {
         своє свої себе собі та так така таке такий такі також там те теж тепер ти тим тих то тобто тоді того тому той
         тут ту у уже хай хоч хоча хто це цей ця цю ці цього цьому цим цих цієї через чи чим чого чому що щоб щось я як
         яка яке який які якого якої яким яких якщо скільки де чий зокрема
+    """,
+    "ca": """
+        el la els les l un una uns unes al als del dels de d a en amb per pel pels sense sobre sota entre fins des
+        contra durant segons cap i o ni però sinó que què perquè si com quan on mentre encara doncs jo tu ell ella vostè
+        nosaltres vosaltres ells elles em et es ens us hi ho ne me te se m t s n meu meva meus meves teu teva seu seva
+        seus seves nostre nostra nostres vostre vostra vostres aquest aquesta aquests aquestes aquell aquella aquells
+        aquelles això allò és són soc sou som era eren fou ser sigut sent sigui siguin serà seran seria està estan estic
+        estem estava estaven estar ha han he hem heu hagi havia havien haver té tenen tinc tenim teniu tenir pot poden
+        puc podem podeu poder deu deuen cal no sí també més menys molt molta molts moltes ja tot tota tots totes altre
+        altra altres quin quina quins quines qui quant cada mateix mateixa algun alguna alguns algunes res aquí allà
+        així després abans només sempre mai ara dins
+    """,
+    "sk": """
+        a aby aj ak ako ale alebo ani áno asi až bez bol bola boli bolo bude budete budú by byť cez čí či čo ďalšie do
+        ho i ich iba iné ja je jej jeho jemu ju k každý každá každé kam kde keď keďže kým kto ktorá ktoré ktorého ktorej
+        ktorom ktorou ktorú ktorý ktorým ktorých ktorí ku lebo len ma má majú mal máte medzi mi mňa môj môže môžete môžu
+        mu musí my na nad nám nami nás náš nášho ne nech než nič nie niektoré o od okrem on ona oni ono po podľa pokiaľ
+        potom práve pre prečo pred pretože pri s sa seba si sme so som ste sú svoj ta tá tak také takže takto tam táto
+        te teda ten tento tieto títo to toho tohto tom tomto tomu túto ty týchto tým už v vám vami vás váš vaše vaša
+        vášho veľmi viac všetky všetko vo však vy z za že zo
+    """,
+    "bg": """
+        а ако ала без би бил била били било бъде бяха в вас ваш ваша вашата вашия ви вие във все всеки всички всичко
+        всяка г ги го да дали до докато дори друг друга други е едва един една едно за защо защото и из или им има искам
+        й как каква какво какъв какви като кога когато кого което които кой който колко която къде към ли м между ме мен
+        ми много може можете можем мога могат му на над най нас не него нещо нея ни ние никой но някои някой няма обаче
+        около освен от още по под поради после почти пред преди при през с са само се сега си след сме със също съм сте
+        така такава такива такъв там твой те тези ти това тогава този той толкова точно трябва тук тъй тя тях у ще че
+        чрез аз нашия наш нека
     """,
     "el": """
         ο η το οι τα του της των τον την τους τις στο στη στην στον στα στις στους ένας μια μία ένα ενός μιας και ή αλλά

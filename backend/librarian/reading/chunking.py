@@ -21,7 +21,7 @@ from .frames import Frames
 from .sizing import estimate
 
 #: Changes whenever of the same document other chunks would be made.
-_VERSION = "5"
+_VERSION = "6"
 #: A chunk never exceeds this; the catalog's and the snippet's costs rest on it.
 HARD_CEILING_CHARACTERS = 2_400
 #: Without chunking a document is one chunk, as far as the 64 windows of a chunk can hold every token of it.

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from librarian.vocabulary.graphemes import whole_until
 from librarian.vocabulary.types import Block
 
 from .sizing import estimate
@@ -95,7 +96,7 @@ def _cut(
                 break
         if best >= wanted // 3 and best > 0:
             return start + best
-    return start + most
+    return max(start + 1, whole_until(text, start + most))
 
 
 def cut_evenly(text: str, start: int, end: int, size: int, overlap: int) -> Iterator[Piece]:

@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
+from librarian.vocabulary.graphemes import whole_until
 from librarian.vocabulary.types import Block, Excluded, Heading
 
 from .plain_text import plain
@@ -235,7 +236,7 @@ def cut_at_sentence(text: str, limit: int) -> str:
     if ends and ends[-1] >= limit // 4:
         return text[: ends[-1]]
     space = text.rfind(" ", 0, limit)
-    return text[: space if space > limit // 2 else limit - 1].rstrip(" ,;:") + "…"
+    return text[: space if space > limit // 2 else whole_until(text, limit - 1)].rstrip(" ,;:") + "…"
 
 
 def without(text: str, start: int, end: int, excluded: Sequence[Excluded]) -> str:

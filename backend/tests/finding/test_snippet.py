@@ -160,6 +160,23 @@ def test_words_between_which_no_blank_stands_are_highlighted_in_the_part_that_is
     assert snippet.highlights == said_in(snippet.text, query) != ()
 
 
+@pytest.mark.parametrize("sign", ["ក្ម៉ុ", "น้ำ", "क्षि", "👩‍👩‍👧‍👦", "👍🏽", "o\u0301"])
+@pytest.mark.parametrize("shift", range(7))
+def test_no_snippet_of_a_text_without_blanks_begins_or_ends_inside_a_sign(sign: str, shift: int) -> None:
+    for kind in ("{}", "| name | meaning |\n|---|---|\n| a | {} |"):
+        text = kind.format("x" * shift + sign * 300 + " zebra " + sign * 300)
+        for chunk in StructureChunker().chunk(read(text)):
+            for piece in (chunk.text, *(text[unit.start : unit.end] for text in [chunk.text] for unit in units(chunk))):
+                assert _whole_signs(piece, sign)
+        for snippet in snippets(text, "zebra"):
+            assert len(snippet.text) <= CEILING
+            assert all(_whole_signs(line, sign) for line in re.split(r"[…|\n]", snippet.text))
+
+
+def _whole_signs(text: str, sign: str) -> bool:
+    return not set(sign) & set(without_hidden(text).replace(without_hidden(sign), "").replace("zebra", "").lower())
+
+
 def test_a_snippet_of_something_very_long_begins_with_no_blank_line() -> None:
     first, second = "x" * 240, f"{'y' * 200}needle"
     text = f"{first}\n{second}"

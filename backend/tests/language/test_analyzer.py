@@ -513,6 +513,33 @@ def test_more_languages_of_latin_letters_are_told_and_stemmed(language: str, tex
     assert len(tokens) < len(ANALYZER.tokens(text))  # its stop words are left out
 
 
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Når du har åbnet en note, kan du vælge den visning, som du vil bruge, og derefter gemme den i din mappe. "
+         "Hvis der ikke er nogen mappe, bliver den oprettet.", "da"),
+        ("Når du har åpnet et notat, kan du velge den visningen du vil bruke, og deretter lagre det i mappen. "
+         "Hvis det ikke er noen mappe, blir den opprettet.", "no"),
+        ("Quan obres una nota amb aquesta ordre, pots triar la vista que vols i desar-la dins de la carpeta dels teus "
+         "fitxers, però no cal.", "ca"),
+        ("Keď otvoríte poznámku týmto príkazom, môžete si vybrať zobrazenie, ktoré chcete, alebo ju uložiť.", "sk"),
+        ("Obsidian'ı ve Python'a dosyaları kurun, yeni bir not ekleyin ve bu not için Obsidian'da sayfa seçin.", "tr"),
+        ("Когато отворите бележката с тази команда, може да изберете изглед, който искате, или да я запазите.", "bg"),
+        ("Када отворите белешку овом наредбом, можете да изаберете приказ који желите.", "sr"),
+        ("Кога ќе ја отворите белешката со оваа наредба, можете да го изберете приказот што го сакате.", "mk"),
+        ("Калі вы адчыніце нататку гэтай камандай, вы зможаце выбраць выгляд і захаваць яго ў каталог.", "be"),
+        ("Подъезд к объекту: как объединить объекты", "ru"),
+        ("এই আদেশ দিয়ে নোট খুলুন", "bn"),
+        ("இந்த கட்டளை மூலம் குறிப்பைத் திறக்கவும்", "ta"),
+        ("Բացեք նշումը այս հրամանով", "hy"),
+        ("បើកកំណត់ចំណាំដោយប្រើពាក្យបញ្ជានេះ", "km"),
+        ("გახსენით ჩანაწერი ამ ბრძანებით", "ka"),
+    ],
+)  # fmt: skip
+def test_relatives_are_told_apart_and_scripts_of_one_language_tell_it(text: str, language: str) -> None:
+    assert ANALYZER.detect(text) == language
+
+
 @pytest.mark.parametrize("text", ["Deploy the Pod to a node.", "no, do it on a pod", "CA size is set for a var in EU"])
 def test_short_english_is_no_other_language(text: str) -> None:
     assert ANALYZER.detect(text) in {"en", ""}
@@ -540,6 +567,10 @@ def test_a_page_that_names_another_language_in_its_letters_stays_its_own(text: s
         ("ar", "٤٠٤", "404"),
         ("fa", "۴۰۴", "404"),
         ("fa", "فایل‌ها", "فایل"),
+        ("hi", "हिन्दी", "हिंदी"),
+        ("hi", "सम्पर्क", "संपर्क"),
+        ("he", "שָׁלוֹם", "שלום"),
+        ("ru", "тёмно-серый", "темно-серый"),
         ("uk", "зʼєднання", "з'єднання"),
         ("uk", "обʼєкт", "об’єкт"),
     ],
