@@ -114,7 +114,7 @@ class Frontier:
         """Why an address isn't fetched; empty where it is."""
         if not self.scope.holds(url):
             return "another site"
-        if not urls.may_be_page(url):
+        if not self.scope.may_be_page(url):
             return "not a page by its address"
         if not self.robots.allows(url):
             return "robots.txt"

@@ -42,7 +42,8 @@ wav webm webmanifest webp whl woff woff2 xls xlsx xml xpi xsd xsl xz yaml yml zi
 """
 #: Of files that aren't pages; what follows a dot otherwise belongs to a name (`System.Text`).
 _FILE_ENDINGS = frozenset(_FILES.split())
-_MACHINERY = re.compile(r"/(_sources|_static|_images|_downloads)/|/(genindex|py-modindex|search)(\.html)?$")
+_MACHINERY = re.compile(r"/(_sources|_static|_images|_downloads)/|/(genindex|py-modindex)(\.html)?$")
+_SEARCH = re.compile(r"search(\.html)?")  #: a generator's own directly below the site's folder, a page's name deeper
 _INDEX = re.compile(r"/(index|default)\.(html?|xhtml|php|aspx)$", re.I)
 _NAT64, _COMPATIBLE = ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96")
 _SAFE = "/%:@!$&'()*+,;=~-._"
@@ -134,6 +135,15 @@ class Scope:
     def below(self, url: str) -> list[str]:
         """The path's segments below the prefix."""
         return [part for part in unquote(urlsplit(url).path[len(self.prefix) :]).split("/") if part]
+
+    def may_be_page(self, url: str) -> bool:
+        """Whether one of the site's addresses is a page's, and not that of the form to search it.
+
+        >>> Scope.of("https://e.org/docs/").may_be_page("https://e.org/docs/search.html")
+        False
+        """
+        below = self.below(url)
+        return may_be_page(url) and not (len(below) == 1 and _SEARCH.fullmatch(below[0]))
 
 
 def trap(url: str) -> str:

@@ -88,8 +88,12 @@ class StandardAnalyzer:
     Safe to share between threads and to send to another process. `min_length` is the shortest plain word that is
     indexed, in characters; digits, identifiers and scripts without spaces are exempt.
 
+    A word whose stem depends on its accents is followed by the stem that it has without them.
+
     >>> StandardAnalyzer().tokens("Calling ray.data.read_parquet() on the pods")
     ['call', 'ray.data.read_parquet', 'ray', 'data', 'read_parquet', 'read', 'parquet', 'pod']
+    >>> StandardAnalyzer().tokens("configuração", "pt"), StandardAnalyzer().tokens("configuracao", "pt")
+    (['configur', 'configuraca'], ['configuraca'])
     """
 
     def __init__(self, min_length: int = 2, *, remembered: int = REMEMBERED) -> None:
@@ -239,6 +243,9 @@ class StandardAnalyzer:
                     out.append((text, start, end, identifier))
                 elif (token := words[text]) and not (out and out[-1][:2] == (token, start)):
                     out.append((token, start, end, False))
+                    # Snowball tells a suffix by its accents: who types none would ask for another stem.
+                    if not text.isascii() and (bare := words[fold_accents(text)]) not in ("", token):
+                        out.append((bare, start, end, False))
         return out
 
     def _names_of(self, piece: str) -> tuple[str, ...]:

@@ -75,7 +75,8 @@ def analyze(words: Words, text: str, languages: Sequence[str]) -> AnalyzedQuery:
     quoted = [(_quoted(found), tuple(_terms(words, _quoted(found), (phrase_language,), own))) for found in demanded]
     telling = _terms(words, plain, asked, own)
     terms = telling or _terms(words, plain, asked, own, keep_stop_words=True)
-    said = Counter(_terms(words, plain, (own if own in asked else asked[0],), own))
+    said = Counter(_terms(words, plain, (own if own in asked else asked[0],), own, bare=False))
+    accented = said if told in asked else frozenset(_terms(words, plain, asked, own, bare=False))
     typed = plain if question == text else text[:_LONGEST]
     return AnalyzedQuery(
         text=text,
@@ -91,7 +92,7 @@ def analyze(words: Words, text: str, languages: Sequence[str]) -> AnalyzedQuery:
         excludes_alone=excludes_alone,
         common=bool(terms) and not telling,
         language=own,
-        other_stems=tuple(dict.fromkeys(term for term in telling if told in asked and term not in said)),
+        other_stems=tuple(dict.fromkeys(term for term in telling if term not in accented)),
         unheeded=tuple(dict.fromkeys([*left_aside, *(s for s, phrase in quoted if not phrase and COMPOUND.search(s))])),
     )
 
@@ -104,13 +105,21 @@ def _excludes(found: re.Match[str]) -> bool:
     return bool(found.group("word") or (found.group("minus") and _quoted(found).strip()))
 
 
-def _terms(words: Words, text: str, languages: Sequence[str], own: str, *, keep_stop_words: bool = False) -> list[str]:
-    """Tokens for all languages, word by word; a stop word of the question's own language counts for none."""
+def _terms(
+    words: Words, text: str, languages: Sequence[str], own: str, *, keep_stop_words: bool = False, bare: bool = True
+) -> list[str]:
+    """Tokens for all languages, word by word; a stop word of the question's own language counts for none.
+
+    `bare` says whether words have the stems too that they would have without their accents.
+    """
     out: list[str] = []
     for piece in text.split():
         kept = {(start, end) for _, start, end, _ in words.dissect(piece, own, keep_stop_words=keep_stop_words)}
         for language in languages:
             found = words.dissect(piece, language, keep_stop_words=True)
+            if not bare:
+                first = {item[1:3]: item[0] for item in reversed(found)}
+                found = [item for item in found if piece.isascii() or first[item[1:3]] == item[0]]
             out.extend(token for token, start, end, _ in found if (start, end) in kept and not _is_inverted(token, own))
     return out
 

@@ -13,22 +13,20 @@ class Links:
     """The links of a library, each by all that it leads through. Paths are absolute; links need not lead anywhere."""
 
     def __init__(self) -> None:
-        self._through: dict[str, set[str]] = {}  # another link or an end, by its real path → the links that need it
+        self._through: dict[str, set[str]] = {}  # another link, an end or a folder above, by its real path → the links
         self._ends: dict[str, set[str]] = {}  # what the links lead to → those links
 
     def remember(self, link: str) -> None:
         """Find out where `link` leads now."""
-        *steps, end = _steps(link)
-        self._ends.setdefault(end, set()).add(link)
-        missing = end
-        while not os.path.lexists(missing := os.path.dirname(missing)):
-            steps.append(missing)  # whatever comes there may be on the way
-        for step in (*steps[1:], end):
-            self._through.setdefault(step, set()).add(link)
+        steps = _steps(link)
+        self._ends.setdefault(steps[-1], set()).add(link)
+        for step in steps[1:]:
+            for place in (step, *map(str, PurePath(step).parents)):
+                self._through.setdefault(place, set()).add(link)
 
     def to(self, path: str) -> list[str]:
-        """Where `path`, as it is or as it was, can also be seen: links that lead to it or through it, and paths below
-        links to a folder that it lies in."""
+        """Where `path`, as it is or as it was, can also be seen: links that lead to it, through it or below it, and
+        paths below links to a folder that it lies in."""
         if not self._ends:
             return []
         folder, name = os.path.split(path)

@@ -51,6 +51,21 @@ def test_a_site_is_one_host_and_one_folder(url: str, scope: str, inside: bool) -
 @pytest.mark.parametrize(
     ("path", "page"),
     [
+        ("/docs/search.html", False),
+        ("/docs/search", False),
+        ("/docs/research.html", True),
+        ("/docs/guide/search.html", True),
+        ("/docs/api/search", True),
+        ("/docs/en/genindex.html", False),
+    ],
+)
+def test_a_page_called_search_is_one_unless_it_is_the_sites_own_form(path: str, page: bool) -> None:
+    assert urls.Scope.of("https://e.org/docs/").may_be_page(f"https://e.org{path}") is page
+
+
+@pytest.mark.parametrize(
+    ("path", "page"),
+    [
         ("/api/System.Collections.Generic.List", True),
         ("/api/torch.nn.Linear", True),
         ("/start.jsp", True),

@@ -312,7 +312,8 @@ def test_a_machine_is_another_one_at_another_port() -> None:
 )
 def test_a_question_meets_its_page_whatever_the_endings(language: str, page: str, question: str) -> None:
     assert ANALYZER.detect(page) in {language, ""}
-    assert set(ANALYZER.query(question, [language]).terms) <= set(ANALYZER.tokens(page, language))
+    query = ANALYZER.query(question, [language])
+    assert set(query.terms) - set(query.other_stems) <= set(ANALYZER.tokens(page, language))
 
 
 @pytest.mark.parametrize(
@@ -347,6 +348,30 @@ def test_accents_make_no_difference() -> None:
     assert ANALYZER.tokens("résumé re\u0301sume\u0301 RESUME") == ["resum"] * 3
     assert ANALYZER.tokens("ＦＵＬＬ data\u00adbase") == ["full", "databas"]
     assert ANALYZER.query("ubersetzung fur hauser", ["de"]).terms[0] == ANALYZER.tokens("Übersetzung", "de")[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "typed", "language"),
+    [
+        ("configuração", "configuracao", "pt"),
+        ("données", "donnees", "fr"),
+        ("bağlantılar", "baglantilar", "tr"),
+        ("klikněte", "kliknete", "cs"),
+        ("returnează", "returneaza", "ro"),
+    ],
+)
+def test_a_word_whose_stem_depends_on_accents_is_found_with_and_without_them(
+    text: str, typed: str, language: str
+) -> None:
+    indexed, plain = ANALYZER.tokens(f"({text})", language), ANALYZER.tokens(typed, language)
+    assert len(indexed) == 2
+    for stored, asked in ((indexed, typed), (plain, text), (indexed, text)):
+        assert not set(stored).isdisjoint(ANALYZER.query(asked, [language]).terms)
+    assert {ANALYZER.query(typed, [language]).other_stems, ANALYZER.query(text, [language]).other_stems} == {
+        (),
+        (indexed[1],),  # which counts less in a question that writes the accents
+    }
+    assert {(span.start, span.end) for span in ANALYZER.spans(f"({text})", language)} == {(1, 1 + len(text))}
 
 
 def test_scripts_without_spaces_become_bigrams() -> None:

@@ -107,6 +107,23 @@ def test_a_renamed_link_takes_its_document_along(library: Library) -> None:
     assert library.find("quetzals") == {"p/c/b.md"}
 
 
+@pytest.mark.parametrize(("target", "link", "shown"), [("s/y.md", "y.md", "y.md"), ("s", "all", "all/y.md")])
+def test_a_link_below_a_folder_that_is_moved_away_leads_nowhere(
+    target: str, link: str, shown: str, library: Library
+) -> None:
+    library.write("p/.kept/d/s/y.md", "# Y\n\nA passage about quetzals.\n")
+    put(library, f"p/c/{link}", f"../.kept/d/{target}")
+    library.complete()
+    assert library.find("quetzals") == {f"p/c/{shown}"}
+    moved = library.root / "p/.kept/d"
+    away = moved.rename(library.root / "p/.kept/away")
+    library.indexer.refresh([str(moved), str(away)])
+    assert library.documents() == {"p/c/plain.md"}
+    away.rename(moved)
+    library.indexer.refresh([str(moved)])
+    assert library.find("quetzals") == {f"p/c/{shown}"}
+
+
 def test_links_in_a_circle_are_no_way(library: Library) -> None:
     put(library, "p/c/a.md", "b.md")
     put(library, "p/c/b.md", "a.md")
