@@ -24,9 +24,9 @@ _RAGGED, _NARROWEST, _WIDTH = 8, 50, 78
 
 #: Its first letter is told apart only behind the set of all: by that set `re` skips what can't begin an end.
 _SENTENCE_END = re.compile(
-    r"[.!?…؟۔।॥。！？．｡](?:"
-    r"(?<=[.!?…؟۔।॥])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)[\"'”’)\]»]*\s+"
-    r"|(?<=[。！？．｡])[」』）】”’]*)"
+    r"[.!?…؟۔।॥։។៕།።。！？．｡။](?:"
+    r"(?<=[.!?…؟۔।॥։។៕།።])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)[\"'”’)\]»]*\s+"
+    r"|(?<=[。！？．｡။])[」』）】”’]*)"
 )
 _ADORNMENT = re.compile(r"[ \t>]*([^\w\s])\1*[ \t]*$")
 _MARGINS = frozenset(" \t>")
@@ -35,7 +35,7 @@ _MARGIN = re.compile(r"[ \t>]*")
 _ITEM = re.compile(r"[-*+•‣–—]\s|\(?(?:\d{1,3}|[a-zA-Z])[.)]\s")
 _APART = re.compile(rf"{_ITEM.pattern}|[#|:=~^@%$&]|\.\.|>>>|\[[^\]\n]+\]:|[\w-]+:\s|\d+[-/:.]\d+[-/:.]\d")
 #: A line's last character that says it is over, whatever comes.
-_OVER = frozenset(".!?…:;|\\。！？．｡؟۔।॥")
+_OVER = frozenset(".!?…:;|\\。！？．｡။؟۔।॥։។៕།።")
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from librarian.vocabulary.types import Block
 from .sizing import estimate
 
 _SENTENCE = re.compile(
-    r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)[.!?…؟۔।॥][\"'”’)\]»]*(?=\s)|[。！？．｡][」』）】”’]*|\n(?=\s*\n)|[;:](?=\n)"
+    r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)[.!?…؟۔।॥։។៕།።][\"'”’)\]»]*(?=\s)|[。！？．｡။][」』）】”’]*|\n(?=\s*\n)|[;:](?=\n)"
 )
 _LINE = re.compile(r"\n")
 _ITEM = re.compile(r"\n(?=[ \t]*(?:[-*+•]|\d{1,9}[.)]|[a-z][.)])[ \t]|[ \t]*\n)")

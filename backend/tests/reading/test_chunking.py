@@ -239,7 +239,11 @@ def test_long_prose_is_cut_between_sentences_and_overlaps_by_whole_sentences() -
 
 @pytest.mark.parametrize(
     ("sentence", "end"),
-    [("यह पृष्ठ सर्वर को चालू करने का तरीका बताता है।", "।"), ("هل يعمل الخادم بعد التحديث أم لا يعمل؟", "؟")],
+    [
+        ("यह पृष्ठ सर्वर को चालू करने का तरीका बताता है।", "।"),
+        ("هل يعمل الخادم بعد التحديث أم لا يعمل؟", "؟"),
+        ("ይህ ገጽ አገልጋዩን እንዴት እንደሚያስነሱ ያብራራል።", "።"),
+    ],
 )
 def test_long_prose_is_cut_between_sentences_of_any_script(sentence: str, end: str) -> None:
     chunks = StructureChunker(overlap_tokens=0).chunk(document(" ".join([sentence] * 150)))
