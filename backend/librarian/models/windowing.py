@@ -78,11 +78,11 @@ def cut(prefix: str, text: str, tokenize: Tokenize, limit: int, *, overlap: int 
 
 
 def _in_order(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Places with text behind them, starts ascending (byte-level tokenizers give a character several tokens)."""
+    """All places, starts ascending: byte-level tokenizers give a character several tokens, and a blank one of no
+    width, which the model reads like any other."""
     out: list[tuple[int, int]] = []
     for start, end in places:
-        if end > start:
-            out.append((max(start, out[-1][0]) if out else start, end))
+        out.append((max(start, out[-1][0]) if out else start, end))
     return out
 
 

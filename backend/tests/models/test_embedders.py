@@ -20,6 +20,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
+from tokenizers.models import BPE
+from tokenizers.pre_tokenizers import ByteLevel
+from tokenizers.processors import ByteLevel as Trimmed
 
 from librarian.models.embedder import OnnxEmbedder, batches, padded, pool
 from librarian.models.loading import Retrying, load_embedder
@@ -180,6 +184,22 @@ def test_a_long_passage_is_cut_between_words_with_some_overlap() -> None:
     assert [w.text.split("\n")[1].split()[0] for w in windows] == ["w0", "w8", "w16"]
     assert all(w.text.startswith("T\n") for w in windows)
     assert windows[-1].end == len(text)
+
+
+def test_blanks_that_a_byte_level_tokenizer_counts_overfill_no_window() -> None:
+    tokenizer = Tokenizer(BPE({letter: at for at, letter in enumerate(sorted(ByteLevel.alphabet()))}, []))
+    tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)
+    tokenizer.post_processor = Trimmed(trim_offsets=True)
+
+    def tokenize(piece: str) -> list[tuple[int, int]]:
+        found: list[tuple[int, int]] = tokenizer.encode(piece, add_special_tokens=False).offsets
+        return found
+
+    text = f"| name{' ' * 300}| value |\n| size{' ' * 300}| 漢字 |"
+    windows = cut("Flags", text, tokenize, 64)
+    assert max(len(tokenize(window.text)) for window in windows) <= 64
+    assert (windows[0].start, windows[-1].end) == (0, len(text))
+    assert all(after.start <= before.end for before, after in pairwise(windows))
 
 
 def test_a_prefix_is_cut_at_forty_tokens() -> None:
