@@ -12,8 +12,10 @@ FOOTER = "footer"  #: of a mailing list
 
 FOOTER_LINES = 10
 _SIGNATURE_LINES = 15
+_UNDERLINE_SLACK = 2  #: characters by which the row under a heading may be wider or narrower
 _REACH = 200  #: lines from a rule to the end of what it may open, so that a mail of nothing but rules is read fast
 _FOOTER_RULE = re.compile(r"^\s*(?:_{5,}|-{5,}(?: Yahoo! Groups Sponsor -{5,})?(?:~-+>)?|={5,}|\*{5,})\s*$")
+_SIGNATURE_ROW = re.compile(r"^\s*[_-]{5,}\s*$")
 _RULES = frozenset("-_=*—–")
 _SIGNATURE_RULES = frozenset({"--", "---", "—", "–"})
 _LISTED = re.compile(r"\s*--\s+\S")  #: what some programs print: the rules between such lines are empty ones of them
@@ -60,11 +62,36 @@ def opens(lines: Sequence[str], place: int, stop: int) -> str:
         line.strip() == "--" or (len(below) <= _SIGNATURE_LINES and any(said.search(below[0]) for said in legal))
     ):
         return SIGNATURE
-    if re.match(r"^\s*[_-]{5,}\s*$", line) and len(below) <= 8 and all(len(text) <= 72 for text in below):
+    if (
+        _SIGNATURE_ROW.match(line)
+        and len(below) <= 8
+        and all(len(text) <= 72 for text in below)
+        and any(map(str.strip, lines[:place]))
+        and not (_is_underline(lines, place) or _closes_above_words(lines, place, stop))
+    ):
         whole = " ".join(below)
         if re.search(r"@|\+?\d[\d\s()./-]{6,}|www\.|https?:|signature|signatur", whole, re.I):
             return SIGNATURE
     return ""
+
+
+def _is_underline(lines: Sequence[str], place: int) -> bool:
+    """Whether a rule stands right below a heading: a line of words that is as wide and has none right above it."""
+    heading = lines[place - 1].strip() if place else ""
+    alone = place < 2 or not _has_letters(lines[place - 2])
+    return alone and _has_letters(heading) and abs(len(heading) - len(lines[place].strip())) <= _UNDERLINE_SLACK
+
+
+def _closes_above_words(lines: Sequence[str], place: int, stop: int) -> bool:
+    """Whether a second rule below the one at `place` closes a box, and the mail goes on after a blank line."""
+    for rule in range(place + 1, stop - 1):
+        if _FOOTER_RULE.match(lines[rule]) and not lines[rule + 1].strip():
+            return any(map(_has_letters, lines[rule + 1 : stop]))
+    return False
+
+
+def _has_letters(line: str) -> bool:
+    return any(map(str.isalnum, line))
 
 
 def _first_paragraph(lines: Sequence[str]) -> list[str]:
