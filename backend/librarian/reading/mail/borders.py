@@ -46,7 +46,15 @@ _DATE_TO_ADDRESS = re.compile(
     rf"{_BRACKETED}\s*[:：]$"
 )
 _MOMENT = re.compile(r"(?=.*\b(?:19|20)\d\d\b).*\b\d{1,2}[:.]\d{2}\b")  #: a year and a time
-_STARRED = re.compile(r"\* (?:[^\W\d_][\w.'’-]*,? ){1,3}[^\W\d_][\w.'’-]*[:：]$")  #: as Gnus may write it
+_WHO = r"(?:[^\W\d_][\w.'’-]*,? ){1,3}[^\W\d_][\w.'’-]*"
+_STARRED = re.compile(rf"\* {_WHO}[:：]$")  #: as Gnus may write it
+#: A name with its address, and what else stands in brackets behind it.
+_NAME_WITH_ADDRESS = re.compile(
+    rf"(?:\* )?(?P<name>[^<>()\[\]:]{{1,80}}?)\s*[<(](?:{_EMAIL}|[\w.+=-]+ at [\w.-]+)[>)]\s*"
+    r"(?:[\[(][^\[\]()]{6,40}[\])])?\s*[:：]$"
+)
+_BEFORE_NAME = re.compile(rf"(?:{_any(phrases.BEFORE_NAMES)})\s+(?P<name>\S.{{1,160}}?)\s*[:：]$", re.I)
+_IN_A_GROUP = re.compile(r"--- In \S+@\S+, \S")  #: how attributions of Yahoo's groups begin
 _BETWEEN_DASHES = re.compile(r"^\s*[>\s*]*-{3,}\s*(?P<words>[^-].{0,120}?)\s*-{3,}[\s*]*$")
 _ORIGINAL = re.compile(rf"^[>\s*_=-]*(?:{_any(phrases.ORIGINAL_MESSAGE)})[\s*:：_=-]*$", re.I)
 _FORWARDED = re.compile(rf"^[>\s*_=-]*(?:{_any(phrases.FORWARDED_MESSAGE)})\b.{{0,120}}$", re.I)
@@ -203,6 +211,7 @@ def _sentence(lines: Sequence[str], verb: int) -> Border | None:
     opened = [first for first in range(verb, above - 1, -1) if _OPENED.match(lines[first].lstrip(_TRIM))]
     dated = [first for first in range(verb, above - 1, -1) if _DATED.search(lines[first])]
     others = dated[:1] if dated[:1] and dated[0] >= verb - 1 else []
+    others += [first for first in range(verb, above - 1, -1) if _IN_A_GROUP.match(lines[first].lstrip(_QUOTING))]
     for first in (*opened[:1], *others, verb):
         for last in range(verb, min(len(lines), verb + _LINES_AFTER + 1)):
             if last > verb and not lines[last].strip():
@@ -282,7 +291,7 @@ def _dated(lines: Sequence[str], place: int) -> Border | None:
 
 
 def _above_quotes(lines: Sequence[str], place: int) -> Border | None:
-    """A line with a colon right above quoted ones that says when or who: `On …, Ann Bee mentioned:`, `* Ann Bee:`."""
+    """Lines with a colon right above quoted ones that say when or who: `On …, Ann Bee mentioned:`, `* Ann Bee:`."""
     line = lines[place].strip()
     below = next((below for below in lines[place + 1 : place + 3] if below.strip()), "")
     if not line.endswith((":", "：")) or margin_of(line) or len(line) > 200 or not margin_of(below):
@@ -290,8 +299,31 @@ def _above_quotes(lines: Sequence[str], place: int) -> Border | None:
     for first in range(place, max(-1, place - 2), -1):
         if _OPENED.match(lines[first].lstrip(_TRIM)) and _MOMENT.match(_joined(lines[first : place + 1])):
             return Border("attribution", first, place + 1)
-    addressed = _MOMENT.match(line) and _ADDRESS.search(line)
-    return Border("attribution", place, place + 1) if addressed or _STARRED.match(line) else None
+    if (_MOMENT.match(line) and _ADDRESS.search(line)) or _STARRED.match(line):
+        return Border("attribution", place, place + 1)
+    for first in range(place, max(-1, place - 2), -1):
+        if not lines[first].strip() or margin_of(lines[first]):
+            break
+        if _names(_joined(lines[first : place + 1])):
+            return Border("attribution", first, place + 1)
+    return None
+
+
+def _names(text: str) -> bool:
+    """Whether a text ending in a colon is nothing but who is quoted: `Quoting Ann Bee:`, `* Ann Bee <ann@x.org>:`."""
+    said = _BEFORE_NAME.match(text)
+    if said and (_ADDRESS.search(said["name"]) or _is_name(said["name"])):
+        return True
+    addressed = _NAME_WITH_ADDRESS.match(text)
+    return addressed is not None and _is_name(addressed["name"])
+
+
+def _is_name(text: str) -> bool:
+    if text[:1] in "\"'" and text[:1] == text[-1:]:
+        return True
+    words = text.replace(",", " ").split()
+    named = [word for word in words if word.lower() not in phrases.PARTICLES]
+    return 0 < len(named) <= 6 and all(word[0].isupper() or (word[0] in "(\"'" and len(word) > 1) for word in named)
 
 
 # -- dividers and copied headers ---------------------------------------------------------------------------------------
