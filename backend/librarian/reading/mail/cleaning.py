@@ -125,7 +125,7 @@ def _footer_below(lines: Sequence[str]) -> _Span | None:
     for place in range(end - 1, max(-1, end - 2 - FOOTER_LINES), -1):
         if margin_of(lines[place]):
             return None
-        if may_open(lines[place]):
+        if may_open(lines[place]) and any(map(_is_word, lines[place + 1 : end])):  # else a rule that closes it
             return _Span(place, end, FOOTER) if opens(lines, place, end) == FOOTER else None
     return None
 

@@ -14,13 +14,19 @@ FOOTER_LINES = 10
 _SIGNATURE_LINES = 15
 _UNDERLINE_SLACK = 2  #: characters by which the row under a heading may be wider or narrower
 _REACH = 200  #: lines from a rule to the end of what it may open, so that a mail of nothing but rules is read fast
-_FOOTER_RULE = re.compile(r"^\s*(?:_{5,}|-{5,}(?: Yahoo! Groups Sponsor -{5,})?(?:~-+>)?|={5,}|\*{5,})\s*$")
+#: One sign, or many signs in any order, as lists and people adorn their rules with.
+_FOOTER_RULE = re.compile(
+    r"^\s*(?:_{5,}|-{5,}(?: Yahoo! Groups Sponsor -{5,})?(?:~-+>)?|={5,}|\*{5,}|#{5,}|[-_=*#~.+]{20,})\s*$"
+)
+_GROUPS_LINKS = "Yahoo! Groups Links"  #: which no rule opens
+_GROUPS_LINES = 20
 _SIGNATURE_ROW = re.compile(r"^\s*[_-]{5,}\s*$")
-_RULES = frozenset("-_=*—–")
+_RULES = frozenset("-_=*#~.+—–")
 _SIGNATURE_RULES = frozenset({"--", "---", "—", "–"})
 _LISTED = re.compile(r"\s*--\s+\S")  #: what some programs print: the rules between such lines are empty ones of them
 _FOOTER_WORDS = re.compile(
-    r"mailing list|listinfo|unsubscri|lists?\.|/mailman|groups?\.google|google groups|yahoo! groups|list-?serv"
+    r"mailing list|listinfo|unsubscri|[@/]lists?\.|/mailman|groups?\.google|google groups|yahoo! groups|list-?serv"
+    r"|maillist|p\.sf\.net/sfu|\bsf\.net email|ads\.osdn\.com|ostg\.clktrk"  # SourceForge's, above the list's own
     r"|abmelden|abbestellen|désinscri|desuscri|отписат|退订",
     re.I,
 )
@@ -37,6 +43,8 @@ def may_open(line: str) -> bool:
     bare = line.strip()
     if bare in _SIGNATURE_RULES:  # further in they are comments of a program
         return len(line) - len(line.lstrip()) <= 1
+    if bare == _GROUPS_LINKS:
+        return True
     return bare[:1] in _RULES and bool(_FOOTER_RULE.match(line))
 
 
@@ -48,6 +56,8 @@ def opens(lines: Sequence[str], place: int, stop: int) -> str:
     below = [text for text in lines[place + 1 : stop] if text.strip()]
     if line.strip() != "--" and any(text.strip() == "--" for text in below):
         return ""  # the signature is further down, and lists add their footers below that
+    if line.strip() == _GROUPS_LINKS:
+        return FOOTER if len(below) <= _GROUPS_LINES else ""
     telling = (line, *_first_paragraph(lines[place + 1 : stop]))
     if len(below) <= FOOTER_LINES and any(map(_FOOTER_WORDS.search, telling)):
         return FOOTER
@@ -65,7 +75,7 @@ def opens(lines: Sequence[str], place: int, stop: int) -> str:
     if (
         _SIGNATURE_ROW.match(line)
         and len(below) <= 8
-        and all(len(text) <= 72 for text in below)
+        and all(len(text) <= 72 for text in below if _has_letters(text))
         and any(map(str.strip, lines[:place]))
         and not (_is_underline(lines, place) or _closes_above_words(lines, place, stop))
     ):
