@@ -1,6 +1,7 @@
 """What a rule opens at the end of a mail, and what it doesn't: what is proved here.
 
 * A row under a heading, and one that closes a box, opens no signature: what follows is the mail's own.
+* Dashes that part one's own sentences, or pieces of files, open none either.
 """
 
 from __future__ import annotations
@@ -38,3 +39,29 @@ def test_a_box_at_the_head_of_a_mail_or_above_more_words_is_no_signature() -> No
     assert own(box) == box
     assert own(f"Bob,\n\n{box}") == f"Bob,\n\n{box}"
     assert own(f"Ship it!\n\n{row}\nAnn Lee\nhttps://x.org/ann\n{row}\n") == "Ship it!"
+
+
+@pytest.mark.parametrize("mark", ["--", "---"])
+def test_dashes_that_part_ones_own_sentences_open_no_signature(mark: str) -> None:
+    text = f"The pump is old.\n\n{mark}\nYes, I know that we wait for the gate,\nbut not in May.\n\nRing first.\n\nAnn"
+    assert own(text) == text
+    assert own(f"{text.replace(mark, '--')}\n-- \nSettings: https://x.org/ann") == text.replace(mark, "--")
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        "Ann Lee, head of the pumps and gates of the harbour\n\nPier 12",
+        "Ann Lee  --  there is more than one pump at work here\n\nPier 12",
+        "This email has been checked for viruses by the gate.\n\nhttps://x.org",
+        "There is more than one pump at work here, and all are old.",
+    ],
+)
+def test_a_name_or_a_saying_below_two_dashes_is_a_signature(below: str) -> None:
+    assert own(f"The pump is old.\n\n--\n{below}\n") == "The pump is old."
+
+
+def test_dashes_between_pieces_of_files_open_no_signature() -> None:
+    found = "gate.c:  open(gate);\ngate.c-  wait(1);\n--\n"
+    text = f"It is there:\n\n{found * 4}gate.c:  shut(gate);\n\nWe can do without."
+    assert own(text) == text

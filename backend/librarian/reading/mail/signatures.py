@@ -13,6 +13,7 @@ FOOTER = "footer"  #: of a mailing list
 FOOTER_LINES = 10
 _SIGNATURE_LINES = 15
 _UNDERLINE_SLACK = 2  #: characters by which the row under a heading may be wider or narrower
+_BESIDE = 12  #: lines above and below two dashes among which others show that they part something
 _REACH = 200  #: lines from a rule to the end of what it may open, so that a mail of nothing but rules is read fast
 #: One sign, or many signs in any order, as lists and people adorn their rules with.
 _FOOTER_RULE = re.compile(
@@ -23,6 +24,8 @@ _GROUPS_LINES = 20
 _SIGNATURE_ROW = re.compile(r"^\s*[_-]{5,}\s*$")
 _RULES = frozenset("-_=*#~.+—–")
 _SIGNATURE_RULES = frozenset({"--", "---", "—", "–"})
+#: An address, or what programs say below a mail: "This email has been checked for viruses by …".
+_NO_SENTENCE = re.compile(r"[@<]|://|\S {3,}\S|\bvirus", re.I)
 _LISTED = re.compile(r"\s*--\s+\S")  #: what some programs print: the rules between such lines are empty ones of them
 _FOOTER_WORDS = re.compile(
     r"mailing list|listinfo|unsubscri|[@/]lists?\.|/mailman|groups?\.google|google groups|yahoo! groups|list-?serv"
@@ -63,9 +66,10 @@ def opens(lines: Sequence[str], place: int, stop: int) -> str:
         return FOOTER
     if sum(bool(_LISTED.match(text)) for text in (*lines[max(0, place - 1) : place], *below[:2])) > 1:
         return ""
-    if line.strip() in ("--", "—", "–") and len(below) <= _SIGNATURE_LINES:
+    parts = _parts_words(lines, place, stop)
+    if line.strip() in ("--", "—", "–") and len(below) <= _SIGNATURE_LINES and not parts:
         return SIGNATURE
-    if line.strip() == "---" and 0 < len(below) <= 3 and all(len(text) <= 60 for text in below):
+    if line.strip() == "---" and 0 < len(below) <= 3 and all(len(text) <= 60 for text in below) and not parts:
         return SIGNATURE
     legal = (disclaimers.SECRET, disclaimers.FOR_WHOM)
     if all(any(map(said.search, below)) for said in legal) and (
@@ -83,6 +87,22 @@ def opens(lines: Sequence[str], place: int, stop: int) -> str:
         if re.search(r"@|\+?\d[\d\s()./-]{6,}|www\.|https?:|signature|signatur", whole, re.I):
             return SIGNATURE
     return ""
+
+
+def _parts_words(lines: Sequence[str], place: int, stop: int) -> bool:
+    """Whether dashes without the space of a signature's mark merely part what is said: from a sentence that isn't all
+    below, or, every few lines, as `grep -A` writes them, pieces of files.
+    """
+    if lines[place] not in ("--", "---"):
+        return False
+    below = lines[place + 1 : stop]
+    paragraph = _first_paragraph(below)
+    words = paragraph[0].split() if paragraph else []
+    said = len(words) >= 6 and words[0][0].isalpha() and (words[1][0].islower() or words[1].startswith("I"))
+    said = said and sum(word[0].islower() for word in words) >= 4 and not _NO_SENTENCE.search(paragraph[0])
+    goes_on = len(paragraph) < sum(map(bool, map(str.strip, below)))
+    beside = lines[max(0, place - _BESIDE) : place + _BESIDE + 1]
+    return (said and goes_on) or sum(line == "--" for line in beside) > 2
 
 
 def _is_underline(lines: Sequence[str], place: int) -> bool:
