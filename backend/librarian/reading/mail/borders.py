@@ -23,9 +23,16 @@ def _any(words: Sequence[str]) -> str:
     return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
 
 
-_VERB = re.compile(rf"(?<![\w]|-)(?:{_any(phrases.VERBS)})(?!\w)|>(?:wrote|writes)\b|{_any(phrases.VERBS_CJK)}", re.I)
+def _with_damaged(words: Sequence[str]) -> tuple[str, ...]:
+    """Words, and how archives in ASCII leave those of them that are in ASCII for the most part: `a ?crit`."""
+    damaged = [word.encode("ascii", "replace").decode() for word in words]
+    return (*words, *(one for one in damaged if 0 < one.count("?") <= len(one) // 3))
+
+
+_SAID = _with_damaged(phrases.VERBS)
+_VERB = re.compile(rf"(?<![\w]|-)(?:{_any(_SAID)})(?!\w)|>(?:wrote|writes)\b|{_any(phrases.VERBS_CJK)}", re.I)
 _OPENED = re.compile(rf"(?:{_any([word for word in phrases.OPENINGS if word < '一'])})\s+(?=.*\d)|[在於于]\s*(?=.*\d)")
-_ENDS = re.compile(rf"(?:[:：]|(?:{_any(phrases.VERBS)}|{_any(phrases.VERBS_CJK)})\s*[:：]?)$", re.I)
+_ENDS = re.compile(rf"(?:[:：]|(?:{_any(_SAID)}|{_any(phrases.VERBS_CJK)})\s*[:：]?)$", re.I)
 _DATED = re.compile(r"\d{1,2}[:.]\d{2}|\d{4}\s*(?:г|р)\.|\d{4}-\d\d|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}年")
 _ADDRESS = re.compile(rf"<\s*(?:mailto:)?[^<>]{{0,80}}{_EMAIL}|{_EMAIL}|&lt;{_EMAIL}")
 _DATE_FIRST = re.compile(
@@ -82,7 +89,7 @@ _QUOTING = "> \t\xa0*"
 _DIVIDERS_BEGIN = frozenset(words[:4].lower() for words in (*phrases.ORIGINAL_MESSAGE, *phrases.FORWARDED_MESSAGE))
 _HEADERS_BEGIN = frozenset(name.lower()[:2] for names in phrases.HEADER_NAMES.values() for name in names)
 _OPENINGS = tuple(word.lower() for word in phrases.OPENINGS)
-_VERBS = tuple(verb.lower() for verb in (*phrases.VERBS, *phrases.VERBS_CJK))
+_VERBS = tuple(verb.lower() for verb in (*_SAID, *phrases.VERBS_CJK))
 _VERBS_BEGIN = tuple({f" {verb.split()[0]}" for verb in _VERBS if " " in verb})
 _ATTRIBUTION_ENDS = (":", "：", *_VERBS)
 _RULE_ENDS = ("-", "_", "=")
