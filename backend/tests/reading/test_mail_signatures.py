@@ -1,6 +1,7 @@
 """What a rule opens at the end of a mail, and what it doesn't: what is proved here.
 
 * A row under a heading, and one that closes a box, opens no signature: what follows is the mail's own.
+* A postscript below a signature is the mail's own.
 * Dashes that part one's own sentences, or pieces of files, open none either.
 """
 
@@ -65,3 +66,11 @@ def test_dashes_between_pieces_of_files_open_no_signature() -> None:
     found = "gate.c:  open(gate);\ngate.c-  wait(1);\n--\n"
     text = f"It is there:\n\n{found * 4}gate.c:  shut(gate);\n\nWe can do without."
     assert own(text) == text
+
+
+@pytest.mark.parametrize(
+    "said", ["P.S. Ring first.", "PS:\nRing first.", "Btw, the gate is shut.", "Nachtrag: Freitag ist zu."]
+)
+@pytest.mark.parametrize("signature", ["-- \nAnn Lee\nPier 12", f"{'_' * 30}\nAnn Lee\nann@x.org"])
+def test_a_postscript_below_a_signature_is_read(signature: str, said: str) -> None:
+    assert own(f"The pump is old.\n\n{signature}\n\n{said}\n").split() == f"The pump is old. {said}".split()

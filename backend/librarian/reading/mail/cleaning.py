@@ -282,6 +282,8 @@ def _trimmings(lines: Sequence[str], end: int, taken: Sequence[_Span]) -> list[_
                 last = _end_of_paragraph(lines, place + 1, patches[0][0])
             # Other rules above a patch part it from what is said of it.
             reason = opens(lines, place, last) if not patched or lines[place] == _SIGNATURE_MARK else ""
+            if reason == SIGNATURE:
+                last = closings.postscript(lines, place, last)
             if reason:
                 found.append(_Span(place, last, reason))
                 place = last
