@@ -45,6 +45,12 @@ def test_a_patch_in_a_reply_is_its_senders_own(above: str) -> None:
     assert "The valve stays shut" not in own(f"{reply}{PATCH}")
 
 
+def test_who_wrote_a_patch_may_be_named_twice_above_it() -> None:
+    text = "From: Ann Lee <ann@x.org>\n\nFrom: Ann Lee <ann@x.org>\n\nThe valve stays shut.\n\nSigned-off-by: Ann Lee"
+    assert own(text) == text
+    assert own("Yes.\n\nFrom: Ann Lee <ann@x.org>\n\nShall we?") == "Yes."
+
+
 def test_a_patch_whose_first_line_a_mailbox_changed_is_its_senders_own() -> None:
     read_back = read(f"Does this help?\n\n>From {HASH} Mon Sep 17 00:00:00 2001\n{PATCH}")
     assert "The valve stays shut" in own_words(read_back.text, read_back.excluded)

@@ -13,6 +13,7 @@ _LONGEST_LINE = 500
 _LONGEST_ATTRIBUTION = 400
 _LINES_BEFORE = 4  #: an attribution is wrapped into at most so many lines before its verb's
 _LINES_AFTER = 2
+_LINES_ABOVE = 60  #: a single copied header, among which words are looked for
 
 _TRIM = ">* \t\xa0\u202a-_"
 _EMAIL = r"[\w.+=&'/-]+@[\w.-]+"
@@ -384,7 +385,8 @@ def _headers(lines: Sequence[str], place: int) -> Border | None:
 
 
 def _stands_alone(lines: Sequence[str], place: int) -> bool:
-    """Whether blank lines are above and below, and words further above."""
-    if not any(map(str.strip, lines[:place])):
+    """Whether blank lines are above and below, and words further above, not just who wrote a patch that is sent on."""
+    above = lines[max(0, place - _LINES_ABOVE) : place]
+    if not any(line.strip() and not copied.HEADER.match(line[:_LONGEST_LINE]) for line in above):
         return False
     return all(not lines[beside].strip(_TRIM) for beside in (place - 1, place + 1) if 0 <= beside < len(lines))
