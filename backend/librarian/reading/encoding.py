@@ -1,9 +1,9 @@
 """Bytes to text: which encoding, and how sure.
 
-A byte order mark decides; then strict UTF-8; then the zero bytes that give UTF-16 and UTF-32 away; then UTF-8 with a
-few damaged bytes; then chardet, whose opinion is weighed by how common an encoding is while few letters speak, and
-against what no text holds. chardet was chosen over charset-normalizer by measurement (benchmarks/decoding.py; the
-table is on the manual's page of formats).
+A byte order mark decides; then strict UTF-8; then the zero bytes that give UTF-16 and UTF-32 away, unless a few have
+merely strayed into the text; then UTF-8 with a few damaged bytes; then chardet, whose opinion is weighed by how common
+an encoding is while few letters speak, and against what no text holds. chardet was chosen over charset-normalizer by
+measurement (benchmarks/decoding.py; the table is on the manual's page of formats).
 """
 
 from __future__ import annotations
@@ -63,6 +63,9 @@ _SEVEN_BITS = ((b"\x1b$B", "iso2022_jp"), (b"\x1b$@", "iso2022_jp"), (b"\x1b$)C"
 _SAMPLE = 65_536  #: bytes looked at when guessing
 _MAX_CONTROL_SHARE = 0.05  #: of the sample; text has tabs, newlines, form feeds and the odd escape sequence
 _CONTROLS = bytes(set(range(32)) - {9, 10, 11, 12, 13, 27}) + b"\x7f"
+_MAX_STRAY_SHARE = 0.05  #: zero bytes that stray into a text; of what isn't one there are more
+_MAX_LETTER_SHARE = 0.15  #: bytes outside ASCII of a Western text; half of them are in ideographs as UTF-16
+_PLAIN = bytes({9, 10, 13, *range(32, 127)})
 _NEWLINES = re.compile(r"\r\n?")
 #: What no text holds: control characters of ISO 8859, and what can't be decoded.
 _STRANGE = re.compile("[\x80-\x84\x86-\x9f\ufffd]")
@@ -89,10 +92,13 @@ def decode(data: bytes, name: str) -> Decoded:
         raise _binary(name)
     sample = data[:_SAMPLE]
     if b"\0" in sample:
-        wide = _wide(sample)
-        if wide is None:
+        few = sample.count(0) <= len(sample) * _MAX_STRAY_SHARE
+        wide = None if few and _is_narrow(sample.replace(b"\0", b"")) else _wide(sample)
+        if wide is not None:
+            return _decoded(data.decode(wide, "replace"), wide, 0.9)
+        if not few:
             raise _binary(name)
-        return _decoded(data.decode(wide, "replace"), wide, 0.9)
+        data, sample = data.replace(b"\0", b""), sample.replace(b"\0", b"")
     if len(sample.translate(None, _CONTROLS)) < len(sample) * (1 - _MAX_CONTROL_SHARE):
         raise _binary(name)
     for escape, encoding in _SEVEN_BITS:
@@ -146,6 +152,17 @@ def _likely(encoding: str, confidence: float, letters: int) -> float:
         if encoding in names:
             return float(confidence * weight**doubt)
     return float(confidence * _RARE**doubt)
+
+
+def _is_narrow(sample: bytes) -> bool:
+    """Whether bytes without zeros are a text of one byte a letter for the most part, or of UTF-8."""
+    if len(sample.translate(None, _PLAIN)) <= len(sample) * _MAX_LETTER_SHARE:
+        return True
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(sample)  # whose last letter may be cut off
+    except UnicodeDecodeError:
+        return False
+    return len(sample.translate(None, _CONTROLS)) >= len(sample) * (1 - _MAX_CONTROL_SHARE)
 
 
 def _wide(sample: bytes) -> str | None:

@@ -1,6 +1,7 @@
 """What mailing lists and their archives do to mails: what is proved here.
 
 * Lines that stand for what was taken out are no words of the mail, and hide no closing above them.
+* Footers of lists are told whatever rule opens or closes them, and so is what a list's host advertises above.
 * What a digest holds is nobody's history.
 * Who wrote is told where a list stands before them, and is nobody else where it doesn't.
 """
@@ -46,6 +47,33 @@ def test_a_line_for_what_was_taken_out_is_no_word_of_the_mail(line: str) -> None
     assert own(text) == "The pump is old.\nReplace it.\n\nCheers,\nAnn"
     assert reasons(text) == ["closing", "quote header", "quote", "footer"]
     assert own(f"What does '{line.strip()}' mean?") == f"What does '{line.strip()}' mean?"
+
+
+TILDES = "--~--~---------~--~----~------------~-------~--~----~"
+FOOTERS = [
+    f"{TILDES}\nTo post, send mail to dev@x.org\nTo unsubscribe, write to dev-off@x.org\n-~{'-' * 30}~---",
+    f"{TILDES}\ndev mailing list\ndev@x.org\n-~{'-' * 30}~---",
+    "-.-.-.-.-.-.-.-.-.-.-.-.-.-.-.-\ndev mailing list -- Read http://x.org/faq\n_._._._._._._._._._._._._._._._",
+    f"{'#' * 60}\nYou get this since you are subscribed to\n  the mailing list <dev@x.org>.\nWrite to <dev-off@x.org>",
+    f"{'-' * 78}\nBuy a pump and get the newest valve for free, all the year round, at sunrise!\n"
+    f"Learn more.\nhttp://p.sf.net/sfu/pump12\n{'_' * 47}\ndev mailing list\nhttps://lists.x.org/lists/listinfo/dev",
+    "Yahoo! Groups Links\n\n<*> To visit your group on the web, go to:\n    http://groups.x.org/group/dev/\n\n"
+    "<*> Your email settings:\n    Individual Email | Traditional\n\n<*> To change settings online go to:\n"
+    "    http://groups.x.org/group/dev/join\n    (Yahoo! ID required)\n\n<*> To unsubscribe, send an email to:\n"
+    "    dev-off@groups.x.org\n\n<*> Your use of Yahoo! Groups is subject to:\n    http://x.org/terms",
+]
+
+
+@pytest.mark.parametrize("footer", FOOTERS)
+def test_a_footer_is_told_whatever_rule_opens_and_closes_it(footer: str) -> None:
+    for words in ("The pump is old.\nReplace it.", "Replace it.\n\nOn 3 Mar 2026, Bob wrote:\n> Which one?"):
+        assert own(f"{words}\n\n{footer}\n").split()[-2:] == ["Replace", "it."]
+        assert set(reasons(f"{words}\n\n{footer}\n")) <= {"footer", "quote header", "quote"}
+
+
+def test_rows_of_signs_among_ones_own_words_open_no_footer() -> None:
+    code = f"Run this:\n\n{'#' * 40}\n# Make the lists.\n{'#' * 40}\n\nx <- list(1)\n"
+    assert own(code) == code.strip()
 
 
 RULE = "-" * 30

@@ -117,6 +117,12 @@ def test_no_recipient_is_lost_where_a_quote_or_a_comma_is(parse: Parse, header: 
     assert doc.email.to == people
 
 
+def test_a_zero_byte_in_a_mail_without_a_character_set_leaves_its_words(parse: Parse) -> None:
+    said = "Die Pumpe läuft für Jörg, und die Schlüssel hängen neben der Tür."
+    body = said.replace("Pumpe", "Pumpe\0").encode("cp1252")
+    assert parse(b"From: ann@x.org\nSubject: Pumps\n\n" + body, NAME).text == said
+
+
 def test_a_mail_of_wide_letters_is_a_mail(parse: Parse) -> None:
     head = b"MIME-Version: 1.0\nContent-Type: text/plain; charset=utf-16le\n\n"
     assert parse(head + "The pump.".encode("utf-16-le"), NAME).text.strip() == "The pump."

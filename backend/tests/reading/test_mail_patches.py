@@ -2,6 +2,7 @@
 
 * A patch in a reply is the sender's own, headers and all; so is who has reviewed it.
 * What a program prints isn't taken for a signature, nor a word about a quoted line for that line's end.
+* A signature ends above a patch.
 * The lines of a patch's hunks are what they are in the patch, whatever they begin with.
 * Lines that a mailbox has changed to `>From ` are the sender's own, and read as they were written.
 """
@@ -44,6 +45,12 @@ def test_a_patch_in_a_reply_is_its_senders_own(above: str) -> None:
     assert "The valve stays shut" not in own(f"{reply}{PATCH}")
 
 
+def test_who_wrote_a_patch_may_be_named_twice_above_it() -> None:
+    text = "From: Ann Lee <ann@x.org>\n\nFrom: Ann Lee <ann@x.org>\n\nThe valve stays shut.\n\nSigned-off-by: Ann Lee"
+    assert own(text) == text
+    assert own("Yes.\n\nFrom: Ann Lee <ann@x.org>\n\nShall we?") == "Yes."
+
+
 def test_a_patch_whose_first_line_a_mailbox_changed_is_its_senders_own() -> None:
     read_back = read(f"Does this help?\n\n>From {HASH} Mon Sep 17 00:00:00 2001\n{PATCH}")
     assert "The valve stays shut" in own_words(read_back.text, read_back.excluded)
@@ -70,6 +77,15 @@ def test_the_lines_of_a_hunk_are_neither_closing_nor_signature_nor_quote(below: 
     for end in range(3, len(HUNK.split("\n"))):
         cut = "\n".join(["Does this help?", "", *HUNK.split("\n")[:end]])
         assert excluded_of(cut) == (), cut
+
+
+@pytest.mark.parametrize("said", ["", "Keep the gate open too.\n\n"])
+@pytest.mark.parametrize("head", ["--- a/pump.md\n+++ b/pump.md\n", "Index: pump.md\n" + "=" * 67 + "\n--- a\n+++ b\n"])
+def test_a_signature_ends_above_a_patch(head: str, said: str) -> None:
+    text = f"Does this help?\n\n-- \nAnn\nBob's neighbour\n\n{said}{head}{HUNK}"
+    assert own(text).split() == text.replace("-- \nAnn\nBob's neighbour\n", "").split()
+    named = f"Does this help?\n\n--\nv2: sorted the valves\n\n{head}{HUNK}"
+    assert own(named) == named.rstrip()
 
 
 def test_a_dashed_name_below_a_hunk_is_a_closing_still() -> None:

@@ -207,6 +207,16 @@ def test_unicode_encodings_are_recognised_with_and_without_marks(encoding: str) 
     assert found.confidence >= 0.9
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8", "cp1252", "cp1251"])
+def test_a_zero_byte_that_strayed_into_a_text_makes_it_no_other_encoding(encoding: str) -> None:
+    words = {"cp1251": "Насос стар. ", "ascii": "The pump is old. "}
+    text = words.get(encoding, "Die Pumpe läuft für Jörg. ") * 12
+    for zeros in (b"\0", b"\0\0"):
+        data = text.encode(encoding)
+        middle = len(text[:60].encode(encoding))
+        assert decode(data[:middle] + zeros + data[middle:], "f").text == text
+
+
 #: What each file of charset-normalizer's samples is encoded in, by its own documentation.
 LEGACY = {
     "sample-arabic-1.txt": "cp1256", "sample-french-1.txt": "cp1252", "sample-chinese.txt": "big5",

@@ -13,6 +13,7 @@ _LONGEST_LINE = 500
 _LONGEST_ATTRIBUTION = 400
 _LINES_BEFORE = 4  #: an attribution is wrapped into at most so many lines before its verb's
 _LINES_AFTER = 2
+_LINES_ABOVE = 60  #: a single copied header, among which words are looked for
 
 _TRIM = ">* \t\xa0\u202a-_"
 _EMAIL = r"[\w.+=&'/-]+@[\w.-]+"
@@ -23,9 +24,16 @@ def _any(words: Sequence[str]) -> str:
     return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
 
 
-_VERB = re.compile(rf"(?<![\w]|-)(?:{_any(phrases.VERBS)})(?!\w)|>(?:wrote|writes)\b|{_any(phrases.VERBS_CJK)}", re.I)
+def _with_damaged(words: Sequence[str]) -> tuple[str, ...]:
+    """Words, and how archives in ASCII leave those of them that are in ASCII for the most part: `a ?crit`."""
+    damaged = [word.encode("ascii", "replace").decode() for word in words]
+    return (*words, *(one for one in damaged if 0 < one.count("?") <= len(one) // 3))
+
+
+_SAID = _with_damaged(phrases.VERBS)
+_VERB = re.compile(rf"(?<![\w]|-)(?:{_any(_SAID)})(?!\w)|>(?:wrote|writes)\b|{_any(phrases.VERBS_CJK)}", re.I)
 _OPENED = re.compile(rf"(?:{_any([word for word in phrases.OPENINGS if word < '一'])})\s+(?=.*\d)|[在於于]\s*(?=.*\d)")
-_ENDS = re.compile(rf"(?:[:：]|(?:{_any(phrases.VERBS)}|{_any(phrases.VERBS_CJK)})\s*[:：]?)$", re.I)
+_ENDS = re.compile(rf"(?:[:：]|(?:{_any(_SAID)}|{_any(phrases.VERBS_CJK)})\s*[:：]?)$", re.I)
 _DATED = re.compile(r"\d{1,2}[:.]\d{2}|\d{4}\s*(?:г|р)\.|\d{4}-\d\d|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}年")
 _ADDRESS = re.compile(rf"<\s*(?:mailto:)?[^<>]{{0,80}}{_EMAIL}|{_EMAIL}|&lt;{_EMAIL}")
 _DATE_FIRST = re.compile(
@@ -46,7 +54,15 @@ _DATE_TO_ADDRESS = re.compile(
     rf"{_BRACKETED}\s*[:：]$"
 )
 _MOMENT = re.compile(r"(?=.*\b(?:19|20)\d\d\b).*\b\d{1,2}[:.]\d{2}\b")  #: a year and a time
-_STARRED = re.compile(r"\* (?:[^\W\d_][\w.'’-]*,? ){1,3}[^\W\d_][\w.'’-]*[:：]$")  #: as Gnus may write it
+_WHO = r"(?:[^\W\d_][\w.'’-]*,? ){1,3}[^\W\d_][\w.'’-]*"
+_STARRED = re.compile(rf"\* {_WHO}[:：]$")  #: as Gnus may write it
+#: A name with its address, and what else stands in brackets behind it.
+_NAME_WITH_ADDRESS = re.compile(
+    rf"(?:\* )?(?P<name>[^<>()\[\]:]{{1,80}}?)\s*[<(](?:{_EMAIL}|[\w.+=-]+ at [\w.-]+)[>)]\s*"
+    r"(?:[\[(][^\[\]()]{6,40}[\])])?\s*[:：]$"
+)
+_BEFORE_NAME = re.compile(rf"(?:{_any(phrases.BEFORE_NAMES)})\s+(?P<name>\S.{{1,160}}?)\s*[:：]$", re.I)
+_IN_A_GROUP = re.compile(r"--- In \S+@\S+, \S")  #: how attributions of Yahoo's groups begin
 _BETWEEN_DASHES = re.compile(r"^\s*[>\s*]*-{3,}\s*(?P<words>[^-].{0,120}?)\s*-{3,}[\s*]*$")
 _ORIGINAL = re.compile(rf"^[>\s*_=-]*(?:{_any(phrases.ORIGINAL_MESSAGE)})[\s*:：_=-]*$", re.I)
 _FORWARDED = re.compile(rf"^[>\s*_=-]*(?:{_any(phrases.FORWARDED_MESSAGE)})\b.{{0,120}}$", re.I)
@@ -74,7 +90,7 @@ _QUOTING = "> \t\xa0*"
 _DIVIDERS_BEGIN = frozenset(words[:4].lower() for words in (*phrases.ORIGINAL_MESSAGE, *phrases.FORWARDED_MESSAGE))
 _HEADERS_BEGIN = frozenset(name.lower()[:2] for names in phrases.HEADER_NAMES.values() for name in names)
 _OPENINGS = tuple(word.lower() for word in phrases.OPENINGS)
-_VERBS = tuple(verb.lower() for verb in (*phrases.VERBS, *phrases.VERBS_CJK))
+_VERBS = tuple(verb.lower() for verb in (*_SAID, *phrases.VERBS_CJK))
 _VERBS_BEGIN = tuple({f" {verb.split()[0]}" for verb in _VERBS if " " in verb})
 _ATTRIBUTION_ENDS = (":", "：", *_VERBS)
 _RULE_ENDS = ("-", "_", "=")
@@ -203,6 +219,7 @@ def _sentence(lines: Sequence[str], verb: int) -> Border | None:
     opened = [first for first in range(verb, above - 1, -1) if _OPENED.match(lines[first].lstrip(_TRIM))]
     dated = [first for first in range(verb, above - 1, -1) if _DATED.search(lines[first])]
     others = dated[:1] if dated[:1] and dated[0] >= verb - 1 else []
+    others += [first for first in range(verb, above - 1, -1) if _IN_A_GROUP.match(lines[first].lstrip(_QUOTING))]
     for first in (*opened[:1], *others, verb):
         for last in range(verb, min(len(lines), verb + _LINES_AFTER + 1)):
             if last > verb and not lines[last].strip():
@@ -282,7 +299,7 @@ def _dated(lines: Sequence[str], place: int) -> Border | None:
 
 
 def _above_quotes(lines: Sequence[str], place: int) -> Border | None:
-    """A line with a colon right above quoted ones that says when or who: `On …, Ann Bee mentioned:`, `* Ann Bee:`."""
+    """Lines with a colon right above quoted ones that say when or who: `On …, Ann Bee mentioned:`, `* Ann Bee:`."""
     line = lines[place].strip()
     below = next((below for below in lines[place + 1 : place + 3] if below.strip()), "")
     if not line.endswith((":", "：")) or margin_of(line) or len(line) > 200 or not margin_of(below):
@@ -290,8 +307,31 @@ def _above_quotes(lines: Sequence[str], place: int) -> Border | None:
     for first in range(place, max(-1, place - 2), -1):
         if _OPENED.match(lines[first].lstrip(_TRIM)) and _MOMENT.match(_joined(lines[first : place + 1])):
             return Border("attribution", first, place + 1)
-    addressed = _MOMENT.match(line) and _ADDRESS.search(line)
-    return Border("attribution", place, place + 1) if addressed or _STARRED.match(line) else None
+    if (_MOMENT.match(line) and _ADDRESS.search(line)) or _STARRED.match(line):
+        return Border("attribution", place, place + 1)
+    for first in range(place, max(-1, place - 2), -1):
+        if not lines[first].strip() or margin_of(lines[first]):
+            break
+        if _names(_joined(lines[first : place + 1])):
+            return Border("attribution", first, place + 1)
+    return None
+
+
+def _names(text: str) -> bool:
+    """Whether a text ending in a colon is nothing but who is quoted: `Quoting Ann Bee:`, `* Ann Bee <ann@x.org>:`."""
+    said = _BEFORE_NAME.match(text)
+    if said and (_ADDRESS.search(said["name"]) or _is_name(said["name"])):
+        return True
+    addressed = _NAME_WITH_ADDRESS.match(text)
+    return addressed is not None and _is_name(addressed["name"])
+
+
+def _is_name(text: str) -> bool:
+    if text[:1] in "\"'" and text[:1] == text[-1:]:
+        return True
+    words = text.replace(",", " ").split()
+    named = [word for word in words if word.lower() not in phrases.PARTICLES]
+    return 0 < len(named) <= 6 and all(word[0].isupper() or (word[0] in "(\"'" and len(word) > 1) for word in named)
 
 
 # -- dividers and copied headers ---------------------------------------------------------------------------------------
@@ -345,7 +385,8 @@ def _headers(lines: Sequence[str], place: int) -> Border | None:
 
 
 def _stands_alone(lines: Sequence[str], place: int) -> bool:
-    """Whether blank lines are above and below, and words further above."""
-    if not any(map(str.strip, lines[:place])):
+    """Whether blank lines are above and below, and words further above, not just who wrote a patch that is sent on."""
+    above = lines[max(0, place - _LINES_ABOVE) : place]
+    if not any(line.strip() and not copied.HEADER.match(line[:_LONGEST_LINE]) for line in above):
         return False
     return all(not lines[beside].strip(_TRIM) for beside in (place - 1, place + 1) if 0 <= beside < len(lines))

@@ -7,6 +7,7 @@ indexed either, but stay in what a reader sees: an answer between quoted lines m
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -34,6 +35,7 @@ _LEFT_OUT = re.compile(rf"^\s*(?:[\[(<{{*-]*\s*(?:\.{{3,}}|…)\s*[\])>}}*-]*|{_
 _BAR = re.compile(r"(\s*)\|(?!.*\|\s*$)")  #: a quote mark of old programs; a table's row ends with one too
 _INITIALS = re.compile(r"\s{0,8}([^\W\d_]{1,4})(?=>)")  #: of whom is quoted, as The Bat! and Supercite write them
 _RULE = re.compile(r"^\s*(?:[-_=*#~+—–ᐧ]\s*)+$")
+_SIGNATURE_MARK = "-- "  #: with the space, as programs write it
 _PGP_BEGIN = re.compile(r"^-----BEGIN PGP (?P<what>[A-Z ]+)-----\s*$")
 _PGP_END = "-----END PGP "
 
@@ -123,7 +125,7 @@ def _footer_below(lines: Sequence[str]) -> _Span | None:
     for place in range(end - 1, max(-1, end - 2 - FOOTER_LINES), -1):
         if margin_of(lines[place]):
             return None
-        if may_open(lines[place]):
+        if may_open(lines[place]) and any(map(_is_word, lines[place + 1 : end])):  # else a rule that closes it
             return _Span(place, end, FOOTER) if opens(lines, place, end) == FOOTER else None
     return None
 
@@ -268,14 +270,23 @@ def _trimmings(lines: Sequence[str], end: int, taken: Sequence[_Span]) -> list[_
     """Signatures, footers and closings of the lines before `end` that aren't taken yet."""
     covered = _covered(len(lines), taken)
     found: list[_Span] = []
+    patches = deque(hunks.patches(lines[:end]))
     place = stop = 0
     while place < end:
         if not covered[place] and may_open(lines[place]):
             stop = stop if place < stop else _stop(place, end, covered)
-            reason = opens(lines, place, stop)
+            while patches and patches[0][1] < place:
+                patches.popleft()
+            last, patched = stop, bool(patches) and patches[0][1] < stop
+            if patched:
+                last = _end_of_paragraph(lines, place + 1, patches[0][0])
+            # Other rules above a patch part it from what is said of it.
+            reason = opens(lines, place, last) if not patched or lines[place] == _SIGNATURE_MARK else ""
+            if reason == SIGNATURE:
+                last = closings.postscript(lines, place, last)
             if reason:
-                found.append(_Span(place, stop, reason))
-                place = stop
+                found.append(_Span(place, last, reason))
+                place = last
                 continue
         place += 1
     for one in found:
@@ -306,6 +317,12 @@ def _above_devices(lines: Sequence[str], last: int, covered: list[bool], found: 
 
 def _stop(place: int, end: int, covered: Sequence[bool]) -> int:
     while place < end and not covered[place]:
+        place += 1
+    return place
+
+
+def _end_of_paragraph(lines: Sequence[str], place: int, end: int) -> int:
+    while place < end and lines[place].strip():
         place += 1
     return place
 

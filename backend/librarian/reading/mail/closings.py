@@ -15,9 +15,9 @@ _CLOSING = re.compile(
 _DASHED_NAME = re.compile(r"^\s*(?:-{1,2}|—|–|//|~)\s?[^\W\d_][\w.'’-]*(?:\s[^\W\d_][\w.'’-]*){0,3}\s*$")
 _LINES = 6  #: with words, from the end of a mail, among which a closing is looked for
 _WIDTH = 60  #: of a line of name, title or address
-_ASIDE = re.compile(
-    rf"\s*(?:\W{{0,2}}(?:{'|'.join(map(re.escape, phrases.POSTSCRIPTS))})(?!\w)|[\[(]?\d{{1,2}}[\])]|[-*•]\s)", re.I
-)
+_POSTSCRIPT = rf"\W{{0,2}}(?:{'|'.join(map(re.escape, phrases.POSTSCRIPTS))})(?!\w)"
+_ADDED = re.compile(rf"\s*{_POSTSCRIPT}", re.I)
+_ASIDE = re.compile(rf"\s*(?:{_POSTSCRIPT}|[\[(]?\d{{1,2}}[\])]|[-*•]\s)", re.I)
 _CODE = re.compile(r"[{}]|;$")
 _TRAILER = re.compile(r"[A-Z][\w-]*-by: ")  #: "Reviewed-by: Ann": what is said of a patch
 _CONTACT = re.compile(r"[\w.+-]+@[\w-]+\.\S+|\bwww\.\S+|https?://\S+|(?!\d+[/.-]\d\d?[/.-]\d)\+?\d[\d\s()./-]{6,}")
@@ -49,6 +49,12 @@ def find(lines: Sequence[str], end: int, covered: Sequence[bool]) -> Iterator[tu
         if closes and not _is_list(lines, [place, *below]):
             reached = signed[-1] + 1
             yield place, reached
+
+
+def postscript(lines: Sequence[str], start: int, stop: int) -> int:
+    """The line of [start, stop) with which a postscript begins below a blank one; `stop` without one."""
+    below = (place for place in range(start + 1, stop) if not lines[place - 1].strip() and _ADDED.match(lines[place]))
+    return next(below, stop)
 
 
 def _signs(line: str) -> bool:

@@ -6,6 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+#: What stands above the first of them.
+_HEADER = re.compile(
+    r"---\s|\+\+\+\s|diff\s|[Ii]ndex[: ]|={20,}$|(?:new|old|deleted) (?:file )?mode |(?:dis)?similarity |"
+    r"(?:rename|copy) |RCS file: |retrieving "
+)
 _MASK = "§"  #: no word, no rule, no mark of a quote
 
 
@@ -15,6 +20,18 @@ def with_masks(lines: Sequence[str]) -> list[str]:
         return list(lines)
     inside = set(_inside(lines))
     return [_MASK + line[1:] if line and place in inside else line for place, line in enumerate(lines)]
+
+
+def patches(lines: Sequence[str]) -> list[tuple[int, int]]:
+    """(first line with its header, first hunk) of the patches, in order; their lines may be masked."""
+    found: list[tuple[int, int]] = []
+    for hunk, line in enumerate(lines):
+        if line.startswith("@@ -") and _HUNK.match(line):
+            first = hunk
+            while first > 0 and _HEADER.match(lines[first - 1]):
+                first -= 1
+            found.append((first, hunk))
+    return found
 
 
 def _inside(lines: Sequence[str]) -> Iterator[int]:

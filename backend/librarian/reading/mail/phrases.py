@@ -18,8 +18,8 @@ OPENINGS = (
 
 #: Verbs of attribution lines; they stand near the end of the line or are followed by a name.
 VERBS = (
-    "wrote", "writes", "sent", "said", "schrieb", "schrieben", "schreibt", "a écrit", "écrivait", "escribió",
-    "escribio",
+    "wrote", "writes", "sent", "said", "spake thusly", "schrieb", "schrieben", "schreibt", "a écrit", "écrivait",
+    "escribió", "escribio",
     "ha scritto", "scrisse", "scriveva", "schreef", "geschreven", "escreveu", "napisał(a)", "napisała", "napisał",
     "pisze", "napisana przez", "написал(а)", "написала", "написал", "пишет", "писал", "пише", "написав",
     "napsal(a)", "napsala",
@@ -45,6 +45,12 @@ VERBS_CJK = (
     "작성:",
     "เขียนว่า",
 )
+
+#: What stands in front of a name above quotes, as Horde and people's own templates have it, instead of a verb behind.
+BEFORE_NAMES = (
+    "quoting", "zitat von", "citando", "citeren", "cituji", "according to", "quoth", "thus spake", "thus spoke",
+    "also sprach", "incoming from",
+)  # fmt: skip
 
 #: What stands between dashes above the history.
 ORIGINAL_MESSAGE = (
