@@ -196,8 +196,8 @@ def _converted(argument: Argument, value: object) -> object:
             if isinstance(value, int | float) and not isinstance(value, bool):
                 return str(value)
         case "whole":
-            if (number := _whole(value)) is not None:
-                return number
+            if (whole := _whole(value)) is not None:
+                return whole
         case "number":
             if (number := _number(value)) is not None:
                 return number
