@@ -8,12 +8,13 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import get_args
 
-from ..vocabulary.arguments import LONGEST_QUERY, LONGEST_TEXT, nearest
+from ..vocabulary.arguments import LONGEST_QUERY, LONGEST_TEXT, nearest, shortened
 from ..vocabulary.errors import CallerError, NotFound
 from ..vocabulary.paths import name_of
 from ..vocabulary.types import Mode
 from ..vocabulary.visible import visible
 
+LARGEST = 10**15 - 1  #: of whole numbers: every program's are exact so far, and a database holds it
 MODES: tuple[str, ...] = get_args(Mode)
 DOC_TYPES = ("api", "guide", "architecture", "reference", "readme", "documentation")
 
@@ -43,16 +44,16 @@ def query_text(query: object, *, may_be_empty: bool = False, hint: str = _ASK) -
 
 
 def whole_number(name: str, value: object, low: int, high: int | None, *, hint: str = "") -> int:
-    """An integer in [low, high]; numbers written as text are accepted."""
+    """An integer in [low, high], or of at least `low` and at most `LARGEST`; numbers written as text are accepted."""
     if isinstance(value, str) and re.fullmatch(r"[+-]?\d{1,15}", value.strip()):
         value = int(value.strip())
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise CallerError(f"{name} must be a whole number, not {value!r}.", hint=hint)
-    if value < low or (high is not None and value > high):
-        upper = f" to {high}" if high is not None else " or more"
-        raise CallerError(f"{name} is {value}; it must be {low}{upper}.", hint=hint)
+    if not low <= value <= (LARGEST if high is None else high):
+        upper = " or more" if high is None and value < low else f" to {LARGEST if high is None else high}"
+        raise CallerError(f"{name} is {shortened(value)}; it must be {low}{upper}.", hint=hint)
     return value
 
 

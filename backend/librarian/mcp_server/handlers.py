@@ -48,6 +48,7 @@ _REPEATABLE = types.ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
 _HEARTBEAT_S = 1.0
+_LINKS_SINCE = "2025-06-18"  #: clients of older revisions refuse a whole answer for one link in it
 MOST_COMPLETIONS = 100  #: the specification's limit
 
 
@@ -150,7 +151,8 @@ class Handlers:
             if self.observe is not None:
                 seconds = time.perf_counter() - start
                 self.observe("call", door="mcp", verb=tool.name, outcome=outcome, seconds=seconds, answer=structured)
-        return _result([_text(answer.text), *map(_link, answer.links)], answer.structured)
+        links = answer.links if ctx.protocol_version >= _LINKS_SINCE else ()
+        return _result([_text(answer.text), *map(_link, links)], answer.structured)
 
     @contextlib.asynccontextmanager
     async def _progress(self, ctx: Ctx, title: str) -> AsyncIterator[None]:

@@ -8,8 +8,10 @@ needed.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -194,9 +196,8 @@ def _converted(argument: Argument, value: object) -> object:
             if isinstance(value, int | float) and not isinstance(value, bool):
                 return str(value)
         case "whole":
-            number = _number(value)
-            if number is not None and number.is_integer():
-                return int(number)
+            if (whole := _whole(value)) is not None:
+                return whole
         case "number":
             if (number := _number(value)) is not None:
                 return number
@@ -233,16 +234,26 @@ def _encodable(text: str) -> str:
 _FLAGS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 
 
+def _whole(value: object) -> int | None:
+    """A whole number of any size, exactly: whether it is too large is the desk's to say."""
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            return int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    number = _number(value)
+    return int(number) if number is not None and number.is_integer() else None
+
+
 def _number(value: object) -> float | None:
-    if isinstance(value, bool):
+    """A number that is neither infinite nor NaN."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
-    if isinstance(value, int | float | str):
-        try:
-            number = float(value)
-        except (ValueError, OverflowError):
-            return None
-        return number if abs(number) < 1e15 else None  # neither infinite nor NaN, and exact as a whole number
-    return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _texts(value: object) -> list[str] | None:

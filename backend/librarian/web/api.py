@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from ..vocabulary import verbs
-from ..vocabulary.arguments import Argument, Counts, named, schema_of, shortened
+from ..vocabulary.arguments import Argument, Counts, checked, named, schema_of, shortened
 from ..vocabulary.calls import Calls
 from ..vocabulary.desk_protocol import Desk
 from ..vocabulary.errors import CallerError, LibrarianError
@@ -55,9 +55,12 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
     401: {"model": ErrorAnswer, "description": "The token is missing or wrong"},
     403: {"model": ErrorAnswer, "description": "A page of another origin asks"},
     404: {"model": ErrorAnswer, "description": "What was named isn't there"},
+    405: {"model": ErrorAnswer, "description": "The path has other methods, which Allow names"},
+    408: {"model": ErrorAnswer, "description": "The request took too long to arrive"},
     413: {"model": ErrorAnswer, "description": "The body is too large"},
     421: {"model": ErrorAnswer, "description": "The server doesn't answer under this host name"},
     429: {"model": ErrorAnswer, "description": "More requests a minute than allowed; see Retry-After"},
+    431: {"model": ErrorAnswer, "description": "The head of the request is too large"},
     500: {"model": ErrorAnswer, "description": "A bug of Librarian, written to its log"},
     503: {"model": ErrorAnswer, "description": "Busy, or a part doesn't work at the moment"},
 }
@@ -74,7 +77,6 @@ class Api:
 
     def add_to(self, app: FastAPI) -> None:
         """Register all routes, with their schemas for OpenAPI."""
-        fields = _both(verbs.SEARCH.arguments, verbs.SEARCH_EMAILS.arguments)
         for method in ("GET", "POST"):
             _add(
                 app,
@@ -82,9 +84,8 @@ class Api:
                 method,
                 self._search,
                 verbs.SEARCH,
-                (TYPE, *fields),
+                _searching(method, self._counts),
                 SearchAnswer | EmailSearchAnswer,
-                self._counts,
             )
         for place in PATHS:
             for method in place.methods:
@@ -94,9 +95,8 @@ class Api:
                     method,
                     self._endpoint(place.verb),
                     place.verb,
-                    place.verb.arguments,
+                    _asking(method, place.verb.arguments, self._counts),
                     place.verb.answer,
-                    self._counts,
                 )
         for path in HEALTH:
             app.add_api_route(path, self._health, methods=["HEAD"], include_in_schema=False)  # as monitors ask
@@ -117,8 +117,8 @@ class Api:
     async def _search(self, request: Request) -> Response:
         try:
             given = await given_in(request)
-            kind = given.get("type") or "documents"
-            if not isinstance(kind, str) or kind not in _BY_TYPE:
+            kind = str(checked("search", (TYPE,), {"type": given.get("type")}).get("type", TYPE.limits["default"]))
+            if kind not in _BY_TYPE:
                 raise CallerError(f"type {shortened(kind)} is unknown.", hint="Use documents or emails.")
         except LibrarianError as error:
             return failed(error)
@@ -184,12 +184,60 @@ async def given_in(request: Request) -> dict[str, object]:
     return {**given, **body}
 
 
-def _both(first: Sequence[Argument], second: Sequence[Argument]) -> tuple[Argument, ...]:
-    """The arguments of either of two verbs; what one of them doesn't require may be left out."""
-    others = {item.name: item for item in second}
-    shared = [others[item.name] if item.required and item.name in others else item for item in first]
-    names = {item.name for item in first}
-    return (*shared, *(item for item in second if item.name not in names))
+def _searching(method: str, counts: Counts) -> dict[str, Any]:
+    """What `/api/search` takes, for OpenAPI: a body is of one type; which type a parameter is for, words alone say."""
+    if method == "POST":
+        return _body({"oneOf": [_search_of(kind, counts) for kind in _BY_TYPE]})
+    kinds: dict[str, list[str]] = {}
+    items: dict[str, Argument] = {}
+    for kind, verb in _BY_TYPE.items():
+        for item in verb.arguments:
+            kinds.setdefault(item.name, []).append(kind)
+            items[item.name] = item
+    parameters = [_parameter(TYPE, counts)]
+    for name, item in items.items():
+        parameter = _parameter(item, counts)
+        if len(kinds[name]) < len(_BY_TYPE):
+            parameter["description"] = f"{parameter['description']} (of {kinds[name][0]})".strip()
+        parameters.append(parameter)
+    return {"parameters": [{**each, "name": "q"} if each["name"] == "query" else each for each in parameters]}
+
+
+def _search_of(kind: str, counts: Counts) -> dict[str, Any]:
+    """The body of a search of one type, which only that of documents need not name."""
+    default = TYPE.limits["default"] == kind
+    limits = {"enum": [kind], **({"default": kind} if default else {})}
+    return _schema((Argument("type", required=not default, limits=limits), *_BY_TYPE[kind].arguments), counts)
+
+
+def _asking(method: str, arguments: Sequence[Argument], counts: Counts) -> dict[str, Any]:
+    """What a path takes, for OpenAPI."""
+    if not arguments:
+        return {}
+    if method == "POST":
+        return _body(_schema(arguments, counts))
+    return {"parameters": [_parameter(item, counts) for item in arguments]}
+
+
+def _body(schema: Mapping[str, object]) -> dict[str, Any]:
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def _schema(arguments: Sequence[Argument], counts: Counts) -> dict[str, object]:
+    properties = {item.name: _property(item, counts) for item in arguments}
+    return {**schema_of(arguments, counts), "properties": properties}
+
+
+def _property(item: Argument, counts: Counts) -> dict[str, object]:
+    """An argument's schema; what is needed may not be blank, which schemas for models leave unsaid to be short."""
+    blank = {"pattern": r"\S"} if item.required and item.kind == "text" and "enum" not in item.limits else {}
+    return {**item.schema(counts), **blank}
+
+
+def _parameter(item: Argument, counts: Counts) -> dict[str, Any]:
+    schema = _property(item, counts)
+    description = schema.pop("description", "")
+    return {"name": item.name, "in": "query", "required": item.required, "description": description, "schema": schema}
 
 
 def _add(
@@ -198,15 +246,9 @@ def _add(
     method: str,
     endpoint: Callable[[Request], Awaitable[Response]],
     verb: Verb,
-    arguments: Sequence[Argument],
+    taken: dict[str, Any],
     answer: Any,
-    counts: Counts,
 ) -> None:
-    if method == "POST":
-        content = {"application/json": {"schema": schema_of(arguments, counts)}}
-        extra: dict[str, Any] = {"requestBody": {"required": True, "content": content}} if arguments else {}
-    else:
-        extra = {"parameters": [_parameter(item, path, counts) for item in arguments]} if arguments else {}
     app.add_api_route(
         path,
         endpoint,
@@ -216,12 +258,5 @@ def _add(
         summary=verb.title,
         description=verb.description,
         operation_id=f"{method.lower()}{path.replace('/', '_')}",
-        openapi_extra=extra,
+        openapi_extra=taken,
     )
-
-
-def _parameter(item: Argument, path: str, counts: Counts) -> dict[str, object]:
-    schema = item.schema(counts)
-    description = schema.pop("description", "")
-    name = "q" if item.name == "query" and path == "/api/search" else item.name
-    return {"name": name, "in": "query", "required": item.required, "description": description, "schema": schema}

@@ -397,6 +397,37 @@ def test_arguments_come_as_text_or_as_an_empty_list_too(url: str, revision: str)
         assert text.startswith(f"list_components has no argument 'arguments' (given: {wrong!r}). It takes product")
 
 
+@pytest.mark.parametrize(
+    ("revision", "kinds"),
+    [
+        ("2024-11-05", ["text"]),
+        ("2025-03-26", ["text"]),
+        ("2025-06-18", ["text", "resource_link"]),
+        ("2026-07-28", ["text", "resource_link"]),
+    ],
+)
+def test_who_speaks_a_revision_without_links_is_sent_none(url: str, revision: str, kinds: list[str]) -> None:
+    asked: dict[str, Any] = {"name": "search_documentation", "arguments": {"query": "tokens"}}
+    answer = asked_in(url, revision, asked)["result"]
+    assert [block["type"] for block in answer["content"]] == kinds
+    assert answer["structuredContent"]["total"] == 1
+
+
+def test_who_shakes_hands_for_a_revision_without_links_is_sent_none() -> None:
+    async def body() -> None:
+        about = {"clientInfo": {"name": "old", "version": "1"}, "capabilities": {}, "protocolVersion": "2024-11-05"}
+        search = {"name": "search_documentation", "arguments": {"query": "tokens"}}
+        door = McpDoor(FakeDesk())
+        async with door.run(), line_pair(door) as (reader, writer):
+            for number, method, params in ((1, "initialize", about), (2, "tools/call", search)):
+                line = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+                writer.write(json.dumps(line).encode() + b"\n")
+                answer = json.loads(await reader.readline())["result"]
+            assert [block["type"] for block in answer["content"]] == ["text"]
+
+    run(body())
+
+
 @pytest.mark.parametrize("revision", ["2025-06-18", "2026-07-28"])
 def test_a_request_that_is_refused_is_told_what_is_wrong_in_it(url: str, revision: str) -> None:
     error = asked_in(url, revision, {"arguments": {}})["error"]

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import httpx
 import pytest
+from jsonschema import Draft202012Validator
 
 from librarian.mcp_server.app import McpDoor
 from librarian.vocabulary.arguments import Counts
@@ -45,6 +47,7 @@ def test_a_search_by_query_string_and_by_body_give_the_same_answer(client: httpx
 def test_type_chooses_between_documents_and_emails(client: httpx.Client) -> None:
     answer = client.get("/api/search", params={"q": "release", "type": "emails"}).json()
     assert answer["results"][0]["subject"] == "Release on Friday"
+    assert client.get("/api/search", params={"q": "release", "type": "Emails"}).json() == answer
     refused = client.get("/api/search", params={"q": "release", "type": "mails"})
     assert refused.status_code == 400
     assert "documents or emails" in refused.json()["error"]["hint"]
@@ -132,17 +135,29 @@ def test_an_argument_in_the_url_and_in_the_body_is_refused(client: httpx.Client)
     assert "query is given in the URL and in the body" in answer.json()["error"]["message"]
 
 
+def search_bodies(api: dict[str, Any]) -> list[dict[str, Any]]:
+    """The schemas of what `POST /api/search` takes: of documents and of emails."""
+    schema = api["paths"]["/api/search"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    documents, emails = schema["oneOf"]
+    return [documents, emails]
+
+
 def test_openapi_describes_every_argument_and_the_real_models(client: httpx.Client) -> None:
     api = client.get("/openapi.json").json()
-    body = api["paths"]["/api/search"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-    for verb in VERBS[:2]:
-        assert {item.name for item in verb.arguments} <= set(body["properties"])
-    assert "type" in body["properties"]
+    bodies = search_bodies(api)
+    named = {item["name"]: item["description"] for item in api["paths"]["/api/search"]["get"]["parameters"]}
+    for verb, body in zip(VERBS[:2], bodies, strict=True):
+        names = {item.name for item in verb.arguments}
+        assert set(body["properties"]) == names | {"type"}
+        assert names - {"query"} | {"q", "type"} <= set(named)
+    assert named["sender"] == "Part of name or address (of emails)"
+    assert named["tags"] == "Any of these (of documents)"
+    assert named["product"] == "Only this product (list_products)"
     assert {"SearchAnswer", "EmailSearchAnswer", "DocumentAnswer", "StatusAnswer", "ErrorAnswer"} <= set(
         api["components"]["schemas"]
     )
     assert "/mcp" not in api["paths"]
-    told = {"200", "400", "401", "403", "404", "413", "421", "429", "500", "503"}
+    told = {"200", "400", "401", "403", "404", "405", "408", "413", "421", "429", "431", "500", "503"}
     assert set(api["paths"]["/api/search"]["post"]["responses"]) == told
     ids = [operation["operationId"] for path in api["paths"].values() for operation in path.values()]
     assert len(ids) == len(set(ids))
@@ -151,10 +166,39 @@ def test_openapi_describes_every_argument_and_the_real_models(client: httpx.Clie
 def test_openapi_says_how_many_results_the_settings_allow() -> None:
     with served(build_app(FakeDesk(), counts=Counts(usual=2, most=4))) as url:
         api = httpx.get(f"{url}/openapi.json").json()
-    search = api["paths"]["/api/search"]
-    body = search["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"]["max_results"]
-    (named,) = [item["schema"] for item in search["get"]["parameters"] if item["name"] == "max_results"]
-    assert body == named == {"type": "integer", "minimum": 1, "maximum": 4, "default": 2}
+    bodies = [body["properties"]["max_results"] for body in search_bodies(api)]
+    parameters = api["paths"]["/api/search"]["get"]["parameters"]
+    (named,) = [item["schema"] for item in parameters if item["name"] == "max_results"]
+    assert [*bodies, named] == [{"type": "integer", "minimum": 1, "maximum": 4, "default": 2}] * 3
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"query": "tokens"},
+        {"query": "tokens", "type": "documents", "tags": ["api"]},
+        {"query": "release", "type": "emails", "sender": "alice"},
+        {"type": "emails", "sender": "alice"},
+        {"query": "tokens", "sender": "alice"},
+        {"query": "tokens", "type": "emails", "tags": ["api"]},
+        {"query": "  "},
+        {"sender": "alice"},
+        {},
+    ],
+    ids=str,
+)
+def test_openapi_allows_of_a_search_what_is_answered(client: httpx.Client, body: dict[str, object]) -> None:
+    one, other = (Draft202012Validator(schema) for schema in search_bodies(client.get("/openapi.json").json()))
+    answered = client.post("/api/search", json=body).status_code == 200
+    assert one.is_valid(body) + other.is_valid(body) == answered
+
+
+def test_openapi_says_that_what_must_be_named_may_not_be_blank(client: httpx.Client) -> None:
+    paths = client.get("/openapi.json").json()["paths"]
+    body = paths["/api/thread"]["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"]
+    assert (
+        body["thread_id"]["pattern"] == paths["/api/components"]["get"]["parameters"][0]["schema"]["pattern"] == r"\S"
+    )
 
 
 def test_metrics_count_calls_searches_and_the_index(client: httpx.Client) -> None:
