@@ -329,6 +329,22 @@ def test_titles_of_asciidoc_are_those_that_a_reader_sees(parse: Parse) -> None:
     assert early.title == "Using {product} {edition}"
 
 
+def test_links_and_pictures_in_titles_of_asciidoc_are_their_words(parse: Parse) -> None:
+    titles = {
+        'Acme Data image:https://b.example/badge?a=B&c=1["Build passing", link="https://b.example"]': (
+            "Acme Data Build passing"
+        ),
+        "xref:{chapters}what.adoc[What is it?]": "What is it?",
+        "Ask link:https://a.example[on the list^] or https://b.example/x[in the chat,window=_blank]": (
+            "Ask on the list or in the chat"
+        ),
+        "Other <<parents,{caret} Parents>> icon:tags[role=blue]": "Other ^ Parents",
+        "Items a[0] at https://a.example": "Items a[0] at https://a.example",
+    }
+    doc = parse("".join(f"== {title}\n\nWords.\n\n" for title in titles), "acme/auth/page.adoc")
+    assert [head.text for head in doc.headings] == list(titles.values())
+
+
 API = """openapi: 3.0.1
 info: {title: Pets, version: "1.2", description: All about pets}
 paths:

@@ -260,6 +260,8 @@ def test_links_carry_what_a_reader_sees_and_where_they_lead(parse: Parse) -> Non
         ('{{% heading "whatsnext" %}}', "whatsnext"),
         ('<a name="x"></a>Title &amp; more \\# end', "Title & more # end"),
         ("`List<T>` and `a*b*c`", "List<T> and a*b*c"),
+        ("Map<K, V> of <tls_config> at <host:port>", "Map<K, V> of <tls_config> at <host:port>"),
+        ('Props<br/> <a id="p"></a>of <Tab items={[1]} />it', "Props of it"),
         ("![logo](l.png) Name ~~old~~ ***new***", "logo Name old new"),
         ("Using :doc:`the guide <g>` with ``code``", "Using the guide with code"),
         ("2 * 3 * 4 and <https://a.b>", "2 * 3 * 4 and https://a.b"),

@@ -265,3 +265,30 @@ def test_any_bytes_are_text_or_refused(data: bytes) -> None:
         found = decode(data, "f")
         assert "\r" not in found.text
         assert 0 <= found.confidence <= 1
+
+
+@pytest.mark.parametrize(
+    "below", ["* One\n\n  .. code-block:: sh\n\n     ls\n", "Mended :ticket:`12`.\n", "* One\n\n  .. _aim:\n"]
+)
+def test_a_text_is_structured_where_its_only_directive_is_indented_or_a_role_tells_it(parse: Parse, below: str) -> None:
+    assert seen(parse(f"Title\n=====\n\nWords.\n\n{below}", "a/b/c.txt")) == seen(
+        parse(f"Title\n=====\n\nWords.\n\n{below}", "a/b/c.rst")
+    )
+    assert parse("Title\n=====\n\nAt 12:`x` and ..\n", "a/b/c.txt").excluded == ()
+
+
+def test_titles_of_structured_texts_may_be_long_and_hold_words_joined_to_code(parse: Parse) -> None:
+    long = " ".join(["Potential denial of service in"] * 5)
+    titles = [long, "When ``Set``\\s are read", "All ``find()``\\ s and re\\ ``Load``", "The path ``\\d``"]
+    text = "".join(f"{title}\n{'-' * len(title)}\n\nWords.\n\n" for title in titles)
+    shown = [long, "When Sets are read", "All find()s and reLoad", "The path \\d"]
+    assert [head.text for head in parse(text, "a/b/c.rst").headings] == shown
+    assert [head.text for head in parse(f"{long}\n{'-' * len(long)}\n1 2 3\n", "a/b/c.txt").headings] == []
+
+
+@pytest.mark.parametrize("above", ["Words::", "* Item::", "1. An item that\n   goes on::"])
+def test_a_literal_block_goes_on_where_its_lines_stand_further_left_than_its_first(parse: Parse, above: str) -> None:
+    drawing = "          +---+\n          | a |\n     +---+---+\n\n     | b | c |"
+    doc = parse(f"{above}\n\n{drawing}\n\n   Words below.\n", "a/b/c.rst")
+    fence = next(block for block in doc.blocks if block.kind == "fence")
+    assert doc.text[fence.start : fence.end].startswith(drawing)

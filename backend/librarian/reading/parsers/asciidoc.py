@@ -37,7 +37,27 @@ _LINK = re.compile(
 #: What a title holds that no reader sees: anchors, and roles of what stands behind them.
 _UNSEEN = re.compile(r"\[\[[^\[\]]+\]\]|\[[.#%][\w.#%-]+\](?=[*_`#])")
 _REFERENCE = re.compile(r"(?<!\\)\{([\w-]+)\}")
-_KNOWN = {"cpp": "C++", "nbsp": " ", "sp": " ", "zwsp": "", "plus": "+", "amp": "&"}  #: attributes of every page
+#: Links and pictures in a title: the first text in their brackets is seen.
+_INLINE = re.compile(
+    r"(?:(?:link|xref|mailto|image|icon):(?!:)[^\s\[\]]+|https?://[^\s\[\]<>]+)"
+    r"\[(?:[\w-]+=[^\[\]]*|\"([^\"]*)\"[^\[\]]*|([^\[\]]*?)\^?(?:,[ ]*[\w-]+=[^\[\]]*)?)\]"
+    r"|<<[^<>,]+,[ ]*([^<>]+)>>"
+)
+#: Attributes of every page.
+_KNOWN = {
+    "amp": "&",
+    "asterisk": "*",
+    "blank": "",
+    "caret": "^",
+    "cpp": "C++",
+    "empty": "",
+    "nbsp": " ",
+    "plus": "+",
+    "sp": " ",
+    "tilde": "~",
+    "vbar": "|",
+    "zwsp": "",
+}
 
 Kind = Literal["paragraph", "list", "table", "fence", "quote", "other"]
 
@@ -171,7 +191,8 @@ class _Scanner:
 
     def _heading(self, level: int, words: str, first: int, last: int) -> None:
         start, known = self._starts[first], _KNOWN | self.attributes
-        words = _REFERENCE.sub(lambda match: str(known.get(match.group(1), match.group())), _UNSEEN.sub("", words))
+        words = _INLINE.sub(lambda match: match[match.lastindex] if match.lastindex else "", _UNSEEN.sub("", words))
+        words = _REFERENCE.sub(lambda match: str(known.get(match.group(1), match.group())), words)
         self.headings.append(Heading(min(6, level), plain(words), first + 1, start))
         self.blocks.append(Block("heading", start, self._end(last)))
 

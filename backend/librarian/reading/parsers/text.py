@@ -14,7 +14,7 @@ from ..metadata import doc_type_of, iso_of_ns, summary_of, title_of
 from ..plain_text import plain
 from .text_blocks import TextScanner
 
-_DIRECTIVE = re.compile(r"^\.\. (?:[\w:-]+ ?::|_[\w .-]+:[ \t]*$)", re.M)
+_DIRECTIVE = re.compile(r"^[ \t]*\.\. (?:[\w:-]+ ?::|_[\w .-]+:[ \t]*$)", re.M)
 _LINK = re.compile(r"`([^`<>]{1,300}?)\s*<([^`<>\s]+)>`__?(?!\w)")
 _ROLE = re.compile(r":(?:doc|ref|std:doc|std:ref|any):`([^`<>]{1,300}?)\s*<([^`<>]+)>`")
 #: Roles whose names a reader sees: `:pep:`8`` is shown as PEP 8.
@@ -39,7 +39,7 @@ class TextParser:
     def parse(self, source: SourceFile, data: bytes) -> Document:
         decoded = decode(data, source.file_path)
         text, name = decoded.text, source.file_path.lower()
-        structured = name.endswith((".rst", ".rst.txt")) or _DIRECTIVE.search(text) is not None
+        structured = name.endswith((".rst", ".rst.txt")) or _is_structured(text)
         scanner = TextScanner(text, directives=structured).scan()
         excluded = _excluded(text, scanner) if structured else tuple(scanner.excluded)
         title, in_text = title_of({}, scanner.headings, source.file_path)
@@ -64,6 +64,11 @@ class TextParser:
             mtime_ns=source.mtime_ns,
             title_in_text=in_text,
         )
+
+
+def _is_structured(text: str) -> bool:
+    """Whether a text is reStructuredText: a directive tells it, a target, or a role."""
+    return _DIRECTIVE.search(text) is not None or (":`" in text and _ROLE_NAME.search(text) is not None)
 
 
 def _excluded(text: str, scanner: TextScanner) -> tuple[Excluded, ...]:

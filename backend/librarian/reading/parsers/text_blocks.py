@@ -33,7 +33,9 @@ _TARGET = re.compile(
 )
 _COMMENT = re.compile(r"\.\.(?:[ \t]+(?![\w:+.-]+ ?::|_|\[|\||\S*::)\S.*)?$")
 _BRACKET = re.compile(r"(?<!\\)<")
-_MAX_TITLE = 120
+#: What joins letters to a word in backticks (a plural's) and isn't seen.
+_JOINT = re.compile(r"\\ (?=`)|(?:(?<=[\w)\]>]`)|(?<=[\w)\]>]``))\\ ?(?=\w)")
+_MAX_TITLE = 120  #: characters; a longer line above a rule is a table's header, but in reStructuredText
 
 Kind = Literal["paragraph", "list", "table", "fence", "quote", "other"]
 
@@ -56,6 +58,7 @@ class TextScanner:
         self._kind: Kind | None = None
         self._first = self._last = 0  # lines of the open block
         self._literal_next = False  # the last paragraph ended with "::"
+        self._margin = 0  # of that paragraph; what is indented deeper is literal
         self._aside: int | None = None  # the indentation of the note whose text is read; it is set apart as a quote
 
     def scan(self) -> TextScanner:
@@ -110,6 +113,9 @@ class TextScanner:
                 if self._aside is None:
                     self._aside = _indent(last)
             self._literal_next = literal
+            if literal:
+                item = _ITEM.match(last) if self._kind == "list" else None
+                self._margin = item.end() - 1 if item else _indent(last)
             if self._kind == "list" and self.blocks and self.blocks[-1].kind == "list" and self._joins_list():
                 self.blocks[-1] = Block("list", self.blocks[-1].start, self._end(self._last))
             else:
@@ -138,7 +144,7 @@ class TextScanner:
             short = _SHORT_RULE.match("".join(self._lines[number + 1 : number + 2]))
             char, least = (short.group(1) if short else ""), width
         underline = len(self._lines[number + 1].rstrip()) if char else 0
-        if not char or width > _MAX_TITLE or _RULE.match(line) or underline < max(least, width // 2):
+        if not char or self._too_long(line) or _RULE.match(line) or underline < max(least, width // 2):
             return 0
         if char in ".:|" and underline < max(4, width - 2):
             return 0
@@ -150,9 +156,12 @@ class TextScanner:
         if not char or self._rule(number + 2) != char or self._rule(number + 1):
             return 0
         title = self._lines[number + 1]
-        if not title.strip() or len(title.rstrip()) > max(len(line.rstrip()) + 2, 3) or len(title) > _MAX_TITLE:
+        if not title.strip() or len(title.rstrip()) > max(len(line.rstrip()) + 2, 3) or self._too_long(title):
             return 0
         return self._title(number, number + 1, number + 2, (char, True))
+
+    def _too_long(self, title: str) -> bool:
+        return not self._directives and len(title.rstrip()) > _MAX_TITLE
 
     def _title(self, first: int, title: int, last: int, style: tuple[str, bool]) -> int:
         if style not in self._styles:
@@ -162,6 +171,8 @@ class TextScanner:
         words = self._lines[title]
         if "`" not in words:  # a target stands in backticks; tags are none in a text
             words = _BRACKET.sub(r"\\<", words)
+        elif self._directives:
+            words = _JOINT.sub("", words)
         self.headings.append(Heading(level, plain(words), first + 1, start))
         self.blocks.append(Block("heading", start, self._end(last)))
         self._literal_next = False
@@ -191,7 +202,7 @@ class TextScanner:
 
     def _indented_block(self, first: int, body: int) -> int:
         """A fence from line `first`; its body begins at `body` and is what is indented deeper than the text around."""
-        margin = _indent(self._lines[first]) if body > first else _indent(self._lines[body]) - 1
+        margin = _indent(self._lines[first]) if body > first else min(self._margin, _indent(self._lines[body]) - 1)
         last = max(first, self._indented_end(body, margin))
         header = self._end(first) if body > first else None
         self.blocks.append(Block("fence", self._starts[first], self._end(last), header))
