@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from librarian.vocabulary.errors import SourceError
@@ -47,9 +48,10 @@ class OpenDocumentParser:
                 meta = package.tree("meta.xml")
                 title = next((t.text or "" for t in meta.iter("{*}title")), "")
                 modified = next((t.text or "" for t in meta.iter("{*}date")), "")
-        return writer.out.document(
+        document = writer.out.document(
             source, "." + source.file_path.lower().rsplit(".", 1)[-1], title=title, modified=parse_date(modified)
         )
+        return replace(document, notes=(*document.notes, *writer.problems()))
 
 
 class _Text:
@@ -57,6 +59,7 @@ class _Text:
         self.out = Manuscript()
         self._package = package
         self._formulas = set(_formulas(package))
+        self._unread = 0
         self._notes: list[str] = []
         self._comments: list[str] = []
         self._titles = {
@@ -205,8 +208,15 @@ class _Text:
         formula = child(held, "math")
         folder = beside("content.xml", attribute(held, "href"))
         if formula is None and folder in self._formulas:
-            formula = self._package.tree(f"{folder}/content.xml")
+            try:
+                formula = self._package.tree(f"{folder}/content.xml")
+            except SyntaxError:  # ill-formed, which leaves the document readable
+                self._unread += 1
         return mathml_text(formula) if formula is not None else ""
+
+    def problems(self) -> tuple[str, ...]:
+        """What of the document isn't read, for its notes."""
+        return (f"damaged formulas aren't read: {self._unread}",) if self._unread else ()
 
     def _words_of_all(self, element: _Element | None) -> tuple[str, list[Target]]:
         parts = [] if element is None else [self._words(part) for part in element.iter("{*}p")]
