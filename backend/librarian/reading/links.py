@@ -13,7 +13,8 @@ class Links:
     """The links of a library, each by all that it leads through. Paths are absolute; links need not lead anywhere."""
 
     def __init__(self) -> None:
-        self._through: dict[str, set[str]] = {}  # another link, an end or a folder above, by its real path → the links
+        #: Another link, an end or a folder above one, by its real path → the links whose way it is on.
+        self._through: dict[str, set[str]] = {}
         self._ends: dict[str, set[str]] = {}  # what the links lead to → those links
 
     def remember(self, link: str) -> None:

@@ -187,7 +187,7 @@ def products(
 ) -> None:
     """List products, or the components of one."""
     verb = "list_components" if product else "list_products"
-    write_answer(Place(root, index, config).ask(verb, product=product), as_json, rendering.products)
+    write_answer(Place(root, index, config).ask(verb, product=product or None), as_json, rendering.products)
 
 
 @app.command(epilog="Example: librarian status --json | jq .embedded_chunks", rich_help_panel=ASK)

@@ -349,6 +349,11 @@ def test_json_is_the_verbs_own_answer(line: str, keeper: Keeper, capsys: pytest.
     assert json.loads(capsys.readouterr().out) == ANSWERS[verb].model_dump(mode="json")
 
 
+def test_a_product_that_is_left_empty_is_none(keeper: Keeper) -> None:
+    assert run("products", "") == 0
+    assert [call[1:] for call in keeper.calls] == [("list_products", {})]
+
+
 def test_every_command_takes_root_index_config_and_json_and_shows_an_example() -> None:
     group: Any = typer.main.get_command(app)
     commands = dict(group.commands)
