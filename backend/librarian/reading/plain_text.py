@@ -12,6 +12,7 @@ _ROLE_TARGET = re.compile(r"(?<=\S)[ \t]*<[^<>]+>$")
 _SHORTCODE = re.compile(r"\{\{[<%-]?(.*?)[%>-]?\}\}")
 _QUOTED = re.compile(r"\b(?:text|title|caption|alt)\s*=\s*\"([^\"]*)\"|(?<![=\w])\"([^\"]*)\"")
 _ANCHOR = re.compile(r"\s*\{:?\s*[#.][^{}]*\}\s*$")
+_REMARK = re.compile(r"\s*\{/\*.*?\*/\}")  #: of MDX
 _IMAGE = re.compile(r"!\[([^\[\]]*)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\[\]]*\])?")
 _LINK = re.compile(r"\[([^\[\]]+)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\[\]]*\])")
 _WIKI_LINK = re.compile(r"!?\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\s](?:[^\[\]|\n]*[^\[\]|\s])?)\]\](?![(\[])")
@@ -80,6 +81,8 @@ def _without_markup(text: str) -> str:
     if "`" in text:
         text = _NAMED_TARGET.sub(lambda match: match.group(1) or match.group(2), text)
         text = _CODE.sub(set_aside, _ROLE.sub("", text))
+    if "{/*" in text:
+        text = _REMARK.sub("", text)
     if "\\" in text:
         text = _ESCAPE.sub(set_aside, text)
     if "[[" in text:

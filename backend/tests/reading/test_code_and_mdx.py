@@ -131,6 +131,35 @@ def test_what_a_component_holds_is_no_code_for_being_indented(parse: Parse) -> N
     assert parse(text, "a/b/page.md").headings == ()
 
 
+@pytest.mark.parametrize("sign", ["## Usage {/*usage*/}", "import Tabs from '@theme/Tabs'\n\n## Usage"])
+def test_a_page_that_imports_or_has_remarks_as_mdx_does_is_mdx_whatever_its_file_is_called(
+    parse: Parse, sign: str
+) -> None:
+    intro = "<Intro>\n\nIt has a <CodeStep step={1}>state</CodeStep>.\n\n</Intro>"
+    doc = parse(f"{intro}\n\n{sign}\n\n    <Note>See it.</Note>\n")
+    assert seen(doc).split() == ["It", "has", "a", "state.", "##", "Usage", "See", "it."]
+    assert [head.text for head in doc.headings] == ["Usage"]
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [
+        "`{/* a */}` is a remark.",
+        "```jsx\nimport a from 'b'\n{/* a */}\n```",
+        "{{/* of Go's templates */}}",
+        "<script setup>\nimport A from './A.vue'\n</script>",
+        "Open {/* only",
+        "import goods from 'abroad' before noon",
+    ],
+)
+def test_a_page_that_only_tells_of_mdx_is_markdown(parse: Parse, sign: str) -> None:
+    text = f"A `Map` of <Key>.\n\n{sign}\n\n    ## Code <Kept>\n"
+    doc = parse(text)
+    assert doc.headings == ()
+    assert "<Key>" in seen(doc)
+    assert "<Kept>" in seen(doc)
+
+
 def test_what_stands_right_below_a_tag_of_mdx_is_markdown(parse: Parse) -> None:
     text = """\
 <div id="ports">
@@ -243,12 +272,15 @@ def test_what_is_never_closed_in_mdx_costs_its_first_line_alone(parse: Parse) ->
         "export const a = `\n",
         "`<!-- ",
         "{/* ` <!-- ",
+        "{/* ",
+        "import a\n",
     ],
 )
+@pytest.mark.parametrize("name", ["page.mdx", "page.md"])
 @pytest.mark.no_cover
-def test_hostile_repetition_takes_linear_time(parse: Parse, text: str) -> None:
+def test_hostile_repetition_takes_linear_time(parse: Parse, text: str, name: str) -> None:
     started = time.thread_time()
-    parse(text * (400_000 // len(text)), "a/b/page.mdx")
+    parse(text * (400_000 // len(text)), f"a/b/{name}")
     assert time.thread_time() - started < 5
 
 

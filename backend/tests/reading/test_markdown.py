@@ -266,6 +266,8 @@ def test_links_carry_what_a_reader_sees_and_where_they_lead(parse: Parse) -> Non
         ("Using :doc:`the guide <g>` with ``code``", "Using the guide with code"),
         ("2 * 3 * 4 and <https://a.b>", "2 * 3 * 4 and https://a.b"),
         ("Permissions { #permissions }", "Permissions"),
+        ("`use()` in *it* {/*use-in-it*/}", "use() in it"),
+        ("The `{/* x */}` remark", "The {/* x */} remark"),
         (r"\<script setup> {#script-setup}", "<script setup>"),
         (r"The \*real\* \_\_init\_\_ of \[b\](c)", "The *real* __init__ of [b](c)"),
         (r"`C:\*` and *\*args*", r"C:\* and *args"),

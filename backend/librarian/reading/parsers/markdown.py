@@ -13,8 +13,8 @@ from ..metadata import doc_type_of, given_doc_type, given_language, modified_of,
 from ..plain_text import plain
 from .markdown_blocks import BlockScanner
 from .markdown_code import Inside, InsideCodeSpan, code_blocks
-from .markdown_markup import markup_spans
-from .mdx import mdx_spans
+from .markdown_markup import markup_spans, silent_spans
+from .mdx import IMPORT_LINE, is_mdx, mdx_spans
 
 _SHORTCODE = re.compile(r"\{\{([<%])(?!\s*/\*)")
 _COMMENT_OPENING = re.compile(r"\{\{[<%]\s*comment\s*[>%]\}\}")
@@ -26,9 +26,6 @@ _SHOWN = re.compile(
 )
 _NAME_OF_CODE = re.compile(
     r"\s*(heading|glossary_tooltip|figure|tab|table|caption|button|card|admonition|alert|callout|details|version-check)\b"
-)
-_MDX_STATEMENT = re.compile(
-    r"^import[ \t][^\n]*[ \t]from[ \t]*['\"][^'\"\n]+['\"];?[ \t]*$|^import[ \t]+['\"][^'\"\n]+['\"];?[ \t]*$", re.M
 )
 _LINK = re.compile(
     r"(?<!!)\[((?:[^\[\]\n]|\n(?!\n)|\[[^\[\]\n]*\]|!\[[^\[\]\n]*\]\([^()\n]*\)){1,400}?)\]\(\s*(?:<([^<>\n]+)>|([^\s()<>]+(?:\([^\s()]*\)[^\s()]*)*))(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'))?\s*\)"
@@ -48,8 +45,12 @@ class MarkdownParser:
         front = read_front_matter(text)
         mdx = source.file_path.lower().endswith(".mdx")
         scanner = BlockScanner(text, front.end, mdx=mdx).scan()
+        code = Inside(code_blocks(text, scanner.blocks))
+        if not mdx and _is_mdx(text, front.end, scanner, code):
+            mdx = True
+            scanner = BlockScanner(text, front.end, mdx=mdx).scan()
+            code = Inside(code_blocks(text, scanner.blocks))
         blocks, headings = scanner.blocks, scanner.headings
-        code = Inside(code_blocks(text, blocks))
         excluded = _excluded(text, front.end, scanner, code, mdx=mdx)
         # A page that shows nothing but what it includes, or nothing at all, is found by its front matter.
         if front.end and without(text, front.end, len(text), excluded).strip():
@@ -85,6 +86,13 @@ class MarkdownParser:
         )
 
 
+def _is_mdx(text: str, start: int, scanner: BlockScanner, code: Inside) -> bool:
+    if "{/*" not in text and "import " not in text:
+        return False
+    silent = Inside((first, last) for first, last, _ in silent_spans(text, start))
+    return is_mdx(text, start, code, InsideCodeSpan(text, scanner.blocks), silent)
+
+
 def _excluded(text: str, start: int, scanner: BlockScanner, code: Inside, *, mdx: bool) -> list[Excluded]:
     """Comments, shortcodes and MDX statements outside code; sorted, without overlap."""
     found: list[tuple[int, int, str]] = []
@@ -97,7 +105,7 @@ def _excluded(text: str, start: int, scanner: BlockScanner, code: Inside, *, mdx
                 found += _markup_of(text, opening.start(), end + len(closing))
     others = list(markup_spans(text, start))
     if "import " in text:
-        others += [(match.start(), match.end(), "shortcode") for match in _MDX_STATEMENT.finditer(text, start)]
+        others += [(match.start(), match.end(), "shortcode") for match in IMPORT_LINE.finditer(text, start)]
     if mdx:
         others += mdx_spans(text, start, code)
     spans_of_code = InsideCodeSpan(text, scanner.blocks)

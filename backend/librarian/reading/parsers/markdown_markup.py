@@ -99,7 +99,7 @@ def markup_spans(text: str, start: int) -> Iterator[Span]:
             else:
                 yield from around_shown(text, first, last)
     if "<script" in text or "<style" in text or "%%" in text:
-        yield from _silent(text, start)
+        yield from silent_spans(text, start)
     if "&" in text:
         for match in _ENTITY.finditer(text, start):
             if not is_letter(unescape(match.group())):
@@ -122,7 +122,8 @@ def markup_spans(text: str, start: int) -> Iterator[Span]:
         yield from ((match.start(), match.end(), "role") for match in _MYST_ROLE.finditer(text, start))
 
 
-def _silent(text: str, start: int) -> Iterator[Span]:
+def silent_spans(text: str, start: int) -> Iterator[Span]:
+    """Scripts, styles and Obsidian's comments, in their order."""
     ends: dict[str, int] = {}  # where each kind is closed next; nothing is looked for twice
     for opening in _SILENT.finditer(text, start):
         kind = opening.group(1) or "%%"

@@ -8,13 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .markdown_code import Inside
+from .markdown_code import Inside, InsideCodeSpan
 
 Span = tuple[int, int, str]  #: start, end, reason
 
+#: `import Tabs from '@theme/Tabs'`, `import './page.css'`; not `import { … } from`, which may take several lines.
+IMPORT_LINE = re.compile(
+    r"^import[ \t][^\n]*[ \t]from[ \t]*['\"][^'\"\n]+['\"];?[ \t]*$|^import[ \t]+['\"][^'\"\n]+['\"];?[ \t]*$", re.M
+)
 _IMPORT = re.compile(
     r"^import[ \t]+(?:type[ \t]+)?(?:\w+[ \t]*,[ \t]*)?\{[^{}]*\}[ \t]*from[ \t]*['\"][^'\"\n]+['\"];?[ \t]*$", re.M
 )
+#: Not Go's `{{/* remark */}}`.
+_REMARK = re.compile(r"(?<!\{)\{/\*")
 _EXPORT = re.compile(r"^export[ \t]+(?:const|let|default|function)\b", re.M)
 _TAG = re.compile(r"^[ \t]*<[A-Z][\w.]*(?=[ \t]*\n|[ \t][^<>\n]*\n)", re.M)
 _INLINE_TAG = re.compile(r"</?[A-Z][\w.]*(?:\s[^<>]*)?/?>")
@@ -26,6 +32,18 @@ _SHOWN = re.compile(
 OPENING_TAG = re.compile(r"[ \t]*</?(?:[A-Za-z][\w.-]*)?(?=[\s/>]|$)")  #: or a closing one, or a fragment's
 _TOKEN = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`|=>|//[^\n]*|[{}()\[\]<>\n]", re.S)
 LONGEST_TAG = 4_000  #: characters, of a statement too
+
+
+def is_mdx(text: str, start: int, code: Inside, spans_of_code: InsideCodeSpan, silent: Inside) -> bool:
+    """Whether a page is MDX whatever its file is called, as Docusaurus takes it: it imports, or holds a remark of MDX,
+    outside code and scripts (`silent`)."""
+    for pattern in (_REMARK, IMPORT_LINE, _IMPORT):
+        for match in pattern.finditer(text, start):
+            first, last = match.span()
+            closed = pattern is not _REMARK or text.find("*/}", last, last + LONGEST_TAG) >= 0
+            if closed and first not in code and first not in spans_of_code and first not in silent:
+                return True
+    return False
 
 
 def mdx_spans(text: str, start: int, code: Inside) -> Iterator[Span]:
