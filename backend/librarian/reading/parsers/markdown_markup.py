@@ -39,16 +39,19 @@ _DEFINITION = re.compile(
 #: Attributes of what stands before: kramdown's `{: #id .class}`, Pandoc's and PyMdown's `{#id .class key="value"}`.
 _VALUE = r"(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s{}\"']+)"
 _ATTRIBUTES = re.compile(
-    rf"\{{:[^{{}}\n]*\}}|\{{[ \t]*[#.][\w:.-]+(?:[ \t]+(?:[#.][\w:.-]+|[\w:-]+(?:={_VALUE})?))*[ \t]*\}}"
+    rf"\{{:[^{{}}\n]*\}}"
+    rf"|\{{[ \t]*(?:#[^\s{{}}#\"'=]+|\.[\w:.-]+)(?:[ \t]+(?:[#.][\w:.-]+|[\w:-]+(?:={_VALUE})?))*[ \t]*\}}"
 )
 #: Icons of Material for MkDocs.
 _ICON = re.compile(r":(?:material|octicons|fontawesome|simple)-[a-z0-9-]+:")
-#: Tags of HTML that lay a page out, one behind the other; `<token>` and the like are words of the text.
+#: Tags of HTML that lay a page out, one behind the other, and any other that has a value in quotes, closes one or
+#: stands for a component (`<Badge />`); `<token>` and the like are words of the text.
 _TAG = (
-    r"</?(?:a|b|blockquote|br|caption|center|code|col|colgroup|dd|del|details|div|dl|dt|em|figcaption|figure|font|h[1-6]|"
+    r"(?:</?(?:a|b|blockquote|br|caption|center|code|col|colgroup|dd|del|details|div|dl|dt|em|figcaption|figure|font|h[1-6]|"
     r"hr|i|iframe|img|ins|kbd|li|mark|nobr|ol|p|picture|pre|s|samp|section|small|source|span|strong|sub|summary|sup|"
     r"table|tbody|td|tfoot|th|thead|tr|u|ul|video)"
-    r"(?:\s[^<>=]*=[^<>]*|\s+(?:markdown|open|hidden|controls|nowrap))?\s*/?>"
+    r"(?:\s[^<>=]*=[^<>]*|\s+(?:markdown|open|hidden|controls|nowrap|v-[\w-]+))?\s*/?>"
+    r"|<[a-z][\w.-]*\s[^<>=]*=\s*[\"'][^<>]*>|</[a-z][\w.-]*\s*>|(?-i:<[A-Z]\w*\s*/>))"
 )
 _TAGS = re.compile(rf"{_TAG}(?:[ \t]*\n? {{0,3}}{_TAG})*", re.I)
 _ENTITY = re.compile(r"&(?:nbsp|ensp|emsp|thinsp|quot|apos|amp|lt|gt|[lr][ds]quo|[mn]dash|hellip|#\d{2,6});")
