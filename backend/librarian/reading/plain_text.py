@@ -37,10 +37,10 @@ def plain(text: str) -> str:
     >>> plain("The `kubectl` **command** {#kubectl}")
     'The kubectl command'
     """
-    text = text[:_MAX_CHARACTERS]
+    text = _SPACES.sub(" ", text[:_MAX_CHARACTERS])  # markup goes on over the ends of lines
     if _MARKUP.search(text):
-        text = _without_markup(text)
-    return _SPACES.sub(" ", text).strip()
+        text = _SPACES.sub(" ", _without_markup(text))
+    return text.strip()
 
 
 def spelt(text: str) -> str:

@@ -57,6 +57,7 @@ def test_code_is_shown_as_it_is(parse: Parse, text: str) -> None:
         ("!!! note\n\n    Text <!-- hidden -->\n\nEnd\n", "\n\n    Text \n\nEnd\n"),
         ("[^1]: Note\n\n    {% hidden %}more\n", "[^1]: Note\n\n    more\n"),
         ("A<br/>B `<br>` <token>", "AB `<br>` <token>"),
+        (r"A \<br/> of <b>Promise\<Kept></b>, \</Kept\>", r"A \<br/> of Promise\<Kept>, \</Kept\>"),
         ('Pick <label for="a">*Red*</label> <input id="a" checked> of <option>', "Pick *Red* of <option>"),
         ("Of <Key> a <Badge /> in Map<K, V>: <span v-pre>it</span><Toc/>", "Of <Key> a  in Map<K, V>: it"),
         ("<button\n  data-color=\"red\">red</button> <x-note lang='en'>", "red"),
@@ -125,6 +126,10 @@ def test_mdx_over_several_lines_is_left_out_and_labels_stay(parse: Parse) -> Non
     assert "hidden" not in shown
     fence = '```jsx <Kept a= "kept" > ```'.replace("= ", "=")
     assert " ".join(shown.split()) == f"# Real Macaw Toucan Text for export const. {fence} End."
+
+
+def test_a_tag_behind_a_backslash_is_text_in_mdx_too(parse: Parse) -> None:
+    assert seen(parse("A \\<Tab a> is a <Tab />.\n", "a/b/page.mdx")) == "A \\<Tab a> is a .\n"
 
 
 def test_what_a_component_holds_is_no_code_for_being_indented(parse: Parse) -> None:

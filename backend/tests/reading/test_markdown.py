@@ -277,6 +277,12 @@ def test_headings_are_plain_words(parse: Parse, markup: str, words: str) -> None
     assert parse(f"# {markup}\n").headings[0].text == words
 
 
+def test_markup_that_is_wrapped_is_in_neither_headings_nor_summaries(parse: Parse) -> None:
+    doc = parse("The *whole\nbook*\n===\n\nKeep **all the\nwords** of `a\nb` and [this\nlink](x.md) in the summary.\n")
+    assert doc.headings[0].text == "The whole book"
+    assert doc.summary == "Keep all the words of a b and this link in the summary."
+
+
 def test_a_title_is_taken_from_the_best_place_there_is(parse: Parse) -> None:
     assert parse("## Second\n\n# First\n").title == "First"
     assert parse("## Second\n").title == "Second"

@@ -53,7 +53,7 @@ _TAG = (
     r"(?:\s[^<>=]*=[^<>]*|\s+(?:markdown|open|hidden|controls|nowrap|v-[\w-]+))?\s*/?>"
     r"|<[a-z][\w.-]*\s[^<>=]*=\s*[\"'][^<>]*>|</[a-z][\w.-]*\s*>|(?-i:<[A-Z]\w*\s*/>))"
 )
-_TAGS = re.compile(rf"{_TAG}(?:[ \t]*\n? {{0,3}}{_TAG})*", re.I)
+_TAGS = re.compile(rf"(?<!\\){_TAG}(?:[ \t]*\n? {{0,3}}{_TAG})*", re.I)
 _ENTITY = re.compile(r"&(?:nbsp|ensp|emsp|thinsp|quot|apos|amp|lt|gt|[lr][ds]quo|[mn]dash|hellip|#\d{2,6});")
 #: Obsidian's and other wikis' `[[Page#Heading|shown]]` and `![[embedded]]`; not a link's text in brackets of its own.
 #: In a table the bar stands behind a backslash. Blanks inside are those of shells and lists.

@@ -23,7 +23,7 @@ _IMPORT = re.compile(
 _REMARK = re.compile(r"(?<!\{)\{/\*")
 _EXPORT = re.compile(r"^export[ \t]+(?:const|let|default|function)\b", re.M)
 _TAG = re.compile(r"^[ \t]*<[A-Z][\w.]*(?=[ \t]*\n|[ \t][^<>\n]*\n)", re.M)
-_INLINE_TAG = re.compile(r"</?[A-Z][\w.]*(?:\s[^<>]*)?/?>")
+_INLINE_TAG = re.compile(r"(?<!\\)</?[A-Z][\w.]*(?:\s[^<>]*)?/?>")
 _TAG_LINE = re.compile(r"^[ \t]*(?:</?[A-Z][\w.]*(?:[ \t][^<>\n]*)?/?>[ \t]*)+$", re.M)
 _SHOWN = re.compile(
     r"\b(?:title|label|caption|alt|text|heading|description|summary|content)[ \t]*[=:][ \t]*"
