@@ -58,14 +58,16 @@ _Line = tuple[int, int, int]
 
 
 def units(chunk: Chunk) -> list[Unit]:
-    """The passage's pieces in order. Blank lines are in none, nor are the rules above and below titles: shown without
-    their title they say nothing, and a reader of Markdown takes one of tildes for a fence.
+    """The passage's pieces in order. Blank lines are in none, nor are those that show nothing, such as tags, nor the
+    rules above and below titles: shown without their title they say nothing, and a reader of Markdown takes one of
+    tildes for a fence.
     """
     text = chunk.text
     found: list[Unit] = []
     paragraph: list[_Line] = []
     frames, titles, never = iter(chunk.frames), iter(chunk.titles), (len(text), len(text) + 1)
-    frame, title = next(frames, None), next(titles, never)
+    hidden = iter(chunk.unseen)
+    frame, title, unseen = next(frames, None), next(titles, never), next(hidden, never)
     first = 0
     for number, line in enumerate(text.split("\n"), chunk.line_start):
         last = first + len(line)
@@ -78,8 +80,14 @@ def units(chunk: Chunk) -> list[Unit]:
                 frame = next(frames, None)
             while title[1] <= first:
                 title = next(titles, never)
+            while unseen[1] <= first:
+                unseen = next(hidden, never)
             in_frame = frame is not None and frame.start <= first
-            if not in_frame and title[0] > first:
+            if not in_frame and unseen[0] <= first and last <= unseen[1]:
+                if paragraph:
+                    _add_paragraph(found, text, paragraph)
+                    paragraph = []
+            elif not in_frame and title[0] > first:
                 paragraph.append((first, last, number))
             else:
                 if paragraph:

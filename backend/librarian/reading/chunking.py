@@ -256,6 +256,7 @@ class _Numbering:
                 hash=digest.hexdigest()[:16],
                 frames=frames.around(start, end),
                 titles=frames.titles(start, end),
+                unseen=frames.unseen(start, end),
             )
 
 

@@ -9,14 +9,23 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from librarian.vocabulary.types import Block, Document, Frame
 
-S = TypeVar("S", Block, Frame)
+S = TypeVar("S", Block, Frame, "Lines")
+
+
+class Lines(NamedTuple):
+    """A run of lines, from the first character to the one behind the last."""
+
+    start: int
+    end: int
+
 
 _FENCE = re.compile(r"^(?P<lead>[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?[ \t]*)(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)$")
 _MARKS = ("```", "~~~")
+_MARGIN = " \t>"  #: before a line's text, in quotes too
 
 
 class Frames:
@@ -25,6 +34,7 @@ class Frames:
     def __init__(self, document: Document) -> None:
         self._frames = _InOrder(list(_frames(document)))
         self._titles = _InOrder([block for block in document.blocks if block.kind == "heading"])
+        self._unseen = _InOrder(list(_unseen(document)))
 
     def around(self, start: int, end: int) -> tuple[Frame, ...]:
         """Those that have a part between two offsets, seen from the first."""
@@ -33,6 +43,10 @@ class Frames:
     def titles(self, start: int, end: int) -> tuple[tuple[int, int], ...]:
         """Where headings stand between two offsets, seen from the first."""
         return tuple([(title.start - start, title.end - start) for title in self._titles.touching(start, end)])
+
+    def unseen(self, start: int, end: int) -> tuple[tuple[int, int], ...]:
+        """Where lines that show nothing stand between two offsets, seen from the first."""
+        return tuple([(lines.start - start, lines.end - start) for lines in self._unseen.touching(start, end)])
 
 
 class _InOrder(Generic[S]):
@@ -58,6 +72,32 @@ def _seen_from(frame: Frame, start: int) -> Frame:
         frame.closing,
         frame.closing_start - start,
     )
+
+
+def _unseen(document: Document) -> Iterator[Lines]:
+    """The whole lines that are left out of a document: those of tags, of statements, of shortcodes."""
+    text, start, end = document.text, -1, -1
+    for span in document.excluded if document.kind == "document" else ():
+        if start >= 0 and not text[end : span.start].strip():
+            end = max(end, span.end)
+            continue
+        if start >= 0:
+            yield from _whole_lines(text, start, end)
+        start, end = span.start, span.end
+    if start >= 0:
+        yield from _whole_lines(text, start, end)
+
+
+def _whole_lines(text: str, start: int, end: int) -> Iterator[Lines]:
+    first = text.rfind("\n", 0, start) + 1
+    if text[first:start].strip(_MARGIN):
+        first = text.find("\n", start, end) + 1 or end
+    last = text.find("\n", end)
+    last = last if last >= 0 else len(text)
+    if text[end:last].strip():
+        last = text.rfind("\n", start, end)
+    if first < last:
+        yield Lines(first, last)
 
 
 def _frames(document: Document) -> Iterator[Frame]:

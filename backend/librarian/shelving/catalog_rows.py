@@ -156,7 +156,7 @@ def chunk_row(chunk_id: int, doc_id: int, chunk: Chunk) -> Row:
         chunk.line_start,
         chunk.line_end,
         chunk.hash,
-        _packed_frames(chunk) if chunk.frames or chunk.titles else "",
+        _packed_frames(chunk) if chunk.frames or chunk.titles or chunk.unseen else "",
         text_key(chunk.text),
     )
 
@@ -176,7 +176,7 @@ def _packed_frames(chunk: Chunk) -> str:
         (f.kind, f.start, f.end, opening, f.opening_end, f.closing, f.closing_start)
         for f, opening in zip(chunk.frames, kept, strict=True)
     ]
-    return (_LEFT_OUT if None in kept else "") + json.dumps((frames, chunk.titles))
+    return (_LEFT_OUT if None in kept else "") + json.dumps((frames, chunk.titles, chunk.unseen))
 
 
 def leaves_out(row: Row) -> bool:
@@ -187,7 +187,8 @@ def leaves_out(row: Row) -> bool:
 def stored_chunk(row: Row, document_text: str = "") -> StoredChunk:
     """From the chunk's id and CHUNK_COLUMNS; long openings come from the document's text where that is given."""
     chunk_id, doc_id, ordinal, start, end, text, path, level, page, line_start, line_end, digest, packed = row
-    frames, titles = json.loads(packed.removeprefix(_LEFT_OUT)) if packed else ((), ())
+    # Passages of before lines without words were told have no third part.
+    frames, titles, *unseen = json.loads(packed.removeprefix(_LEFT_OUT)) if packed else ((), ())
     for frame in frames:
         if frame[3] is None:
             frame[3] = document_text[start + frame[1] : start + frame[4]].rstrip("\n")
@@ -204,6 +205,7 @@ def stored_chunk(row: Row, document_text: str = "") -> StoredChunk:
         hash=digest,
         frames=tuple(starmap(Frame, frames)),
         titles=tuple([(first, last) for first, last in titles]),
+        unseen=tuple([(first, last) for lines in unseen for first, last in lines]),
     )
     return StoredChunk(chunk_id, doc_id, chunk)
 

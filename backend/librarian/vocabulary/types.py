@@ -194,6 +194,7 @@ class Chunk:
     hash: str = ""  #: first 16 hex digits of SHA-256 over embedding prefix and text
     frames: tuple[Frame, ...] = ()  #: that have a part in it, in order
     titles: tuple[tuple[int, int], ...] = ()  #: where headings stand in it, in order, characters from its start
+    unseen: tuple[tuple[int, int], ...] = ()  #: runs of whole lines in it that show a reader nothing, likewise
 
 
 def embedding_prefix(document: Document, heading_path: tuple[str, ...]) -> str:
@@ -267,11 +268,8 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document as the catalog gives it back.
-
-    `document.text`, `blocks`, `page_starts`, `excluded`, `links` and `front_matter` are only filled where the text was
-    asked for.
-    """
+    """A document as the catalog gives it back: its text, `blocks`, `page_starts`, `excluded`, `links` and `front_matter`
+    are only filled where the text was asked for."""
 
     doc_id: int
     document: Document

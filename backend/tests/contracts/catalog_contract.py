@@ -617,6 +617,7 @@ class CatalogContract:
                 start + 59,
                 text[start : start + 59],
                 frames=(Frame("table", -start, behind - start, header[:-1], len(header) - start, "", behind - start),),
+                unseen=((0, 5), (12, 17)),
             )
             for number, start in enumerate(places)
         )

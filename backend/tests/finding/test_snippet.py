@@ -5,7 +5,7 @@
 * what is highlighted is each word of the question, and nothing else
 * what is shown of the passage as it stands there is told apart from what was added
 * lines are those of the document
-* nothing invisible is shown
+* nothing invisible is shown, nor lines of markup alone
 * a passage without a word of the question shows the sentence that looks most like it
 """
 
@@ -348,3 +348,36 @@ def test_without_a_word_of_the_question_the_sentence_that_looks_most_like_it_is_
     assert not shown.highlights
     (shown,) = snippets(text, "zebra", target=80)
     assert shown.text.startswith("The gateway listens")
+
+
+HIDDEN = """\
+# Ports
+
+{{< details title="Since version two" >}}
+
+The gateway listens on port 8080.
+
+{{< /details >}}
+<!-- TODO: say more
+of it -->
+
+> [!note]
+> <div class="wide">
+> Change it in the file.
+> </div>
+
+<Tabs>
+<Tab label="Linux">Run it.</Tab>
+</Tabs>
+"""
+
+
+def test_lines_that_show_nothing_are_in_no_snippet() -> None:
+    (snippet,) = snippets(HIDDEN, "port of the gateway", target=600)
+    assert snippet.text == (
+        '# Ports\n\n{{< details title="Since version two" >}}\n\nThe gateway listens on port 8080.\n\n> [!note]\n'
+        '> Change it in the file.\n\n<Tab label="Linux">Run it.</Tab>'
+    )
+    assert (snippet.line_start, snippet.line_end) == (1, 17)
+    (fence,) = snippets("```html\n<div>\n</div>\n```\n", "div")
+    assert fence.text == "```html\n<div>\n</div>\n```"

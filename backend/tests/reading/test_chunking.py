@@ -144,6 +144,12 @@ def test_a_passage_knows_the_fences_and_tables_that_it_is_in_and_where_its_headi
         assert len(titles) == sum(block.end > chunk.start and block.start < chunk.end for block in blocks)
 
 
+def test_a_passage_knows_which_of_its_lines_show_nothing() -> None:
+    text = "# Ports\n\n<div>\n<!-- a\nb --> Words <!-- c\nd -->\n\n> <br/>\n> More <!-- e -->\n</div>\n\n`<div>`\n"
+    (chunk,) = StructureChunker().chunk(document(text))
+    assert [chunk.text[start:end] for start, end in chunk.unseen] == ["<div>\n<!-- a", "d -->", "> <br/>", "</div>"]
+
+
 def test_a_passage_from_the_middle_of_a_fence_knows_how_it_opens_and_closes() -> None:
     body = "\n".join(f"   run step_{n} --with {'word ' * 8}" for n in range(80))
     doc = document(f"# Steps\n\n1. First\n\n   ```bash\n{body}\n   ```\n\nThe end.\n")

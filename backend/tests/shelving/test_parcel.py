@@ -69,6 +69,7 @@ def results(draw: st.DrawFn) -> ReadResult:
             hash="ab",
             frames=draw(FRAMES),
             titles=draw(st.lists(st.tuples(NUMBERS, NUMBERS), max_size=2).map(tuple)),
+            unseen=draw(st.lists(st.tuples(NUMBERS, NUMBERS), max_size=2).map(tuple)),
         )
         for ordinal, (start, end) in enumerate(places)
     )

@@ -14,7 +14,7 @@ from ..plain_text import plain
 from .markdown_blocks import BlockScanner
 from .markdown_code import Inside, InsideCodeSpan, code_blocks
 from .markdown_markup import markup_spans, silent_spans
-from .mdx import IMPORT_LINE, is_mdx, mdx_spans
+from .mdx import IMPORT_LINE, is_mdx, mdx_spans, paired_tags
 
 _SHORTCODE = re.compile(r"\{\{([<%])(?!\s*/\*)")
 _COMMENT_OPENING = re.compile(r"\{\{[<%]\s*comment\s*[>%]\}\}")
@@ -108,6 +108,8 @@ def _excluded(text: str, start: int, scanner: BlockScanner, code: Inside, *, mdx
         others += [(match.start(), match.end(), "shortcode") for match in IMPORT_LINE.finditer(text, start)]
     if mdx:
         others += mdx_spans(text, start, code)
+    elif "</" in text:
+        others += paired_tags(text, start, code)
     spans_of_code = InsideCodeSpan(text, scanner.blocks)
     others += _comments(text, start, code, spans_of_code)
     found += [span for span in others if span[0] not in spans_of_code]

@@ -24,6 +24,7 @@ _REMARK = re.compile(r"(?<!\{)\{/\*")
 _EXPORT = re.compile(r"^export[ \t]+(?:const|let|default|function)\b", re.M)
 _TAG = re.compile(r"^[ \t]*<[A-Z][\w.]*(?=[ \t]*\n|[ \t][^<>\n]*\n)", re.M)
 _INLINE_TAG = re.compile(r"(?<!\\)</?[A-Z][\w.]*(?:\s[^<>]*)?/?>")
+_CLOSING, _BARE = re.compile(r"</([A-Z]\w*)\s*>"), re.compile(r"(?<!\\)<([A-Z]\w*)>")
 _TAG_LINE = re.compile(r"^[ \t]*(?:</?[A-Z][\w.]*(?:[ \t][^<>\n]*)?/?>[ \t]*)+$", re.M)
 _SHOWN = re.compile(
     r"\b(?:title|label|caption|alt|text|heading|description|summary|content)[ \t]*[=:][ \t]*"
@@ -60,6 +61,15 @@ def mdx_spans(text: str, start: int, code: Inside) -> Iterator[Span]:
                 return
             start = end + 3
             yield begin, start, "comment"
+
+
+def paired_tags(text: str, start: int, code: Inside) -> Iterator[Span]:
+    """Tags of components that hold something, such as `<Intro>`; not `<Key>`, which is never closed."""
+    closed = {match.group(1) for match in _CLOSING.finditer(text, start) if match.start() not in code}
+    if closed:
+        for match in _BARE.finditer(text, start):
+            if match.group(1) in closed:
+                yield match.start(), match.end(), "tag"
 
 
 def _statements(text: str, start: int, code: Inside) -> Iterator[Span]:
