@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from librarian.vocabulary.graphemes import whole_until
+from librarian.vocabulary.sentences import ENDS_ALONE, ENDS_BEFORE_BLANK
 from librarian.vocabulary.types import Chunk, Frame
 
 #: A unit longer than this is cut between words.
@@ -24,9 +25,9 @@ _RAGGED, _NARROWEST, _WIDTH = 8, 50, 78
 
 #: Its first letter is told apart only behind the set of all: by that set `re` skips what can't begin an end.
 _SENTENCE_END = re.compile(
-    r"[.!?…؟۔।॥։។៕།።。！？．｡။](?:"
-    r"(?<=[.!?…؟۔।॥։។៕།።])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)[\"'”’)\]»]*\s+"
-    r"|(?<=[。！？．｡။])[」』）】”’]*)"
+    rf"[{ENDS_BEFORE_BLANK}…{ENDS_ALONE}](?:"
+    rf"(?<=[{ENDS_BEFORE_BLANK}…])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)[\"'”’)\]»]*\s+"
+    rf"|(?<=[{ENDS_ALONE}])[」』）】”’]*)"
 )
 _ADORNMENT = re.compile(r"[ \t>]*([^\w\s])\1*[ \t]*$")
 _MARGINS = frozenset(" \t>")
@@ -35,7 +36,7 @@ _MARGIN = re.compile(r"[ \t>]*")
 _ITEM = re.compile(r"[-*+•‣–—]\s|\(?(?:\d{1,3}|[a-zA-Z])[.)]\s")
 _APART = re.compile(rf"{_ITEM.pattern}|[#|:=~^@%$&]|\.\.|>>>|\[[^\]\n]+\]:|[\w-]+:\s|\d+[-/:.]\d+[-/:.]\d")
 #: A line's last character that says it is over, whatever comes.
-_OVER = frozenset(".!?…:;|\\。！？．｡။؟۔।॥։។៕།።")
+_OVER = frozenset(f"…:;|\\{ENDS_BEFORE_BLANK}{ENDS_ALONE}")
 
 
 @dataclass(slots=True)

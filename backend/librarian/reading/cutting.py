@@ -12,12 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from librarian.vocabulary.graphemes import whole_until
+from librarian.vocabulary.sentences import ENDS_ALONE, ENDS_BEFORE_BLANK
 from librarian.vocabulary.types import Block
 
 from .sizing import estimate
 
 _SENTENCE = re.compile(
-    r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)[.!?…؟۔।॥։។៕།።][\"'”’)\]»]*(?=\s)|[。！？．｡။][」』）】”’]*|\n(?=\s*\n)|[;:](?=\n)"
+    rf"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)[{ENDS_BEFORE_BLANK}…][\"'”’)\]»]*(?=\s)|[{ENDS_ALONE}][」』）】”’]*"
+    r"|\n(?=\s*\n)|[;:](?=\n)"
 )
 _LINE = re.compile(r"\n")
 _ITEM = re.compile(r"\n(?=[ \t]*(?:[-*+•]|\d{1,9}[.)]|[a-z][.)])[ \t]|[ \t]*\n)")

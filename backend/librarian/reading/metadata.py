@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
 from librarian.vocabulary.graphemes import whole_until
+from librarian.vocabulary.sentences import ENDS_ALONE, ENDS_BEFORE_BLANK
 from librarian.vocabulary.types import Block, Excluded, Heading
 
 from .plain_text import plain
@@ -21,7 +22,9 @@ _WORD_BREAKS = re.compile(r"[-_.\s]+")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _PICTURES = re.compile(r"^[ \t]*(?:\[?!\[|<).*", re.MULTILINE)  #: badges and logos that a page opens with
 _PROSE = 10  #: words before a page's first heading, from which on they are no caption or date
-_SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\betc)[.!?؟۔।॥։។៕།።](?=[\"')\]]*\s)|[。！？｡။]")
+_SENTENCE_END = re.compile(
+    rf"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\betc)[{ENDS_BEFORE_BLANK}](?=[\"')\]]*\s)|[{ENDS_ALONE}]"
+)
 _LANGUAGE = re.compile(r"([A-Za-z]{2,3})(?:[-_][A-Za-z0-9]{2,8})*$")
 DATE_KEYS = ("updated", "lastmod", "last_modified", "date")
 

@@ -268,8 +268,8 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document as the catalog gives it back: its text, `blocks`, `page_starts`, `excluded`, `links` and `front_matter`
-    are only filled where the text was asked for."""
+    """A document as the catalog gives it back; `document.text`, `blocks`, `page_starts`, `excluded`, `links` and
+    `front_matter` are only filled where the text was asked for."""
 
     doc_id: int
     document: Document

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from librarian.finding.snippet import Snippets
 from librarian.finding.units import LONGEST, units
 from librarian.language.analyzer import StandardAnalyzer
+from librarian.reading.metadata import cut_at_sentence
+from librarian.vocabulary.sentences import ENDS_ALONE, ENDS_BEFORE_BLANK
 from librarian.vocabulary.types import Chunk
 
 ANALYZER = StandardAnalyzer()
@@ -148,3 +150,10 @@ def test_units_hold_everything_in_order(text: str) -> None:
         assert unit.line == text.count("\n", 0, unit.start) + 1
         assert unit.line_end == unit.line + piece.rstrip().count("\n")
     assert "".join(held.split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize("end", [*ENDS_BEFORE_BLANK, *ENDS_ALONE])
+def test_a_sentence_that_ends_in_any_script_is_cut_and_summed_up_there(end: str) -> None:
+    first, second = "पहला वाक्य यहाँ है" + end, "यहाँ दूसरा वाक्य है" + end
+    assert shown(f"{first} {second}") == [first, second]
+    assert cut_at_sentence(f"{first} {second}", 30).strip() == first
