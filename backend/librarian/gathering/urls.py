@@ -43,7 +43,10 @@ wav webm webmanifest webp whl woff woff2 xls xlsx xml xpi xsd xsl xz yaml yml zi
 #: Of files that aren't pages; what follows a dot otherwise belongs to a name (`System.Text`).
 _FILE_ENDINGS = frozenset(_FILES.split())
 _MACHINERY = re.compile(r"/(_sources|_static|_images|_downloads)/|/(genindex|py-modindex)(\.html)?$")
-_SEARCH = re.compile(r"search(\.html)?")  #: a generator's own directly below the site's folder, a page's name deeper
+#: A generator's own directly below the site's folder, or those of its languages and versions; a page's name deeper.
+_SEARCH = re.compile(
+    r"(?:[a-z]{2}(?:[-_][A-Za-z]{2,4})?/)?(?:search(?:\.html)?|(?:latest|stable|main|master|v?\d[\w.-]*)/search\.html)"
+)
 _INDEX = re.compile(r"/(index|default)\.(html?|xhtml|php|aspx)$", re.I)
 _NAT64, _COMPATIBLE = ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96")
 _SAFE = "/%:@!$&'()*+,;=~-._"
@@ -142,8 +145,7 @@ class Scope:
         >>> Scope.of("https://e.org/docs/").may_be_page("https://e.org/docs/search.html")
         False
         """
-        below = self.below(url)
-        return may_be_page(url) and not (len(below) == 1 and _SEARCH.fullmatch(below[0]))
+        return may_be_page(url) and not _SEARCH.fullmatch("/".join(self.below(url)))
 
 
 def trap(url: str) -> str:

@@ -56,6 +56,10 @@ def test_a_site_is_one_host_and_one_folder(url: str, scope: str, inside: bool) -
         ("/docs/research.html", True),
         ("/docs/guide/search.html", True),
         ("/docs/api/search", True),
+        ("/docs/en/latest/search.html", False),
+        ("/docs/zh-CN/search", False),
+        ("/docs/v2.1/search.html", False),
+        ("/docs/v2.1/search", True),
         ("/docs/en/genindex.html", False),
     ],
 )
