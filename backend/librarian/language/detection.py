@@ -55,6 +55,16 @@ _SERBIAN, _NO_MACEDONIAN, _MACEDONIAN = re.compile("[јљњђћџѓќѕ]"), re.c
 #: Letters with which Belarusian writes what others write with the second.
 _BELARUSIAN, _NOT_BELARUSIAN = re.compile("ў"), re.compile("[ищ]")
 _PERSIAN, _ARABIC = re.compile("[پچژگکی]"), re.compile("[ةكيىأإؤئ]")
+_DEVANAGARI = re.compile("[\u0900-\u0963\u0971-\u097f]+")
+#: Small words that one of the languages with this script has alone; of equally many the first is meant.
+_OF_DEVANAGARI = {
+    language: frozenset(words.split())
+    for language, words in {
+        "hi": "है हैं और में से नहीं इस यह लिए करें करने सकते होता कर",
+        "ne": "छ छन् हुन् हुन्छ र यो यस भने पनि गर्न गर्नुहोस् गर्छ लागि तपाईं तपाईंले तपाईंको छैन भएको गरेको सक्नुहुन्छ",
+        "mr": "आहे आहेत आणि हे हा ही या ते नाही नाहीत साठी मध्ये करा करणे केले असेल शकता तुम्ही आपण किंवा",
+    }.items()
+}
 _CJK_NAMES = ("ja", "ko", "zh")
 
 
@@ -135,12 +145,20 @@ def _by_script(sample: str) -> str:
         return "ko" if counts["ko"] > counts["zh"] else "zh"
     for name in ("th", "ar", "he", "el", "hi"):
         if counts[name] > 0.4 * letters:
+            if name == "hi":
+                return _in_devanagari(sample)
             return "fa" if name == "ar" and _more(_PERSIAN, _ARABIC, sample) else name
     if counts["cyrillic"] > 0.4 * letters:
         return _in_cyrillic(sample)
     if counts["rare"] > 0.4 * letters:
         return max(_RARE_COUNTERS, key=lambda counter: len(counter[1].findall(sample)))[0]
     return ""
+
+
+def _in_devanagari(sample: str) -> str:
+    """By small words that the others lack. Hindi where unsure."""
+    said = Counter(_DEVANAGARI.findall(sample))
+    return max(_OF_DEVANAGARI, key=lambda language: sum(said[word] for word in _OF_DEVANAGARI[language]))
 
 
 def _in_cyrillic(sample: str) -> str:
