@@ -3,11 +3,13 @@
 `main` turns errors into exit codes; the commands themselves are in `librarian.terminal`. A host's relay
 (`librarian stdio`) takes a short cut here, so that it costs no more than the standard library.
 
-Exit codes: 0 done · 1 nothing found · 2 the caller's mistake · 3 done with unreadable files · 70 a bug · 78 set-up.
+Exit codes: 0 done · 1 nothing found · 2 the caller's mistake · 3 done with unreadable files · 70 a bug · 78 set-up ·
+130 interrupted.
 """
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
 import io
@@ -27,6 +29,7 @@ from librarian.vocabulary.errors import (
     CallerError,
     LibrarianError,
     NotFound,
+    SetupError,
     SourceError,
 )
 
@@ -72,7 +75,7 @@ def run(arguments: Sequence[str]) -> int:
         return _unread()
     except Exception as error:
         if isinstance(error, OSError) and error.errno in (*_FULL, *_FORBIDDEN):
-            return _refused(error)
+            return _refused(arguments, error)
         return _bug(arguments)
     return 0
 
@@ -92,11 +95,13 @@ def _bug(arguments: Sequence[str]) -> int:
     return BUG
 
 
-def _refused(error: OSError) -> int:
+def _refused(arguments: Sequence[str], error: OSError) -> int:
     full = error.errno in _FULL
     hint = "Free some space there." if full else "See that you may read and write there."
-    verb = "written" if full else "used"
-    sys.stderr.write(f"{error.filename or 'The output'} can't be {verb}: {error.strerror}. {hint}\n")
+    message = f"{error.filename or 'The output'} can't be {'written' if full else 'used'}: {error.strerror}."
+    if error.filename is not None:  # else it is the output itself
+        _tell(arguments, SetupError.code, message, hint)
+    sys.stderr.write(f"{message} {hint}\n")
     return SETUP
 
 
@@ -113,8 +118,12 @@ def _can_write() -> None:
         stream = getattr(sys, name)
         if stream is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (until the end)
-        elif isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
-            stream.reconfigure(errors="replace")
+        elif isinstance(stream, io.TextIOWrapper) and (stream.errors == "strict" or not _is_utf_8(stream)):
+            stream.reconfigure(errors="replace")  # what the C locale has, surrogateescape, fails at letters, too
+
+
+def _is_utf_8(stream: io.TextIOWrapper) -> bool:
+    return codecs.lookup(stream.encoding).name == "utf-8"
 
 
 def main() -> None:
@@ -127,7 +136,7 @@ def main() -> None:
         _unread()
     except OSError as error:
         _unread()
-        code = _refused(error)
+        code = _refused((), error)
     if sys.argv[1:2] == ["serve"]:  # who stops a server waits for it
         import_module("librarian.ending").leave(code)
     sys.exit(code)

@@ -50,7 +50,7 @@ def whole_number(name: str, value: object, low: int, high: int | None, *, hint: 
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise CallerError(f"{name} must be a whole number, not {value!r}.", hint=hint)
+        raise CallerError(f"{name} must be a whole number, not {shortened(value)}.", hint=hint)
     if not low <= value <= (LARGEST if high is None else high):
         upper = " or more" if high is None and value < low else f" to {LARGEST if high is None else high}"
         raise CallerError(f"{name} is {shortened(value)}; it must be {low}{upper}.", hint=hint)
@@ -63,10 +63,10 @@ def fraction(name: str, value: object) -> float:
         try:
             value = float(value)
         except ValueError:
-            raise CallerError(f"{name} must be a number from 0 to 1, not {value!r}.") from None
+            raise CallerError(f"{name} must be a number from 0 to 1, not {shortened(value)}.") from None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
         raise CallerError(
-            f"{name} is {value!r}; it must be a number from 0 (words only) to 1 (meaning only).",
+            f"{name} is {shortened(value)}; it must be a number from 0 (words only) to 1 (meaning only).",
             hint="Leave it out for the measured default.",
         )
     return float(value)
@@ -77,7 +77,7 @@ def mode_name(value: object) -> str:
     if isinstance(value, str) and value.strip().lower() in MODES:
         return value.strip().lower()
     hint = f"Use one of {', '.join(MODES)}. {did_you_mean(str(value), MODES)}".strip()
-    raise CallerError(f"mode {value!r} is unknown.", hint=hint)
+    raise CallerError(f"mode {shortened(value)} is unknown.", hint=hint)
 
 
 def extensions(value: object) -> tuple[str, ...]:
@@ -95,7 +95,9 @@ def strings(name: str, value: object) -> tuple[str, ...]:
         return tuple(part.strip() for part in value.split(",") if part.strip())
     if isinstance(value, (list, tuple, set, frozenset)) and all(isinstance(item, str) for item in value):
         return tuple(item for item in value if item.strip())
-    raise CallerError(f"{name} must be a list of strings, not {value!r}.", hint=f'For example {name}=["a", "b"].')
+    raise CallerError(
+        f"{name} must be a list of strings, not {shortened(value)}.", hint=f'For example {name}=["a", "b"].'
+    )
 
 
 def text_or_none(name: str, value: object) -> str | None:
@@ -103,7 +105,7 @@ def text_or_none(name: str, value: object) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise CallerError(f"{name} must be a string, not {value!r}.")
+        raise CallerError(f"{name} must be a string, not {shortened(value)}.")
     if len(value) > LONGEST_TEXT:
         raise CallerError(
             f"{name} has {len(value)} characters; at most {LONGEST_TEXT} are allowed.", hint="Shorten it."
@@ -124,7 +126,7 @@ def truth(name: str, value: object) -> bool | None:
     words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
     if isinstance(value, str) and value.strip().lower() in words:
         return words[value.strip().lower()]
-    raise CallerError(f"{name} must be true or false, not {value!r}.")
+    raise CallerError(f"{name} must be true or false, not {shortened(value)}.")
 
 
 def moment(name: str, value: object, *, end: bool) -> str | None:
@@ -132,7 +134,8 @@ def moment(name: str, value: object, *, end: bool) -> str | None:
     if value is None or value == "":
         return None
     wrong = CallerError(
-        f"{name} {value!r} is not a date.", hint="Use ISO 8601, for example 2025-03-01 or 2025-03-01T12:00:00Z."
+        f"{name} {shortened(value)} is not a date.",
+        hint="Use ISO 8601, for example 2025-03-01 or 2025-03-01T12:00:00Z.",
     )
     if isinstance(value, dt.date):  # as Python programs have them, a time of day included
         value = value.isoformat()
@@ -168,7 +171,7 @@ def known_name(kind: str, value: object, known: Sequence[str], *, hint: str) -> 
         if text.lower() in (name.lower(), visible(name).lower()):  # as answers show it
             return name
     suggestion = did_you_mean(text, known)
-    raise NotFound(f"No {kind} {text!r}.", hint=f"{suggestion} {hint}".strip())
+    raise NotFound(f"No {kind} {shortened(text)}.", hint=f"{suggestion} {hint}".strip())
 
 
 def language_code(value: object) -> str | None:
@@ -178,7 +181,7 @@ def language_code(value: object) -> str | None:
         return None
     code = re.split(r"[-_]", text.lower())[0]
     if not re.fullmatch("[a-z]{2,3}", code):
-        raise CallerError(f"language {text!r} is not a code.", hint="Use ISO 639-1, such as en or de.")
+        raise CallerError(f"language {shortened(text)} is not a code.", hint="Use ISO 639-1, such as en or de.")
     return code
 
 
@@ -188,4 +191,4 @@ def doc_type_name(value: object) -> str | None:
     if text is None or text.lower() in DOC_TYPES:
         return text.lower() if text else None
     hint = f"Use one of {', '.join(DOC_TYPES)}. {did_you_mean(text, DOC_TYPES)}".strip()
-    raise CallerError(f"doc_type {text!r} is unknown.", hint=hint)
+    raise CallerError(f"doc_type {shortened(text)} is unknown.", hint=hint)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 
 from ..vocabulary import wire
+from ..vocabulary.arguments import shortened
 from ..vocabulary.errors import CallerError
 from ..vocabulary.protocols import Catalog
 from ..vocabulary.types import Candidate, Contribution, Hit, LegReport, Query, SearchOutcome, Snippet
@@ -61,7 +62,7 @@ def newest_first(catalog: Catalog, query: Query) -> SearchOutcome:
 def facets(catalog: Catalog, type_: str) -> wire.FacetsAnswer:
     """What the filters of a search among `documents` or `emails` may choose from."""
     if type_ not in ("documents", "emails"):
-        raise CallerError(f"type {type_!r} is unknown.", hint="Use documents or emails.")
+        raise CallerError(f"type {shortened(type_)} is unknown.", hint="Use documents or emails.")
     columns = catalog.columns()
     found = columns.tally("document" if type_ == "documents" else "email")
     return wire.FacetsAnswer(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..vocabulary.arguments import shortened
 from ..vocabulary.errors import CallerError
 from ..vocabulary.protocols import Budget
 from ..vocabulary.registry import ENTITY_TYPES, RegistryAnswer
@@ -35,7 +36,7 @@ class Gathered(Asking):
         for kind in wanted:
             if kind not in ENTITY_TYPES:
                 hint = f"Use any of {', '.join(ENTITY_TYPES)}. {check.did_you_mean(str(kind), ENTITY_TYPES)}".strip()
-                raise CallerError(f"entity_types holds {kind!r}, which is unknown.", hint=hint)
+                raise CallerError(f"entity_types holds {shortened(kind)}, which is unknown.", hint=hint)
         return self._parts.registry.search(text, wanted, most, spent)
 
     def search_doc(

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from ..vocabulary.addresses import passage_id
+from ..vocabulary.arguments import shortened
 from ..vocabulary.errors import CallerError
 from ..vocabulary.knowledge import SEARCH_TYPES, KnowledgeAnswer, KnowledgeItem
 from ..vocabulary.protocols import Budget
@@ -48,7 +49,7 @@ class Knowledge(Asking):
         wanted = search_type or {"semantic": "vector", "rerank": "rerank"}.get(options.default_mode, "hybrid")
         if wanted not in SEARCH_TYPES:
             hint = f"Use one of {', '.join(SEARCH_TYPES)}. {check.did_you_mean(str(wanted), SEARCH_TYPES)}".strip()
-            raise CallerError(f"search_type is {wanted!r}, which is unknown.", hint=hint)
+            raise CallerError(f"search_type is {shortened(wanted)}, which is unknown.", hint=hint)
         count = options.default_max_results if match_count is None else match_count
         check.whole_number("match_count", count, 1, options.max_results)
         product = check.known_name(
@@ -101,7 +102,7 @@ def _typed(document_type: str | None) -> dict[str, object]:
     if name and name not in DOC_TYPES:
         known = (*DOC_TYPES, *_FORMATS, *_FORMAT_NAMES)
         hint = f"Use one of {', '.join(known)}, or an extension such as .rst. {check.did_you_mean(name, known)}".strip()
-        raise CallerError(f"document_type {document_type!r} is unknown.", hint=hint)
+        raise CallerError(f"document_type {shortened(document_type)} is unknown.", hint=hint)
     return {"doc_type": name}
 
 

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..vocabulary import wire
-from ..vocabulary.arguments import LONG_DOCUMENT, LONG_THREAD, named
+from ..vocabulary.arguments import LONG_DOCUMENT, LONG_THREAD, named, shortened
 from ..vocabulary.errors import CallerError, NotFound
 from ..vocabulary.paths import Paths
 from ..vocabulary.protocols import Budget
@@ -235,9 +235,9 @@ class Librarian(Knowledge, Gathered, Hosting):
             emails = reader.count().emails
         if not mails:
             hint = "Take it from a result of search_emails." if emails else "No email is indexed in this library."
-            raise NotFound(f"No thread {wanted!r}.", hint=hint)
+            raise NotFound(f"No thread {shortened(wanted)}.", hint=hint)
         if not (mails := present(mails, self._paths, self._parts.indexing.notice)):
-            raise NotFound(f"The mails of thread {wanted!r} were deleted or moved since they were indexed.")
+            raise NotFound(f"The mails of thread {shortened(wanted)} were deleted or moved since they were indexed.")
         return conversation(wanted, mails, offset=first, max_chars=limit)
 
     def list_products(self, *, budget: Budget | None = None) -> wire.ProductsAnswer:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ..vocabulary.arguments import shortened
 from ..vocabulary.errors import CallerError
 
 _NAMES = "from|to|cc|subject|before|after|since|until|older|newer|has|thread"
@@ -111,7 +112,7 @@ def without_operators(query: str, given: Mapping[str, Any]) -> tuple[str, dict[s
         asked = merged.get(argument)
         if asked is not None and asked != value:
             raise CallerError(
-                f"The query asks for {argument} {value!r}, the argument {argument} for {asked!r}.",
+                f"The query asks for {argument} {shortened(value)}, the argument {argument} for {shortened(asked)}.",
                 hint="Give one of them.",
             )
         merged[argument] = value

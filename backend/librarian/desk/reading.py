@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from ..vocabulary import wire
-from ..vocabulary.arguments import nearest, some_of
+from ..vocabulary.arguments import nearest, shortened, some_of
 from ..vocabulary.errors import CallerError, NotFound
 from ..vocabulary.paths import name_of
 from ..vocabulary.protocols import CatalogReader
@@ -316,7 +316,7 @@ def _part(document: Document, count: int, section: str | None, anchor: str | Non
         if index is None and (index := find_section(document, named)) is None:
             titles = [heading.text for heading in document.headings]
             hint = some_of(titles, named, "headings") if titles else "It has no headings."
-            raise NotFound(f"No section {named!r} in {document.file_path!r}.", hint=hint)
+            raise NotFound(f"No section {shortened(named)} in {document.file_path!r}.", hint=hint)
         return _Part(*section_lines(document.headings, index, count), document.headings[index].text)
     if chunk is not None:
         path = chunk.chunk.heading_path

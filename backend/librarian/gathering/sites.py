@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from librarian.vocabulary.arguments import nearest, some_of
+from librarian.vocabulary.arguments import nearest, shortened, some_of
 from librarian.vocabulary.errors import CallerError, NotFound
 from librarian.vocabulary.protocols import Budget, Catalog, CatalogReader
 from librarian.vocabulary.sites import (
@@ -112,7 +112,7 @@ class Sites:
     ) -> SiteListAnswer:
         """All documents by category. `content_type` is a document's type (guide) or its file's (.md)."""
         if sort_by not in SORTINGS:
-            raise CallerError(f"sort_by {sort_by!r} is unknown.", hint=f"Use one of {', '.join(SORTINGS)}.")
+            raise CallerError(f"sort_by {shortened(sort_by)} is unknown.", hint=f"Use one of {', '.join(SORTINGS)}.")
         entries = list(_within(self._entries().values(), project, category))
         if content_type is not None:
             entries = _of_type(entries, content_type)
@@ -163,7 +163,9 @@ def _within(entries: Iterable[_Entry], project: str | None, category: str | None
     found = [entry for entry in every if f"{entry.category.lower()}/".startswith(f"{wanted}/")]
     if not found:
         names = sorted({entry.category for entry in every})
-        raise NotFound(f"No category {category!r}.", hint=f"{some_of(names, category, 'categories')} Use listDoc.")
+        raise NotFound(
+            f"No category {shortened(category)}.", hint=f"{some_of(names, category, 'categories')} Use listDoc."
+        )
     yield from found
 
 
@@ -176,7 +178,9 @@ def _of_type(entries: list[_Entry], wanted: str) -> list[_Entry]:
     ]
     if not found and entries:
         known = {entry.stored.document.doc_type for entry in entries} | {e.stored.document.file_type for e in entries}
-        raise NotFound(f"No document of content_type {wanted!r}.", hint=f"There are: {', '.join(sorted(known))}.")
+        raise NotFound(
+            f"No document of content_type {shortened(wanted)}.", hint=f"There are: {', '.join(sorted(known))}."
+        )
     return found
 
 
@@ -185,7 +189,7 @@ def _no_slug(name: str, entries: Mapping[str, _Entry]) -> NotFound:
     near = nearest(name, entries)
     near += [slug for slug in entries if low and low in slug and slug not in near][: 3 - len(near)]
     hint = f"Nearest: {', '.join(map(repr, near))}." if near else "Use searchDoc or listDoc."
-    return NotFound(f"No document {name!r}.", hint=hint)
+    return NotFound(f"No document {shortened(name)}.", hint=hint)
 
 
 def _title(entry: _Entry) -> str:

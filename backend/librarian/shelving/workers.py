@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Generic, TypeVar
 
-from .child_start import without_main
+from .child_start import without_interrupts, without_main
 from .worker_child import ChildSettings, serve
 from .worker_errors import PoolClosed, WorkerDied, ending
 from .worker_time import owed
@@ -374,7 +374,7 @@ class _Dispatcher(Generic[T, R]):
             name="librarian-worker",
             daemon=True,
         )
-        with without_main():
+        with without_main(), without_interrupts():
             process.start()
         theirs.close()
         child = _Child[T](process, ours, time.monotonic() + self._start_timeout_s)

@@ -57,6 +57,7 @@ then, and where `librarian serve` runs, the command says so on stderr.
 | 3 | done, but some files can't be read |
 | 70 | a bug |
 | 78 | the set-up has to be changed: the message says how |
+| 130 | interrupted, as by Ctrl-C |
 """
 
 EVERYWHERE = {"--root", "--index", "--config", "--json", "--plain", "--help"}

@@ -99,7 +99,6 @@ class Api:
                     place.verb.answer,
                 )
         for path in HEALTH:
-            app.add_api_route(path, self._health, methods=["HEAD"], include_in_schema=False)  # as monitors ask
             app.add_api_route(
                 path,
                 self._health,
@@ -108,6 +107,7 @@ class Api:
                 summary="Whether all is well",
                 operation_id=f"get{path.replace('/', '_')}",
             )
+            add_head(app, path, self._health)
 
     async def _health(self) -> JSONResponse:
         """Answered outside the queue: a busy server is still alive."""
@@ -182,6 +182,11 @@ async def given_in(request: Request) -> dict[str, object]:
     if twice := sorted(set(given) & set(body)):
         raise CallerError(f"{twice[0]} is given in the URL and in the body.", hint="Give it once.")
     return {**given, **body}
+
+
+def add_head(app: FastAPI, path: str, endpoint: Callable[..., Awaitable[Response]]) -> None:
+    """Have `path`, which GET is answered at, answer HEAD too, as HTTP has it; descriptions name GET alone."""
+    app.add_api_route(path, endpoint, methods=["HEAD"], include_in_schema=False)
 
 
 def _searching(method: str, counts: Counts) -> dict[str, Any]:
@@ -260,3 +265,5 @@ def _add(
         operation_id=f"{method.lower()}{path.replace('/', '_')}",
         openapi_extra=taken,
     )
+    if method == "GET":
+        add_head(app, path, endpoint)

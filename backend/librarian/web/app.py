@@ -19,7 +19,7 @@ from starlette.types import Scope
 from ..vocabulary.arguments import Counts
 from ..vocabulary.desk_protocol import Desk
 from .answers import on_error, on_http_error
-from .api import HEALTH, Api
+from .api import HEALTH, Api, add_head
 from .metrics import CONTENT_TYPE, Metrics
 from .security import Guard, Rules
 
@@ -104,6 +104,9 @@ def build_app(
     @app.get("/favicon.ico", include_in_schema=False)
     async def icon() -> Response:
         return FileResponse(_STATIC / "icon.svg", media_type="image/svg+xml")
+
+    add_head(app, "/metrics", metrics_page)
+    add_head(app, "/favicon.ico", icon)
 
     app.router.routes.extend(mcp.routes(endpoint))
     app.mount("/static", shell)

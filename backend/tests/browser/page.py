@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 PATIENCE_S = 60
@@ -79,6 +81,16 @@ class Page:
             " && (document.querySelector('#results li') || !document.getElementById('empty').hidden)"
             " && document.getElementById('home').hidden"
         )
+
+    @contextlib.contextmanager
+    def sized(self, width: int, height: int) -> Iterator[None]:
+        """In a window of this size, of a phone too, which a browser's own windows don't get."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        try:
+            yield
+        finally:
+            self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
     @property
     def address(self) -> str:

@@ -491,10 +491,14 @@ def test_what_the_system_forbids_is_no_bug(
     assert run("config") == cli.SETUP
     said = f"/elsewhere/file can't be used: {os.strerror(number)}. See that you may read and write there.\n"
     assert capsys.readouterr().err == said
+    assert run("config", "--json") == cli.SETUP
+    told = json.loads(capsys.readouterr().out)["error"]
+    assert (told["code"], f"{told['message']} {told['hint']}\n") == ("setup", said)
 
 
-def test_an_output_without_umlauts_shows_what_it_can_and_json_escapes_the_others() -> None:
-    given = {"PYTHONIOENCODING": "ascii", "EMBEDDING_MODEL": "Größe"}
+@pytest.mark.parametrize("encoding", ["ascii", "ascii:surrogateescape"])
+def test_an_output_without_umlauts_shows_what_it_can_and_json_escapes_the_others(encoding: str) -> None:
+    given = {"PYTHONIOENCODING": encoding, "EMBEDDING_MODEL": "Größe"}
     assert 'embeddings.model = "Gr??e"' in in_shell("librarian config embeddings.model", **given).stdout
     found = json.loads(in_shell("librarian config embeddings.model --json", **given).stdout)
     assert found["settings"][0]["value"] == "Größe"

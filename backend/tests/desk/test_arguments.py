@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -157,6 +158,32 @@ def test_a_name_is_found_in_any_case_and_a_wrong_one_names_the_nearest() -> None
     assert check.known_name("product", "RAY", ["ray", "fastapi"], hint="") == "ray"
     with pytest.raises(NotFound, match=r"No product 'fastapy'.*Did you mean 'fastapi'"):
         check.known_name("product", "fastapy", ["ray", "fastapi"], hint="Use list_products.")
+
+
+LONG = "x" * 15_000
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda: check.mode_name(LONG),
+        lambda: check.fraction("semantic_weight", LONG),
+        lambda: check.fraction("semantic_weight", 10**400),
+        lambda: check.whole_number("offset", LONG, 0, None),
+        lambda: check.strings("tags", [LONG, 1]),
+        lambda: check.text_or_none("sender", [LONG]),
+        lambda: check.truth("has_attachments", LONG),
+        lambda: check.moment("modified_after", LONG, end=False),
+        lambda: check.known_name("product", LONG, ["ray"], hint=""),
+        lambda: check.language_code(LONG),
+        lambda: check.doc_type_name(LONG),
+    ],
+)
+def test_a_long_wrong_value_is_shortened_in_what_is_said_of_it(refused: Callable[[], object]) -> None:
+    with pytest.raises(CallerError) as error:
+        refused()
+    assert "…" in str(error.value)
+    assert len(str(error.value)) < 400
 
 
 @given(st.one_of(st.none(), st.text(), st.integers(), st.floats(), st.lists(st.text()), st.booleans()))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import os
 import resource
 import subprocess
@@ -206,6 +207,21 @@ def test_children_are_nice_and_keep_off_standard_output(capfd: pytest.CaptureFix
         outcomes = dict(pool.map(["nice", "print"]))
     assert outcomes["nice"] == os.nice(0) + 3
     assert capfd.readouterr().out == ""
+
+
+def test_ctrl_c_does_not_reach_a_child_that_is_still_starting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "job_in_a_terminal.py").write_text(
+        f"import os, signal\nif os.getpid() != {os.getpid()}:\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "def make():\n"
+        "    return abs\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with WorkerPool(importlib.import_module("job_in_a_terminal").make, 1, timeout_s=60) as pool:
+        assert list(pool.map([-1])) == [(-1, 1)]
+    assert capfd.readouterr().err == ""
 
 
 def test_close_leaves_no_child_and_refuses_further_work() -> None:

@@ -53,6 +53,17 @@ def test_type_chooses_between_documents_and_emails(client: httpx.Client) -> None
     assert "documents or emails" in refused.json()["error"]["hint"]
 
 
+def test_wherever_get_is_answered_head_tells_the_same_without_a_body(client: httpx.Client) -> None:
+    addresses = ("/api/search?q=tokens", "/api/search", "/api/document?path=ray/serve/tokens.md", "/api/status", "/")
+    for address in (*addresses, "/api/health", "/metrics", "/favicon.ico", "/openapi.json", "/static/page.css"):
+        got, head = client.get(address), client.head(address)
+        assert (head.status_code, head.content) == (got.status_code, b""), address
+        assert head.headers["content-type"] == got.headers["content-type"]
+    assert client.head("/api/cache").status_code == 405, "as of GET"
+    methods = {method for path in client.get("/openapi.json").json()["paths"].values() for method in path}
+    assert methods == {"get", "post", "delete"}
+
+
 def test_lists_may_be_repeated_or_separated_by_commas(client: httpx.Client, desk: FakeDesk) -> None:
     for query in ("q=a&file_types=md&file_types=txt", "q=a&file_types=md,txt", 'q=a&file_types=["md","txt"]'):
         assert client.get(f"/api/search?{query}").status_code == 200
@@ -119,7 +130,7 @@ def test_every_error_has_one_shape(
 
 
 def test_a_refused_method_is_told_all_that_there_are(client: httpx.Client) -> None:
-    assert client.put("/api/document").headers["allow"] == "GET, POST"
+    assert client.put("/api/document").headers["allow"] == "GET, HEAD, POST"
     assert client.get("/api/cache").headers["allow"] == "DELETE"
 
 
