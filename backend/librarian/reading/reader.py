@@ -25,7 +25,7 @@ from .plain_text import spelt
 
 _log = logging.getLogger(__name__)
 
-_VERSION = "15"
+_VERSION = "16"
 #: Characters of prose that the language is found by.
 _LANGUAGE_SAMPLE = 4_000
 _MARKDOWN = frozenset(MarkdownParser.extensions)
