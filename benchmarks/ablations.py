@@ -30,7 +30,7 @@ from librarian.finding import modes, names
 from librarian.finding.options import SearchOptions
 from librarian.finding.pool import Pool
 from librarian.finding.query_router import QueryRouter
-from librarian.finding.ranker import LinearRanker
+from librarian.finding.ranker import IN_LINKS, LinearRanker
 from librarian.language.analyzer import StandardAnalyzer
 from librarian.shelving.lexical_index import TantivyIndex
 from librarian.shelving.vectors.archive import SqliteVectorArchive
@@ -55,6 +55,7 @@ NAMES_BY_SHAPE = "… with hyphenated words as names"  #: where the library also
 NAMES_OF_MANY = "… with identifiers of many pages first"  #: whatever else the question says
 
 SHORT = 3  #: words of a short question
+LINKS = {"… without links": 0.0, "… with links at twice their weight": 2 * IN_LINKS}
 OWN_COSINE = 4.85  #: what it learns where it is among the features
 
 Row = dict[str, float]  #: choice → mean over the set's questions
@@ -77,6 +78,12 @@ def ways(weights: Mapping[str, float]) -> dict[str, Callable[[Pool], Sequence[Ca
             pool, without(weights, "both_scaled").answering(pool)
         ),
         "… without scaled features": lambda pool: modes.learned(pool, without(weights, *scaled).answering(pool)),
+        **{
+            name: lambda pool, points=points: modes.learned(
+                pool, LinearRanker({**weights, "in_links": points}).answering(pool)
+            )
+            for name, points in LINKS.items()
+        },
         "… with each candidate's own cosine": lambda pool: modes.learned(
             pool, LinearRanker({**weights, "semantic": OWN_COSINE}).answering(pool)
         ),

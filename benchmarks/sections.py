@@ -24,6 +24,7 @@ from librarian import desk
 from librarian.desk.reading import section_at
 from librarian.evaluation import own_questions
 from librarian.finding.passage import OWN, words_and_meaning
+from librarian.vocabulary.cross_references import Places
 from librarian.vocabulary.types import Document, Filters, Query
 
 #: Points per unit of the words' share and of the cosine.
@@ -49,12 +50,12 @@ class Asked:
 
 def links(pages: list[Document]) -> list[tuple[str, Document, int, int]]:
     """Texts with the page and the lines, from the first until before the last, that they lead to; each once."""
-    places, by_path = own_questions.Places(page.file_path for page in pages), {page.file_path: page for page in pages}
+    places, by_path = Places(pages), {page.file_path: page for page in pages}
     found: dict[tuple[str, str, int], tuple[str, Document, int, int]] = {}
     for page in pages:
         for link in page.links:
             target, _, anchor = link.target.partition("#")
-            path = places.of(page.file_path, target) if anchor else None
+            path = places.of(page, target) if anchor else None
             at = section_at(by_path[path].headings, unquote(anchor)) if path and path != page.file_path else None
             text = " ".join(link.text.split()).strip("`*_\"'")
             if path is None or at is None or len(text.split()) < 2:

@@ -6,14 +6,13 @@ link hold its words too and are left out of the results. A heading that only one
 
 from __future__ import annotations
 
-import posixpath
 import random
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
-from urllib.parse import unquote, urlsplit
 
+from librarian.vocabulary.cross_references import Places
 from librarian.vocabulary.types import Document
 
 from .judgments import Judged
@@ -28,7 +27,6 @@ _EMPTY = re.compile(
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _FEWEST_WORDS, _MOST_WORDS = 2, 14
-_INDEXES = ("index", "_index", "readme")
 _COMMON = frozenset(
     re.findall(
         r"\w+",
@@ -50,14 +48,14 @@ class OwnQuestion:
 def of_links(documents: Iterable[Document]) -> list[OwnQuestion]:
     """One question per link text of two to fourteen words that leads to other pages of the library, in text order."""
     documents = list(documents)
-    places = Places(document.file_path for document in documents)
+    places = Places(documents)
     answers: dict[str, dict[str, int]] = {}
     sources: dict[str, set[str]] = {}
     spelled: dict[str, str] = {}
     for document in documents:
         for link in document.links:
             text = " ".join(link.text.split()).strip("`*_\"'")
-            if not _asks(text) or not (target := places.of(document.file_path, link.target)):
+            if not _asks(text) or not (target := places.of(document, link.target)):
                 continue
             key = text.lower()
             spelled.setdefault(key, text)
@@ -114,45 +112,3 @@ def halves(questions: Sequence[OwnQuestion]) -> tuple[list[OwnQuestion], list[Ow
 
 def _asks(text: str) -> bool:
     return _FEWEST_WORDS <= len(_WORD.findall(text)) <= _MOST_WORDS and not _EMPTY.match(text.lower())
-
-
-class Places:
-    """Where links lead: by the path from the linking page, or by the end of a path that one page alone has."""
-
-    def __init__(self, paths: Iterable[str]) -> None:
-        self._paths: dict[str, str] = {}
-        ends: dict[str, set[str]] = {}
-        for path in paths:
-            stem = _stem(path)
-            self._paths.setdefault(stem, path)
-            parts = stem.split("/")
-            for start in range(1, len(parts)):
-                ends.setdefault("/".join(parts[start:]), set()).add(path)
-        self._ends = {end: next(iter(found)) for end, found in ends.items() if len(found) == 1}
-
-    def of(self, page: str, target: str) -> str | None:
-        """The page of the library that a link leads to; None for other places."""
-        parts = urlsplit(target.strip())
-        if parts.scheme or parts.netloc or not parts.path or ("/" not in parts.path and "." not in parts.path):
-            return None
-        path = unquote(parts.path)
-        if not path.startswith("/"):
-            joined = posixpath.normpath(posixpath.join(posixpath.dirname(page), path))
-            return self._paths.get(_stem(joined))
-        wanted = _stem(path.strip("/"))
-        while wanted:  # a site's address has parts of its own in front: /docs/concepts/pods
-            if found := self._ends.get(wanted):
-                return found
-            wanted = wanted.partition("/")[2]
-            if "/" not in wanted:
-                return None
-        return None
-
-
-def _stem(path: str) -> str:
-    """A path without extensions and without `/index`."""
-    folder, _, name = path.rpartition("/")
-    name = name.split(".")[0].lower() if not name.startswith(".") else name
-    if name in _INDEXES:
-        return folder.lower()
-    return f"{folder}/{name}".lower().lstrip("/")

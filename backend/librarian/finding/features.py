@@ -34,6 +34,7 @@ NAMES = (
     "hyde_scaled",
     "both",  # best passage by its words and its meaning together, over the most that both could bring
     "both_scaled",
+    "in_links",  # n / (n + 2) where n of the other candidates with words of the question link to it
     "changelog",  # 1 for a changelog where the question asks for no changes
     "other_sender",  # 1 for a mail by somebody else than whom the question names
     "evidence",  # the question's best cosine, the same for every candidate
@@ -50,6 +51,9 @@ SCALED = {
 
 #: Every passage of a document on the topic has some cosine: further ones count from here.
 FLOOR = {"keyword": 0.0, "semantic": 0.25, "hyde": 0.25}
+
+#: In-links that bring half of what any number of them could.
+_HALF = 2
 
 #: Of so many other candidate documents the worst tells what it is like to be off the question.
 _MANY = 20
@@ -93,6 +97,10 @@ def of(pool: Pool, own: Floats) -> Documents:
     ranks["hyde"] = _ranks(values["hyde"])
     values["both"] = np.zeros(len(docs))
     np.maximum.at(values["both"], owner, own / sum(OWN))
+    if passages.in_links.any():
+        in_links = np.zeros(len(docs))
+        in_links[owner] = passages.in_links
+        values["in_links"] = in_links / (in_links + _HALF)
     if len(pool.changelogs):
         values["changelog"] = np.isin(docs, pool.changelogs).astype(np.float64)
     if len(pool.of_named):

@@ -50,6 +50,8 @@ class Passages:
     cosine: Floats  #: max(0, cosine) by its own space's model
     holds_identifier: Mask
     fields: Mapping[str, Floats] = field(default_factory=dict)  #: `FIELDS`, where the ranker may read them
+    in_links: Ids = field(default_factory=NONE.copy)  #: how many candidate documents with words of the question link to
+    #: its own; empty where no ranker reads it
 
     def __len__(self) -> int:
         return len(self.chunk_ids)
@@ -64,6 +66,7 @@ class Passages:
             self.cosine[kept],
             self.holds_identifier[kept],
             {name: scores[kept] for name, scores in self.fields.items()},
+            self.in_links[kept] if len(self.in_links) else self.in_links,
         )
 
     def rows_of(self, ranking: Ranking) -> tuple[Ids, Ids]:
@@ -226,6 +229,7 @@ def _surveyed(pool: Pool, query: AnalyzedQuery, columns: Columns, meaning: Meani
     several = columns.passages_of(np.unique(docs)) > 1 if len(query.terms) in SENTENCE and len(docs) else NONE
     return replace(
         pool,
+        passages=replace(pool.passages, in_links=columns.in_links(docs, docs[spoken(pool.passages.bm25) > 0])),
         foreign=meaning is not None and not meaning.knows(query.language or "en"),
         changelogs=NONE if asks_what_changed(query.text) else columns.changelogs(docs),
         of_named=docs[[sender in writing for sender in senders]] if writing else NONE,

@@ -32,6 +32,7 @@ from librarian.vocabulary.types import (
 from . import catalog_mails, catalog_rescue, catalog_windows
 from .catalog_check import inconsistencies
 from .catalog_reader import SqliteCatalogReader
+from .catalog_references import KIND_AND_STRUCTURE, moved_reference_row
 from .catalog_rows import (
     Inserts,
     chunk_row,
@@ -180,10 +181,12 @@ class SqliteCatalog:
             if old not in held or (new.file_path != old and new.file_path in held):
                 return None
             doc_id = int(held[old])
+            ((kind, structure),) = connection.execute(f"{KIND_AND_STRUCTURE} ?", (doc_id,)).fetchall()
+            names, links = moved_reference_row(new, kind, structure)
             connection.execute(
                 """UPDATE documents SET file_path = ?, product = ?, component = ?, size = ?, mtime_ns = ?,
-                   title = coalesce(?, title) WHERE id = ?""",
-                (new.file_path, new.product, new.component, new.size, new.mtime_ns, title, doc_id),
+                   title = coalesce(?, title), names = ?, links = ? WHERE id = ?""",
+                (new.file_path, new.product, new.component, new.size, new.mtime_ns, title, names, links, doc_id),
             )
             connection.execute("DELETE FROM failures WHERE file_path = ?", (new.file_path,))
             self._note(connection, [doc_id])

@@ -28,6 +28,7 @@ from librarian.vocabulary.types import (
     StoredDocument,
 )
 
+from .catalog_references import reference_row
 from .characters import without
 from .dates import micros_or_no_date
 
@@ -65,7 +66,7 @@ class Inserts:
         def insert(table: str, columns: str) -> str:
             return f"INSERT INTO {table} ({columns}) VALUES ({', '.join([mark] * len(columns.split(',')))})"
 
-        self.document = insert("documents", f"id, {DOCUMENT_COLUMNS}")
+        self.document = insert("documents", f"id, {DOCUMENT_COLUMNS}, names, links")
         self.text = insert("texts", "doc_id, text, structure")
         self.email = insert("emails", f"doc_id, {EMAIL_COLUMNS}")
         self.chunk = insert("chunks", f"id, {CHUNK_COLUMNS}, text_key")
@@ -74,7 +75,7 @@ class Inserts:
 
 
 def document_row(document: Document, chunk_count: int, indexed_at: str) -> Row:
-    """The values of DOCUMENT_COLUMNS."""
+    """The values of DOCUMENT_COLUMNS, and those of `reference_row`."""
     headings = [(h.level, h.text, h.line, h.start, h.page) for h in document.headings]
     return (
         document.file_path,
@@ -100,6 +101,7 @@ def document_row(document: Document, chunk_count: int, indexed_at: str) -> Row:
         chunk_count,
         indexed_at,
         document.archive,
+        *reference_row(document),
     )
 
 
@@ -110,6 +112,7 @@ def text_row(doc_id: int, document: Document) -> Row:
         "page_starts": document.page_starts,
         "excluded": [(e.start, e.end, e.reason) for e in document.excluded],
         "links": [(link.text, link.target, link.start) for link in document.links],
+        "labels": document.labels,
         "front_matter": dict(document.front_matter),
     }
     packed = json.dumps(structure, default=str).encode()
@@ -278,6 +281,7 @@ def _structure(packed: bytes) -> dict[str, Any]:
         "page_starts": tuple(structure["page_starts"]),
         "excluded": tuple(starmap(Excluded, structure["excluded"])),
         "links": tuple(starmap(Link, structure["links"])),
+        "labels": tuple(structure.get("labels", ())),  # none in what was stored before there were any
         "front_matter": structure["front_matter"],
     }
 

@@ -141,12 +141,19 @@ def add_text_keys(connection: sqlite3.Connection) -> None:
     connection.execute("""CREATE INDEX chunks_by_text ON chunks (text_key, doc_id)""")
 
 
+def add_references(connection: sqlite3.Connection) -> None:
+    """What links may call a document, and what its links may mean. Documents stored before are read again by then."""
+    connection.execute("""ALTER TABLE documents ADD COLUMN names BLOB NOT NULL DEFAULT x''""")
+    connection.execute("""ALTER TABLE documents ADD COLUMN links BLOB NOT NULL DEFAULT x''""")
+
+
 #: In order; a file's `user_version` is how many of them it has seen. Only ever append.
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     create_tables,
     add_mail_tables,
     add_frames,
     add_text_keys,
+    add_references,
 )
 
 _MADE_ANEW = "End Librarian and start it again: the catalog is made anew from the files, and vectors are kept."

@@ -14,14 +14,16 @@ from librarian.vocabulary.caseless import unaccented
 from librarian.vocabulary.changelogs import is_changelog
 from librarian.vocabulary.types import Ids
 
+from .catalog_references import KEYS
 from .columns import CODED, Arrays, LoadedColumns, Mail, Vocabulary
 from .dates import NO_DATE
 
 DOCUMENTS = f"""SELECT d.id, d.modified, d.file_path, d.tags, {", ".join("d." + name for name in CODED)},
-    e.thread_id, e.sender, e.subject, e.has_attachments, e.recipients, e.fingerprint
+    e.thread_id, e.sender, e.subject, e.has_attachments, e.recipients, e.fingerprint, d.names, d.links
     FROM documents d LEFT JOIN emails e ON e.doc_id = d.id"""
 
 
+_NO_KEYS = np.empty((0, 2), dtype=np.int64)
 _POSITIVE = 2**63 - 1  #: the bits of a hash but its sign
 
 
@@ -41,6 +43,8 @@ def columns_of(
         changelog=np.zeros(1, dtype=np.bool_),
         codes={name: np.full(1, -1, dtype=np.int32) for name in CODED},
         tagged=np.empty((0, 2), dtype=np.int32),
+        names=_NO_KEYS,
+        links=_NO_KEYS,
         mails={},
         paths={},
         vocabularies={name: Vocabulary() for name in (*CODED, "tags", "threads")},
@@ -84,6 +88,11 @@ def _filled(
         copy.codes[name][doc_ids] = np.array([code(row[place]) for row in documents], dtype=np.int32)
     copy.paths.update((row[2], row[0]) for row in documents)
     _write_mails(copy, documents)
+    copy = replace(
+        copy,
+        names=_with_keys(copy.names, doc_ids, [row[-2] for row in documents]),
+        links=_with_keys(copy.links, doc_ids, [row[-1] for row in documents]),
+    )
     return _with_tags(copy, documents)
 
 
@@ -119,6 +128,8 @@ def _without(copy: Arrays, doc_ids: Ids) -> Arrays:
     return replace(
         copy,
         tagged=copy.tagged[~dropped[copy.tagged[:, 0]]],
+        names=copy.names[~dropped[copy.names[:, 0]]],
+        links=copy.links[~dropped[copy.links[:, 0]]],
         paths={path: doc_id for path, doc_id in copy.paths.items() if not dropped[doc_id]},
     )
 
@@ -127,7 +138,7 @@ def _write_mails(copy: Arrays, documents: Sequence[tuple[Any, ...]]) -> None:
     """Write what mail filters look at, and the group of each conversation, into the copy."""
     code = copy.vocabularies["threads"].code
     for row in documents:
-        thread_id, sender, subject, attachments, to, fingerprint = row[4 + len(CODED) :]
+        thread_id, sender, subject, attachments, to, fingerprint = row[4 + len(CODED) : -2]
         if thread_id is None:
             continue
         copy.mails[row[0]] = Mail(thread_id, unaccented(sender), unaccented(subject), bool(attachments), unaccented(to))
@@ -143,6 +154,15 @@ def _with_tags(arrays: Arrays, documents: Sequence[tuple[Any, ...]]) -> Arrays:
     if not tags:
         return arrays
     return replace(arrays, tagged=np.concatenate((arrays.tagged, np.array(tags, dtype=np.int32))))
+
+
+def _with_keys(rows: Ids, doc_ids: Ids, packed: Sequence[bytes]) -> Ids:
+    """The (document id, key) rows, and those of these documents' packed keys."""
+    keys = np.frombuffer(b"".join(packed), dtype=KEYS)
+    if not len(keys):
+        return rows
+    owners = np.repeat(doc_ids, [len(one) // keys.itemsize for one in packed])
+    return np.concatenate((rows, np.stack((owners, keys), axis=1)))
 
 
 def _longer(array: npt.NDArray[Any], length: int, fill: int) -> npt.NDArray[Any]:

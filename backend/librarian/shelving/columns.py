@@ -69,7 +69,7 @@ class Arrays:
 
     `doc_of` and `text` have shape (highest chunk id + 1,), 0 where there is no chunk. All other arrays have shape
     (highest document id + 1,); `codes[name]` is −1 where there is no document. `tagged` holds (document id, tag code)
-    rows.
+    rows; `names` and `links` hold (document id, key) rows: what links may call a document, and what its own may mean.
     """
 
     doc_of: Codes  #: document id
@@ -80,6 +80,8 @@ class Arrays:
     changelog: Mask
     codes: dict[str, Codes]
     tagged: Codes
+    names: Ids
+    links: Ids
     mails: dict[int, Mail]  #: by document id
     paths: dict[str, int]  #: document id by file path
     vocabularies: dict[str, Vocabulary]  #: of each of `codes`, and of tags and threads
@@ -122,6 +124,34 @@ class LoadedColumns:
     @cached_property
     def _passages(self) -> Ids:
         return np.bincount(self.arrays.doc_of)
+
+    def in_links(self, doc_ids: Ids, sources: Ids) -> Ids:
+        """How many of the documents `sources`, each named once or more, link to each of these."""
+        starts, counts, targets = self._links
+        linking = np.unique(sources[sources < len(counts)])
+        lengths = counts[linking]
+        firsts = np.cumsum(lengths) - lengths
+        linked = targets[np.repeat(starts[linking] - firsts, lengths) + np.arange(int(lengths.sum()))]
+        return np.bincount(linked, minlength=int(doc_ids.max(initial=0)) + 1)[doc_ids]
+
+    @cached_property
+    def _links(self) -> tuple[Ids, Ids, Ids]:
+        """By document id where its links' targets begin and how many there are, and the targets' document ids.
+
+        A link leads to the document that alone has one of the names that it may mean."""
+        names, links = self.arrays.names, self.arrays.links
+        keys, places, holders = np.unique(names[:, 1], return_index=True, return_counts=True)
+        keys, owners = keys[holders == 1], names[places[holders == 1], 0]
+        number = len(self.arrays.group)
+        pairs = np.empty(0, dtype=np.int64)
+        if len(keys) and len(links):
+            at = np.minimum(np.searchsorted(keys, links[:, 1]), len(keys) - 1)
+            found = keys[at] == links[:, 1]
+            pairs = np.unique(links[found, 0] * number + owners[at[found]])
+        sources, targets = np.divmod(pairs, number)
+        sources, targets = sources[sources != targets], targets[sources != targets]
+        counts = np.bincount(sources, minlength=number)
+        return np.cumsum(counts) - counts, counts, targets
 
     @cached_property
     def _has_copies(self) -> Mask:

@@ -114,6 +114,9 @@ class Columns(Protocol):
     def changelogs(self, doc_ids: Ids) -> Ids:
         """Those of these documents that are changelogs by their names (`changelogs.is_changelog`), in their order."""
 
+    def in_links(self, doc_ids: Ids, sources: Ids) -> Ids:
+        """How many of the documents `sources`, each named once or more, link to each of these (`cross_references`)."""
+
     def senders(self, doc_ids: Ids) -> list[str]:
         """Each mail's sender, `Name <address>` in its `unaccented` form; empty for documents."""
 

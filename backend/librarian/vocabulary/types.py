@@ -87,10 +87,10 @@ ATTACHMENT_HEADING = "Attachment: "
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link inside a document: `text` is what a reader sees, `target` the file path or URL as written."""
+    """A link inside a document."""
 
-    text: str
-    target: str
+    text: str  #: as a reader sees it; empty where the page that it leads to says that
+    target: str  #: file path, URL or label as written
     start: int
 
 
@@ -138,6 +138,7 @@ class Document:
     page_starts: tuple[int, ...] = ()  #: offset at which page 1, 2, … begins; empty where the format has no pages
     excluded: tuple[Excluded, ...] = ()
     links: tuple[Link, ...] = ()
+    labels: tuple[str, ...] = ()  #: by which other pages may refer to places in it, as Sphinx has them
     doc_type: str = "documentation"  #: api | guide | architecture | reference | readme | documentation
     tags: tuple[str, ...] = ()
     language: str = ""  #: ISO 639-1, empty where unknown
@@ -268,8 +269,8 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document as the catalog gives it back; `document.text`, `blocks`, `page_starts`, `excluded`, `links` and
-    `front_matter` are only filled where the text was asked for."""
+    """A document as the catalog gives it back; its text and structure (`blocks` to `labels`, `front_matter`) are filled
+    only where the text was asked for."""
 
     doc_id: int
     document: Document

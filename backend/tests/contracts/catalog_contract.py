@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import random
 import threading
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -26,6 +28,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from librarian.vocabulary.cross_references import Places
 from librarian.vocabulary.errors import CallerError
 from librarian.vocabulary.protocols import Catalog
 from librarian.vocabulary.types import (
@@ -105,6 +108,7 @@ FULL = document(
     page_starts=(0, 9),
     excluded=(Excluded(9, 13, "quote"),),
     links=(Link("see", "../b.md#x", 9),),
+    labels=("full-page",),
     doc_type="guide",
     tags=("howto", "old"),
     language="en",
@@ -297,7 +301,7 @@ class CatalogContract:
         (stored,) = catalog.put([result(FULL)])
         with catalog.read() as reader:
             found = reader.documents([stored.doc_id])[stored.doc_id].document
-        bare = replace(FULL, text="", blocks=(), page_starts=(), excluded=(), links=(), front_matter={})
+        bare = replace(FULL, text="", blocks=(), page_starts=(), excluded=(), links=(), labels=(), front_matter={})
         assert found == bare
 
     def test_chunks_come_back_equal_by_id_and_in_order(self, catalog: Catalog) -> None:
@@ -858,6 +862,70 @@ class CatalogContract:
         assert catalog.columns().changelogs(np.array([routes, log])).tolist() == [log]
         catalog.remove(["alpha/CHANGELOG.md"])
         assert catalog.columns().changelogs(np.array([routes, log])).tolist() == []
+
+    def test_links_from_given_documents_to_others_are_counted(self, catalog: Catalog) -> None:
+        def page(name: str, *targets: str, **changes: object) -> ReadResult:
+            links = tuple(Link("see", target, 0) for target in targets)
+            return result(document(f"alpha/{name}", links=links, **changes))
+
+        def counted(*ids: int) -> list[int]:
+            given = np.array(ids, dtype=np.int64)
+            return catalog.columns().in_links(given, given).tolist()
+
+        assert counted() == []
+        assert counted(1, 2) == [0, 0]
+        stored = catalog.put(
+            [
+                page("api/one.md", "two.md", "two.md#part", "../guide/three/", "one.md", "lost.md"),
+                page("api/two.md", "the-third", "/docs/api/one"),
+                page("guide/three.md", "../api/two.md", labels=("the-third",)),
+                page("mail/four.eml", "../api/one.md", kind="email", email=Email("Plan", "z@x.org")),
+            ]
+        )
+        one, two, three, four = (each.doc_id for each in stored)
+        assert counted(one, two, three, four) == [1, 2, 2, 0]
+        assert counted(three, one) == [1, 0]
+        assert counted(three, 999, three, one, two) == [2, 0, 2, 1, 2]
+        assert catalog.columns().in_links(np.array([one, two, three]), np.array([two, 999])).tolist() == [1, 0, 1]
+        catalog.put([page("api/one.md", "../guide/three.md")])
+        assert counted(two, three) == [1, 1]
+        catalog.move("alpha/guide/three.md", source("alpha/guide/deep/three.md"))
+        assert counted(two, three) == [0, 1]  # its relative link leads elsewhere now, its label is where it was
+        catalog.move("alpha/mail/four.eml", source("alpha/api/four.eml"))
+        assert counted(two, three, four) == [0, 1, 0]
+        catalog.remove(["alpha/api/two.md"])
+        assert counted(two, three) == [0, 0]
+
+    def test_links_lead_where_a_look_at_all_documents_says(self, catalog: Catalog) -> None:
+        draw = random.Random(7)
+        names = ["index", "a", "b", "c.v1", "d e"]
+        paths = sorted({f"{p}/{c}/{n}.md" for p in ("alpha", "beta") for c in ("x", "y", "x/a") for n in names})
+        targets = [
+            f"{way}{name}{end}"
+            for way in ("", "../", "../x/", "/x/", "/")
+            for name in names
+            for end in ("", ".md", "/")
+        ]
+        documents = [
+            document(
+                path,
+                links=tuple(Link("see", target, 0) for target in draw.sample(targets, 4)),
+                labels=tuple(draw.sample(names, 1)),
+            )
+            for path in draw.sample(paths, 25)
+        ]
+        stored = catalog.put([result(each) for each in documents])
+        ids = dict(zip((each.file_path for each in documents), (each.doc_id for each in stored), strict=True))
+        places = Places(documents)
+        expected: Counter[str] = Counter()
+        for each in documents:
+            found = {path for link in each.links for path in places.meant(each, link.target)}
+            expected.update(found - {each.file_path})
+        given = np.array([*ids.values()])
+        assert dict(zip(ids, catalog.columns().in_links(given, given).tolist(), strict=True)) == {
+            path: expected[path] for path in ids
+        }
+        assert expected.total() > 20
 
     def test_senders_of_mails_are_told_without_accents_and_documents_have_none(self, catalog: Catalog) -> None:
         mail = replace(document("alpha/mail/1.eml"), kind="email", email=Email("Plan", "Zoë Lee <z@x.org>"))

@@ -253,6 +253,35 @@ def test_links_carry_what_a_reader_sees_and_where_they_lead(parse: Parse) -> Non
 
 
 @pytest.mark.parametrize(
+    ("text", "links"),
+    [
+        ('[the pump]({{< ref "pump.md#oil" >}} "Oil")', [("the pump", "pump.md#oil")]),
+        ("[the pump]({{% relref pump %}}), [no]({{< param x >}})", [("the pump", "pump")]),
+        ("[the pump]({% link _docs/pump.md %}) and [a](b.md)", [("the pump", "_docs/pump.md"), ("a", "b.md")]),
+        (
+            "[[Pump]], ![[cog.svg]], [[Pump#Oil|the oil]], [[a\\|b]]",
+            [("Pump", "Pump"), ("the oil", "Pump"), ("b", "a")],
+        ),
+        ("if [[ -f x ]]; then", []),
+        (
+            "{ref}`the pump <pump-oil>`, {doc}`/guide/pump`, {func}`run`",
+            [("the pump", "pump-oil"), ("", "/guide/pump")],
+        ),
+        ("```\n[[Code]] {ref}`code`\n```", []),
+    ],
+)
+def test_links_of_dialects_lead_where_their_generators_lead(
+    parse: Parse, text: str, links: list[tuple[str, str]]
+) -> None:
+    assert [(link.text, link.target) for link in parse(f"# Page\n\n{text}\n").links] == links
+
+
+def test_targets_of_myst_are_labels_outside_code(parse: Parse) -> None:
+    doc = parse("(pump-oil)=\n# Page\n\n(ops:cooling)=\n## Cooling\n\n```\n(code)=\n```\n\n(a)=b\n")
+    assert doc.labels == ("pump-oil", "ops:cooling")
+
+
+@pytest.mark.parametrize(
     ("markup", "words"),
     [
         ("The `kubectl` **command** {#kubectl}", "The kubectl command"),

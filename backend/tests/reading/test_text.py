@@ -83,7 +83,20 @@ def test_a_restructured_page_shows_its_structure(parse: Parse) -> None:
     hidden = [doc.text[span.start : span.end].split("\n")[0] for span in doc.excluded]
     assert hidden == [".. _label:", ".. note::", ".. a comment", "<https://a.b>", ":doc:", "<page>"]
     assert [(link.text, link.target) for link in doc.links] == [("the site", "https://a.b"), ("the page", "page")]
+    assert doc.labels == ("label",)
     assert (doc.title, doc.file_type) == ("Title", ".txt")
+
+
+def test_roles_lead_to_pages_and_labels_with_words_to_show_or_the_name_alone(parse: Parse) -> None:
+    text = (
+        ".. _pump-oil:\n.. _`Ops: Cooling`:\n.. _ops\\:heat:\n.. _site: https://example.org\n\nTitle\n=====\n\n"
+        "See :ref:`pump-oil`, :ref:`the oil <pump-oil>`, :doc:`/guide/start`, :any:`Ops: Cooling` and :func:`run`.\n"
+    )
+    doc = parse(text, "a/b/page.rst")
+    assert doc.labels == ("pump-oil", "Ops: Cooling", "ops:heat")
+    assert [(link.text, link.target) for link in doc.links] == [
+        ("", "pump-oil"), ("the oil", "pump-oil"), ("", "/guide/start"), ("", "Ops: Cooling"),
+    ]  # fmt: skip
 
 
 def test_plain_text_needs_no_structure(parse: Parse) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from librarian.vocabulary.types import Block, Document, Excluded, Link, SourceFile
+from librarian.vocabulary.types import Block, Document, Excluded, SourceFile
 
 from ..encoding import decode
 from ..front_matter import read_front_matter
 from ..metadata import doc_type_of, given_doc_type, given_language, modified_of, summary_of, tags_of, title_of, without
-from ..plain_text import plain
 from .markdown_blocks import BlockScanner
 from .markdown_code import Inside, InsideCodeSpan, code_blocks
+from .markdown_links import labels_in, links_in
 from .markdown_markup import markup_spans, silent_spans
 from .mdx import IMPORT_LINE, is_mdx, mdx_spans, paired_tags
 
@@ -27,11 +27,6 @@ _SHOWN = re.compile(
 _NAME_OF_CODE = re.compile(
     r"\s*(heading|glossary_tooltip|figure|tab|table|caption|button|card|admonition|alert|callout|details|version-check)\b"
 )
-_LINK = re.compile(
-    r"(?<!!)\[((?:[^\[\]\n]|\n(?!\n)|\[[^\[\]\n]*\]|!\[[^\[\]\n]*\]\([^()\n]*\)){1,400}?)\]\(\s*(?:<([^<>\n]+)>|([^\s()<>]+(?:\([^\s()]*\)[^\s()]*)*))(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'))?\s*\)"
-)
-_REFERENCE_LINK = re.compile(r"(?<![!\]])\[([^\[\]]{1,400})\]\[([^\[\]\n]{0,200})\]")
-_DEFINITION = re.compile(r"^ {0,3}\[([^\[\]\n]{1,200})\]:[ \t]*<?([^\s<>]+)>?", re.M)
 
 
 class MarkdownParser:
@@ -70,7 +65,8 @@ class MarkdownParser:
             headings=tuple(headings),
             blocks=tuple(blocks),
             excluded=tuple(excluded),
-            links=tuple(_links(text, front.end, code)),
+            links=tuple(links_in(text, front.end, code)),
+            labels=labels_in(text, front.end, code),
             doc_type=given_doc_type(front.values) or doc_type_of(source.file_path, title, text, front.end),
             language=given_language(front.values),
             tags=tags_of(front.values),
@@ -151,20 +147,3 @@ def _markup_of(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]
             yield start, shown.start(1), "shortcode"
             start = shown.end(1)
     yield start, end, "shortcode"
-
-
-def _links(text: str, start: int, code: Inside) -> list[Link]:
-    links: list[Link] = []
-    if "](" not in text and "][" not in text:
-        return links
-    for match in _LINK.finditer(text, start):
-        if match.start() not in code and (words := plain(match.group(1))):
-            links.append(Link(words, match.group(2) or match.group(3), match.start()))
-    if "][" in text and "]:" in text:
-        targets = {match.group(1).casefold(): match.group(2) for match in _DEFINITION.finditer(text, start)}
-        for match in _REFERENCE_LINK.finditer(text, start):
-            target = targets.get((match.group(2) or match.group(1)).casefold())
-            if target and match.start() not in code and (words := plain(match.group(1))):
-                links.append(Link(words, target, match.start()))
-        links.sort(key=lambda link: link.start)
-    return links

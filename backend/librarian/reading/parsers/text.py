@@ -16,7 +16,10 @@ from .text_blocks import TextScanner
 
 _DIRECTIVE = re.compile(r"^[ \t]*\.\. (?:[\w:-]+ ?::|_[\w .-]+:[ \t]*$)", re.M)
 _LINK = re.compile(r"`([^`<>]{1,300}?)\s*<([^`<>\s]+)>`__?(?!\w)")
-_ROLE = re.compile(r":(?:doc|ref|std:doc|std:ref|any):`([^`<>]{1,300}?)\s*<([^`<>]+)>`")
+#: Roles that lead to a page or one of its labels, with words to show or the name alone.
+_ROLE = re.compile(r":(?:doc|ref|numref|std:doc|std:ref|any):`(?:([^`<>]{1,300}?)\s*<([^`<>]+)>|([^`<>]{1,300}))`")
+#: `.. _label:` above a heading, a figure or a paragraph.
+_LABEL = re.compile(r"^[ \t]*\.\. _(?:`([^`\n]+)`|((?:[^:`\n\\]|\\.|:(?![ \t]*$))+)):[ \t]*$", re.M)
 #: Roles whose names a reader sees: `:pep:`8`` is shown as PEP 8.
 _SHOWN_ROLE = r"(?!:(?:pep|rfc|cve|cwe):)"
 #: Markup that no reader sees: `.. note::`, options of directives, names of roles and the targets beside their words.
@@ -55,6 +58,7 @@ class TextParser:
             blocks=tuple(scanner.blocks),
             excluded=excluded,
             links=tuple(_links(text)) if structured else (),
+            labels=_labels(text) if structured else (),
             doc_type=doc_type_of(source.file_path, title, text),
             encoding=decoded.encoding,
             encoding_confidence=decoded.confidence,
@@ -100,8 +104,14 @@ def _options(text: str) -> Iterator[tuple[int, int]]:
 def _links(text: str) -> list[Link]:
     found = [
         Link(plain(match.group(1)), match.group(2).strip(), match.start())
-        for pattern in (_LINK, _ROLE)
-        for match in pattern.finditer(text)
-        if not (pattern is _LINK and text[match.start() - 1 : match.start()] == ":")
+        for match in _LINK.finditer(text)
+        if text[match.start() - 1 : match.start()] != ":"
     ]
+    for match in _ROLE.finditer(text):
+        words, target, name = match.groups()
+        found.append(Link(plain(words or ""), (target or name).strip(), match.start()))
     return sorted(found, key=lambda link: link.start)
+
+
+def _labels(text: str) -> tuple[str, ...]:
+    return tuple((match.group(1) or match.group(2)).replace("\\", "") for match in _LABEL.finditer(text))

@@ -30,6 +30,7 @@ from librarian.vocabulary.types import (
     embedding_prefix,
 )
 
+from ..catalog_references import KIND_AND_STRUCTURE, moved_reference_row
 from ..catalog_rows import (
     CHUNK_COLUMNS,
     Inserts,
@@ -165,10 +166,12 @@ class PostgresCatalog:
             )
             if old not in held or (new.file_path != old and new.file_path in held):
                 return None
+            ((kind, structure),) = connection.execute(f"{KIND_AND_STRUCTURE} %s", (held[old],)).fetchall()
+            names, links = moved_reference_row(new, kind, structure)
             connection.execute(
                 """UPDATE documents SET file_path = %s, product = %s, component = %s, size = %s, mtime_ns = %s,
-                   title = coalesce(%s, title) WHERE id = %s""",
-                (new.file_path, new.product, new.component, new.size, new.mtime_ns, title, held[old]),
+                   title = coalesce(%s, title), names = %s, links = %s WHERE id = %s""",
+                (new.file_path, new.product, new.component, new.size, new.mtime_ns, title, names, links, held[old]),
             )
             connection.execute("DELETE FROM failures WHERE file_path = %s", (new.file_path,))
             _note(connection, [held[old]])

@@ -210,8 +210,16 @@ def _text_keys(connection: Connection[Any]) -> None:
     )
 
 
+def _references(connection: Connection[Any]) -> None:
+    """What links may call a document, and what its links may mean. Documents stored before are read again by then."""
+    connection.execute(
+        """ALTER TABLE documents
+           ADD COLUMN names bytea NOT NULL DEFAULT '', ADD COLUMN links bytea NOT NULL DEFAULT ''"""
+    )
+
+
 #: In order; only ever append.
-MIGRATIONS = (_tables, _mail_tables, _frames, _text_keys)
+MIGRATIONS = (_tables, _mail_tables, _frames, _text_keys, _references)
 
 
 def lock_key(schema: str, purpose: str) -> int:

@@ -11,6 +11,7 @@ const SOURCES = {
   both: ["words and meaning in one passage", 5], both_scaled: ["words and meaning in one passage, beside the others", 5],
   hyde: ["imagined answer", 6], hyde_scaled: ["imagined answer, beside the others", 6], date: ["date", 7],
   passage: ["behind its document’s best passage", 7], evidence: ["strength of the best matches", 7],
+  in_links: ["pages on the topic lead here", 7],
   changelog: ["tells what changed, which wasn’t asked", 7],
 };
 // A file whose vectors aren't made yet is given the points that files with its words have.
