@@ -38,7 +38,7 @@ def names_of(document: Document) -> frozenset[str]:
             names.update(_ends(document, stem_of(address)))
     fetched_from = document.front_matter.get(_FETCHED_FROM)
     if isinstance(fetched_from, str) and (parts := _split(fetched_from)) is not None and parts.netloc:
-        names.add(_address(parts))
+        names.update((_address(parts), *_ends(document, stem_of(unquote(parts.path)))))
     return frozenset(names)
 
 

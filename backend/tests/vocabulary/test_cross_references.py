@@ -87,8 +87,10 @@ def test_a_link_leads_to_the_page_that_it_means(target: str, path: str | None) -
     assert Places(LIBRARY).of(START, target) == path
 
 
-def test_names_that_two_pages_have_lead_nowhere_but_in_their_own_component() -> None:
+def test_names_that_two_pages_have_lead_nowhere_but_within_their_own_product_or_component() -> None:
     places = Places(LIBRARY)
+    fetched = page("web/site/other.md", front_matter={"source_url": "https://example.org/docs/other.html"})
+    assert places.of(fetched, "/docs/Fetched.html#part") == "web/site/fetched.md"  # as a crawl writes a site's links
     other = next(one for one in LIBRARY if one.file_path == "twin/two/other.md")
     assert places.of(other, "/docs/same") is None
     assert places.of(other, "/same") == "twin/two/same.md"
