@@ -87,6 +87,12 @@ function change(changes, { push = false, soon = false } = {}) {
   else ask();
 }
 
+/** The same by a button that goes with the answer: who pressed it goes on from the question. */
+function choose(changes) {
+  change(changes, { push: true });
+  at("query").focus();
+}
+
 function controls() {
   if (at("query").value !== state.q) at("query").value = state.q;
   at(`type-${state.type}`).checked = true;
@@ -105,7 +111,7 @@ function show() {
   filters.show(state);
   ask();
   if (state.doc) reader.show(state, words.length ? words : wordsOf(state.q));
-  else reader.close();
+  else leave();
   results.point(state);
 }
 
@@ -148,7 +154,7 @@ function clear() {
 }
 
 function home() {
-  showHome(filters.facets[state.type], library.now, (changes) => { change(changes, { push: true }); at("query").focus(); });
+  showHome(filters.facets[state.type], library.now, choose);
 }
 
 function onAnswer(found, offset) {
@@ -162,7 +168,7 @@ function onAnswer(found, offset) {
   at("more").hidden = found.next_offset === null;
   at("more").disabled = false;
   summarise(found);
-  if (!results.count) showEmpty(found, state, library.now, (changes) => change(changes, { push: true }), read);
+  if (!results.count) showEmpty(found, state, library.now, choose, read);
   clearTimeout(dwelling);
   dwelling = setTimeout(remember, DWELL);
 }
@@ -235,12 +241,17 @@ function read(path) {
 
 function close() {
   if (!reader.isOpen) return false;
-  const link = document.querySelector("#results a[aria-current]");
-  reader.close();
   move(closed(state), { push: true });
+  leave({ focus: true });
   results.point(state);
-  (link ?? at("query")).focus();
   return true;
+}
+
+/** Closes the document. Whoever read it is back at its result, or at the question where the results are about to be others. */
+function leave({ focus = at("panel").contains(document.activeElement) } = {}) {
+  const link = JSON.stringify(requestOf(state)) === asked && document.querySelector("#results a[aria-current]");
+  reader.close();
+  if (focus) (link || at("query")).focus();
 }
 
 // -- listening -----------------------------------------------------------------------------------------------------
@@ -264,7 +275,9 @@ at("filters-button").addEventListener("click", (event) => {
   event.currentTarget.setAttribute("aria-expanded", String(isOpen));
   at("filters").classList.toggle("open", isOpen);
 });
+const elsewhere = (event) => event.ctrlKey || event.metaKey || event.shiftKey; // a new tab or window
 at("home-link").addEventListener("click", (event) => {
+  if (elsewhere(event)) return;
   event.preventDefault();
   move(blank(), { push: true });
   show();
@@ -272,7 +285,7 @@ at("home-link").addEventListener("click", (event) => {
 });
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a.inside");
-  if (!link || event.ctrlKey || event.metaKey) return;
+  if (!link || elsewhere(event)) return;
   event.preventDefault();
   link.closest("dialog")?.close();
   words = [];
