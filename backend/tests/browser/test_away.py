@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.browser.page import Page
+from tests.browser.proxy import below
 from tests.browser.server import Server
 
 pytestmark = pytest.mark.browser
@@ -34,6 +35,19 @@ def test_the_page_survives_a_restart_of_its_server(page: Page, server: Server) -
     page.until("document.querySelector('#panel .document')")
     assert page.run("return document.getElementById('query').value") == "declined payment"
     page.driver.get_log("browser")  # failed requests
+
+
+def test_a_server_that_is_away_behind_a_proxy_is_waited_for(page: Page, server: Server) -> None:
+    with below("/docs", server.url) as url:
+        page = Page(page.driver, url).open("/?q=declined").answered()
+        server.stop()
+        page.one("#query").send_keys(" payment")
+        page.until("document.getElementById('message').textContent.includes('can’t be reached')")
+        page.until("document.getElementById('state').dataset.word === 'lost'")
+        server.start()
+        page.until("document.getElementById('message').hidden")
+        page.answered().until("document.getElementById('summary').textContent.includes('passages')")
+        page.driver.get_log("browser")  # failed requests
 
 
 def test_an_empty_library_says_how_to_fill_it_and_shows_what_comes(
