@@ -86,6 +86,26 @@ def test_an_empty_library_says_how_to_fill_it_and_shows_what_comes(
     assert page.run("return document.activeElement.value") == "ada", "who is typing isn't interrupted by what comes"
 
 
+def test_results_stay_under_who_reads_them_and_are_asked_for_anew_by_a_button(
+    driver: Any, other_server: Callable[..., Server]
+) -> None:
+    server = other_server(embeddings=WORDS_ALONE)
+    folder = server.folder / "docs" / "shop" / "guides"
+    folder.mkdir(parents=True)
+    (folder / "parcels.md").write_text("# Parcels\n\nParcels leave at noon.\n", "utf-8")
+    server.start(ready=False).wait_for(lambda health: health["documents"] == 1)
+    page = Page(driver, server.url).open("/?q=parcels").answered()
+    assert not page.one("#again").is_displayed()
+    (folder / "labels.md").write_text("# Labels\n\nLabels of parcels are printed at noon.\n", "utf-8")
+    server.wait_for(lambda health: health["documents"] == 2)
+    page.run("document.dispatchEvent(new Event('visibilitychange'))")
+    page.until("!document.getElementById('again').hidden")
+    assert page.texts("#results h2") == ["Parcels"]
+    page.one("#again").click()
+    page.until("document.querySelectorAll('#results h2').length === 2")
+    assert not page.one("#again").is_displayed()
+
+
 def test_the_token_is_asked_for_once(driver: Any, other_server: Callable[..., Server]) -> None:
     server = other_server(embeddings=WORDS_ALONE, security={"token": "öffne € sesame"}).start(ready=False)
     server.wait_for(lambda health: health["status"] == "ok")  # else the page's next look is ten seconds away

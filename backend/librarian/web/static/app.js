@@ -52,6 +52,7 @@ const library = new State({
     } else if (!before || before.documents !== now.documents) {
       if (!requestOf(state)) home();
     }
+    at("again").hidden = !isBehind(now);
   },
   onLost: (error) => complain(error.message),
   onBack: () => {
@@ -150,7 +151,14 @@ function clear() {
   results.clear();
   at("summary").textContent = "";
   at("notices").replaceChildren();
-  at("empty").hidden = at("more").hidden = true;
+  at("empty").hidden = at("more").hidden = at("again").hidden = true;
+}
+
+/** Whether the library knows more than the answer that is shown: the list stays as it is under who reads it until they ask. */
+function isBehind(now) {
+  if (!answer?.results.length) return false;
+  const learnt = now.status === "ready" && now.embedded_chunks > answer.coverage.embedded_chunks;
+  return now.generation > answer.generation || learnt;
 }
 
 function home() {
@@ -269,6 +277,10 @@ at("more").addEventListener("click", async () => {
   if (document.activeElement === at("more") || document.activeElement === document.body) {
     [...document.querySelectorAll("#results a.open")].find((one) => !before.has(one))?.focus();
   }
+});
+at("again").addEventListener("click", () => {
+  ask({ again: true });
+  at("main").focus();
 });
 at("filters-button").addEventListener("click", (event) => {
   const isOpen = event.currentTarget.getAttribute("aria-expanded") !== "true";
