@@ -126,7 +126,7 @@ export class Filters {
   text(name, state) {
     const id = `filter-${name}`;
     return el("div", { class: "field" }, el("label", { for: id }, LABELS[name]),
-      el("input", { type: "search", id, value: state[name], maxlength: 200,
+      el("input", { type: "search", dir: "auto", id, value: state[name], maxlength: 200,
         onchange: (event) => this.onChange({ [name]: event.target.value.trim() }) }));
   }
 

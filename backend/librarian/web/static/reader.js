@@ -8,6 +8,7 @@ import { anchorsOf, outline } from "./outline.js";
 
 const MOST = 200_000; // characters fetched at once
 const BEFORE = [200, 20, 0]; // lines above a passage that lies beyond them: as many as leave room for it
+const SIDED = "ul, ol, dl, table, blockquote, .note"; // what has markers, columns or a line at the side where it begins
 const NARROW = window.matchMedia("(max-width: 59.99rem)"); // where the panel covers the page
 
 /** The lines of an answer as elements, by the document's form. */
@@ -198,6 +199,7 @@ export class Reader {
       }),
     };
     body.append(...await blocksOf(answer, context));
+    for (const one of body.querySelectorAll(SIDED)) one.dir = "auto"; // as its text goes
     if (!answer.truncated) return;
     const rest = answer.next_column === null
       ? { line_start: answer.next_line }
