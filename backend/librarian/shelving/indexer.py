@@ -218,7 +218,8 @@ class FileIndexer(IndexWork):
                     self._renew()
             report = self.refresh(None if turn.everything else turn.paths)
             came = bool(report.added or report.changed or report.moved or report.unchanged)
-            self._problems.pop("index", None)
+            if self._problems.pop("index", None):
+                self.retry()  # what kept text from being written, as a full disk, may have kept vectors, too
             done = True
         except Exception as error:
             if not self._stop.is_set():
