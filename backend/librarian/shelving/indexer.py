@@ -74,7 +74,8 @@ class FileIndexer(IndexWork):
         """What doesn't work, by part: root, index, embeddings, vectors."""
         problems = dict(self._problems)
         if (loading := self._shelf.loading) is not None:
-            problems["vectors"] = f"{loading[0]:,} of {loading[1]:,} are in memory so far; meaning finds among these."
+            there, total, where = loading
+            problems["vectors"] = f"{there:,} of {total:,} are in {where} so far; meaning finds among these."
         return problems
 
     def progress(self) -> Progress:

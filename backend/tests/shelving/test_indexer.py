@@ -572,3 +572,22 @@ def test_many_changes_at_once_in_a_large_library_cost_no_pass_through_all_its_na
 
     cost(1)
     assert cost(2_000) < 10 * cost(1)
+
+
+def test_while_the_store_that_answers_is_filled_anew_it_is_said_how_far_it_is(library: Library) -> None:
+    library.complete()
+    said: list[str | None] = []
+
+    class Emptied(exact.ExactStore):
+        name = "chroma"
+
+        def upsert(self, *given: Any) -> None:
+            said.append(library.indexer.problems().get("vectors"))
+            super().upsert(*given)
+
+    library.store_kept = {library.embedder.fingerprint: Emptied(int(library.embedder.fingerprint.split(";")[2]))}
+    library.reopen().refresh()
+    held = library.archive.count()
+    assert said == [f"0 of {held} are in the vector store chroma so far; meaning finds among these."]
+    assert library.indexer.problems() == {}
+    library.assert_whole()
