@@ -277,6 +277,17 @@ def test_headings_are_plain_words(parse: Parse, markup: str, words: str) -> None
     assert parse(f"# {markup}\n").headings[0].text == words
 
 
+def test_a_heading_that_links_to_what_the_page_defines_has_no_brackets(parse: Parse) -> None:
+    links = "[unreleased]: x.md\n[1.2.0]: y.md\n"
+    text = f"# Changes\n\n## [Unreleased]\n\n## [1.2.0] - 2026-05-01\n\n## [DRAFT] Next\n\n{links}"
+    assert [head.text for head in parse(text).headings] == [
+        "Changes",
+        "Unreleased",
+        "1.2.0 - 2026-05-01",
+        "[DRAFT] Next",
+    ]
+
+
 def test_markup_that_is_wrapped_is_in_neither_headings_nor_summaries(parse: Parse) -> None:
     doc = parse("The *whole\nbook*\n===\n\nKeep **all the\nwords** of `a\nb` and [this\nlink](x.md) in the summary.\n")
     assert doc.headings[0].text == "The whole book"

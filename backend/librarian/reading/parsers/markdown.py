@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
-from librarian.vocabulary.types import Block, Document, Excluded, Link, SourceFile
+from librarian.vocabulary.types import Block, Document, Excluded, Heading, Link, SourceFile
 
 from ..encoding import decode
 from ..front_matter import read_front_matter
@@ -31,6 +32,7 @@ _LINK = re.compile(
     r"(?<!!)\[((?:[^\[\]\n]|\n(?!\n)|\[[^\[\]\n]*\]|!\[[^\[\]\n]*\]\([^()\n]*\)){1,400}?)\]\(\s*(?:<([^<>\n]+)>|([^\s()<>]+(?:\([^\s()]*\)[^\s()]*)*))(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'))?\s*\)"
 )
 _REFERENCE_LINK = re.compile(r"(?<![!\]])\[([^\[\]]{1,400})\]\[([^\[\]\n]{0,200})\]")
+_NAME = re.compile(r"\[([^\[\]]{1,200})\]")
 _DEFINITION = re.compile(r"^ {0,3}\[([^\[\]\n]{1,200})\]:[ \t]*<?([^\s<>]+)>?", re.M)
 
 
@@ -50,7 +52,7 @@ class MarkdownParser:
             mdx = True
             scanner = BlockScanner(text, front.end, mdx=mdx).scan()
             code = Inside(code_blocks(text, scanner.blocks))
-        blocks, headings = scanner.blocks, scanner.headings
+        blocks, headings = scanner.blocks, _with_links_told(text, front.end, scanner.headings)
         excluded = _excluded(text, front.end, scanner, code, mdx=mdx)
         # A page that shows nothing but what it includes, or nothing at all, is found by its front matter.
         if front.end and without(text, front.end, len(text), excluded).strip():
@@ -91,6 +93,18 @@ def _is_mdx(text: str, start: int, scanner: BlockScanner, code: Inside) -> bool:
         return False
     silent = Inside((first, last) for first, last, _ in silent_spans(text, start))
     return is_mdx(text, start, code, InsideCodeSpan(text, scanner.blocks), silent)
+
+
+def _with_links_told(text: str, start: int, headings: list[Heading]) -> list[Heading]:
+    """Headings whose links name what the page defines elsewhere, `[1.2.0] - 2026-05-01`, without these brackets."""
+    if "]:" not in text or not any("[" in heading.text for heading in headings):
+        return headings
+    defined = {match.group(1).casefold() for match in _DEFINITION.finditer(text, start)}
+
+    def shown(name: re.Match[str]) -> str:
+        return name.group(1) if name.group(1).casefold() in defined else name.group()
+
+    return [replace(heading, text=_NAME.sub(shown, heading.text)) for heading in headings]
 
 
 def _excluded(text: str, start: int, scanner: BlockScanner, code: Inside, *, mdx: bool) -> list[Excluded]:
