@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from librarian.vocabulary.types import Block, Document, Excluded, Heading, Link, SourceFile
+from librarian.vocabulary.types import Block, Document, Excluded, Link, SourceFile
 
 from ..encoding import decode
 from ..front_matter import read_front_matter
@@ -52,7 +52,14 @@ class MarkdownParser:
             mdx = True
             scanner = BlockScanner(text, front.end, mdx=mdx).scan()
             code = Inside(code_blocks(text, scanner.blocks))
-        blocks, headings = scanner.blocks, _with_links_told(text, front.end, scanner.headings)
+        told = _links_told(text, front.end)
+        blocks, headings = (
+            scanner.blocks,
+            [
+                replace(heading, text=told(heading.text)) if "[" in heading.text else heading
+                for heading in scanner.headings
+            ],
+        )
         excluded = _excluded(text, front.end, scanner, code, mdx=mdx)
         # A page that shows nothing but what it includes, or nothing at all, is found by its front matter.
         if front.end and without(text, front.end, len(text), excluded).strip():
@@ -78,7 +85,7 @@ class MarkdownParser:
             tags=tags_of(front.values),
             encoding=decoded.encoding,
             encoding_confidence=decoded.confidence,
-            summary=summary_of(text, blocks, front.values, excluded),
+            summary=told(summary_of(text, blocks, front.values, excluded)),
             last_modified=modified_of(front.values, source.mtime_ns),
             size=source.size,
             mtime_ns=source.mtime_ns,
@@ -95,16 +102,16 @@ def _is_mdx(text: str, start: int, scanner: BlockScanner, code: Inside) -> bool:
     return is_mdx(text, start, code, InsideCodeSpan(text, scanner.blocks), silent)
 
 
-def _with_links_told(text: str, start: int, headings: list[Heading]) -> list[Heading]:
-    """Headings whose links name what the page defines elsewhere, `[1.2.0] - 2026-05-01`, without these brackets."""
-    if "]:" not in text or not any("[" in heading.text for heading in headings):
-        return headings
+def _links_told(text: str, start: int) -> Callable[[str], str]:
+    """Takes the brackets off links that name what the page defines elsewhere, `[1.2.0] - 2026-05-01`."""
+    if "]:" not in text:
+        return str
     defined = {match.group(1).casefold() for match in _DEFINITION.finditer(text, start)}
 
     def shown(name: re.Match[str]) -> str:
         return name.group(1) if name.group(1).casefold() in defined else name.group()
 
-    return [replace(heading, text=_NAME.sub(shown, heading.text)) for heading in headings]
+    return lambda words: _NAME.sub(shown, words)
 
 
 def _excluded(text: str, start: int, scanner: BlockScanner, code: Inside, *, mdx: bool) -> list[Excluded]:
