@@ -211,7 +211,7 @@ def _joined(settings: Settings, held: Storage) -> desk.Parts:
         sites=Sites(catalog, cached.search),
         questions=QuestionLog(settings.index.path / "questions.jsonl", enabled=settings.analytics.enabled),
         language_model=rewriting,
-        notes=lambda: (*study.notes(), *fitting.notes()),
+        notes=lambda: (*study.notes(), *fitting.notes(), *writing.notes()),
         reranker=reranker if settings.search.reranker == "cross-encoder" else None,
         start=partial(_start, keeping, warming, rewriting, fitting),
         close=partial(_close, fitting, keeping, engine, held, warming, projects, asking, embedder),
@@ -228,6 +228,7 @@ class _Writing:
     indexer: FileIndexer
     keeping: Keeping
     listeners: Listeners
+    notes: Callable[[], Sequence[str]]
 
 
 def _writing(settings: Settings, held: Storage, projects: ProjectSpaces) -> _Writing:
@@ -258,7 +259,7 @@ def _writing(settings: Settings, held: Storage, projects: ProjectSpaces) -> _Wri
         look_at_start=settings.docs.index_on_startup,
     )
     kept, tell = keeping_of(upkeep, held, listeners)
-    return _Writing(indexer, kept, listeners)
+    return _Writing(indexer, kept, listeners, upkeep.notes)
 
 
 def _cached(

@@ -29,6 +29,7 @@ _SENTENCE_END = re.compile(
     rf"(?<=[{ENDS_BEFORE_BLANK}…])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)[\"'”’)\]»]*\s+"
     rf"|(?<=[{ENDS_ALONE}])[」』）】”’]*)"
 )
+_LINK = re.compile(r"\[\[[^\[\]\n]*\]\]|\[[^\[\]]*\]\([^()\s]*\)")
 _ADORNMENT = re.compile(r"[ \t>]*([^\w\s])\1*[ \t]*$")
 _MARGINS = frozenset(" \t>")
 _MARGIN = re.compile(r"[ \t>]*")
@@ -166,12 +167,24 @@ def _sentence_ends(text: str, start: int, end: int) -> list[int]:
     if end - start <= LONGEST:
         return cuts
     all_cuts = []
+    links = [match.span() for match in _LINK.finditer(text, start, end)]
     for last in (*cuts, end):
         while last - start > LONGEST:
-            cut = max(text.rfind(blank, start + LONGEST // 2, start + LONGEST) for blank in " \n")
+            cut = _blank(text, start + LONGEST // 2, start + LONGEST, links)
             start = cut + 1 if cut > 0 else max(start + 1, whole_until(text, start + LONGEST))
             all_cuts.append(start)
         if last < end:
             all_cuts.append(last)
         start = last
     return all_cuts
+
+
+def _blank(text: str, first: int, last: int, links: Sequence[tuple[int, int]]) -> int:
+    """The last blank between two offsets that stands in no link; where there is none, the last; else -1."""
+    found = cut = max(text.rfind(blank, first, last) for blank in " \n")
+    while cut >= 0:
+        opening = next((start for start, end in links if start < cut < end), -1)
+        if opening < 0:
+            return cut
+        cut = max(text.rfind(blank, first, opening) for blank in " \n") if opening > first else -1
+    return found

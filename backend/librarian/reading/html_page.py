@@ -56,6 +56,7 @@ _BLOCKS = frozenset(
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _LAYOUT = frozenset({"table", "h1", "h2", "h3", "h4", "h5", "h6", "pre"})
 _LANGUAGE = re.compile(r"(?:^|\s)(?:language-|lang-|highlight-|brush:\s*|sourceCode\s+)([\w+#.-]+)")
+_SELF = frozenset("¶§#🔗")  #: what a heading's link to itself shows
 _SPACES = re.compile(r"\s+")
 _MAX_SPAN = 64
 
@@ -117,6 +118,8 @@ class HtmlPage:
             return self._strict and name in _AROUND
         get = element.get
         if get("role") != "tabpanel" and (get("hidden") is not None or "display:none" in (get("style") or "")):
+            return True
+        if name == "a" and (get("href") or "").startswith("#") and "".join(element.itertext()).strip() in _SELF:
             return True
         if not self._strict or name in ("html", "body", "main", "article"):
             return False

@@ -22,7 +22,10 @@ _NAMED_TARGET = re.compile(r"(?::[a-z][\w+.:-]*:`([^`<>]+?)\s*<[^<>`]*>`|`([^`<>
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9.-]*(?:\s[^<>]{0,500})?/?>|<!--.*?-->")
 _AUTOLINK = re.compile(r"<((?:https?|mailto):[^<>\s]*)>")
 _STRONG = re.compile(r"(\*\*|__|~~)(?=\S)(.+?)(?<=\S)\1")
-_EMPHASIS = re.compile(r"(?<![\w*])([*_])(?=[^\s*_])(.+?)(?<=[^\s*_])\1(?![\w*])")
+#: Asterisks may touch letters of scripts that put no blanks between words.
+_EMPHASIS = re.compile(
+    r"(?<![A-Za-z0-9_*])\*(?=[^\s*_])(.+?)(?<=[^\s*_])\*(?![A-Za-z0-9_*])|(?<![\w*])_(?=[^\s*_])(.+?)(?<=[^\s*_])_(?![\w*])"
+)
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 #: A character's name or number in a word; alone, as in code that tells of it, it stays.
 _ENTITY = r"&(?:[A-Za-z]{2,8}|#\w{2,6});"
@@ -92,7 +95,7 @@ def _without_markup(text: str) -> str:
     if "<" in text:
         text = _TAG.sub("", _AUTOLINK.sub(r"\1", text))
     if "*" in text or "_" in text or "~" in text:
-        text = _EMPHASIS.sub(r"\2", _STRONG.sub(r"\2", text))
+        text = _EMPHASIS.sub(r"\1\2", _STRONG.sub(r"\2", text))
     if "&" in text:
         text = html.unescape(text)
     for place, code in enumerate(kept):

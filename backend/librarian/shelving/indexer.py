@@ -74,7 +74,8 @@ class FileIndexer(IndexWork):
         """What doesn't work, by part: root, index, embeddings, vectors."""
         problems = dict(self._problems)
         if (loading := self._shelf.loading) is not None:
-            problems["vectors"] = f"{loading[0]:,} of {loading[1]:,} are in memory so far; meaning finds among these."
+            there, total, where = loading
+            problems["vectors"] = f"{there:,} of {total:,} are in {where} so far; meaning finds among these."
         return problems
 
     def progress(self) -> Progress:
@@ -218,7 +219,8 @@ class FileIndexer(IndexWork):
                     self._renew()
             report = self.refresh(None if turn.everything else turn.paths)
             came = bool(report.added or report.changed or report.moved or report.unchanged)
-            self._problems.pop("index", None)
+            if self._problems.pop("index", None):
+                self.retry()  # what kept text from being written, as a full disk, may have kept vectors, too
             done = True
         except Exception as error:
             if not self._stop.is_set():

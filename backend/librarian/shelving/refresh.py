@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import os
 import time
+from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -90,8 +91,10 @@ class Refresh:
         worth_it = _MENDED_BY_LIMITS if within != self.limits and scope.everything else _MENDED_OUTSIDE
         retried = frozenset(path for path, failure in before.items() if failure.reason in worth_it)
         diff, looked_at = self._look(replace(scope, again=scope.again | retried), known, before)
-        for source in diff.touched:
-            self.catalog.touch(source.file_path, source.size, source.mtime_ns)
+        if diff.touched:
+            with self.catalog.transaction():
+                for source in diff.touched:
+                    self.catalog.touch(source.file_path, source.size, source.mtime_ns)
         gone = self._read(diff, known, scope)
         if self.stopping():
             gone = []  # what moved can't be told from what is gone
@@ -131,12 +134,13 @@ class Refresh:
         looked_at: set[str] = set()
         doubted: set[str] = set()
         folders: list[str] = []
+        names = sorted((*known, *listed))
         for path in self._places(scope.paths):
             relative = self._relative(path)
             file_path = name_of(relative)
             looked_at |= {file_path, spelling_of(relative)}
             below = file_path + "/"
-            looked_at.update(name for names in (known, listed) for name in names if name.startswith(below))
+            looked_at.update(_beginning_with(below, names))
             if os.path.isdir(path):
                 folders += [below, spelling_of(relative) + "/"]
             elif (item := self.scanner.look(path)) is not None:
@@ -281,6 +285,12 @@ class Refresh:
         if now != before and not self.stopping():
             tell_left_out(before, now)
             self.catalog.set_failures(now.values(), replace=True)
+
+
+def _beginning_with(start: str, names: Sequence[str]) -> Sequence[str]:
+    """Those of the sorted `names` that begin so: thousands of paths may change at once in a library of as many."""
+    first = bisect_left(names, start)
+    return names[first : bisect_right(names, start, lo=first, key=lambda name: name[: len(start)])]
 
 
 def _chunks_of(result: ReadResult) -> int:

@@ -24,6 +24,8 @@ class Watching(Protocol):
 
     def stop(self) -> None: ...
 
+    def note(self) -> str: ...
+
 
 MakeWatcher = Callable[[Callable[[frozenset[str]], None], Callable[[str], None]], Watching]
 
@@ -185,6 +187,11 @@ class Upkeep:
         if self._lost:
             found.append(f"watcher: {self._lost} Changes are found by the periodic look at the folder.")
         return found
+
+    def notes(self) -> list[str]:
+        """What works in another way than it could, in sentences."""
+        note = self._watcher.note() if self._watcher is not None else ""
+        return [note] if note else []
 
     def wait_until_idle(self, timeout_s: float | None = None) -> bool:
         """True once nothing is left to read or to embed."""

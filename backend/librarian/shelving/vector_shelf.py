@@ -49,8 +49,8 @@ class VectorShelf:
         self._stores_for = stores_for
         self._fault = fault
         self._window_count: dict[str, dict[int, int]] = {}  # model → chunk id → windows, where not one
-        #: (vectors that are there, vectors that will be) while many are read into a store in memory
-        self.loading: tuple[int, int] | None = None
+        #: (vectors that are there, vectors that will be, where) while the store that answers is filled
+        self.loading: tuple[int, int, str] | None = None
 
     @property
     def models(self) -> list[str]:
@@ -181,12 +181,12 @@ class VectorShelf:
         }
         done: list[str] = []
         lost = False
-        for store in self._stores_for(model):
+        for place, store in enumerate(self._stores_for(model)):
             missing, orphans = _differences(expected, store.ids())
             if orphans.size:
                 store.delete(orphans)
                 done.append(f"Deleted {orphans.size:,} vectors of deleted passages from the vector store {store.name}.")
-            refilled = self._refill(model, store, expected, missing)
+            refilled = self._refill(model, store, expected, missing, answers=place == 0)
             lost = lost or refilled < missing.size
             # A store in memory begins empty: filling it is no repair, and nobody's to worry about.
             begins = store.name == IN_MEMORY and missing.size == len(expected)
@@ -199,13 +199,16 @@ class VectorShelf:
             done.append("Some vectors are lost; their passages are embedded again.")
         return done
 
-    def _refill(self, model: str, store: VectorStore, expected: Mapping[int, str], missing: Ids) -> int:
-        """Give a store what the archive has of `missing`; returns how many vectors that were."""
+    def _refill(
+        self, model: str, store: VectorStore, expected: Mapping[int, str], missing: Ids, *, answers: bool
+    ) -> int:
+        """Give a store what the archive has of `missing`; returns how many vectors that were. Where it is the one that
+        `answers`, `loading` says meanwhile how far it is."""
         # The store in memory filters by chunk alone, and is waited for at every start: it needs no payloads.
         in_memory = store.name == IN_MEMORY
         batches = self._kept(model, expected, missing, described=not in_memory)
-        if in_memory and missing.size >= _BULK:  # fewer are there within a tenth of a second
-            batches = self._counted(store, batches, int(missing.size))
+        if answers and missing.size >= (_BULK if in_memory else 1):  # fewer are in memory within a tenth of a second
+            batches = self._counted(store, batches, store.count() + int(missing.size))
         try:
             if missing.size >= _BULK and isinstance(store, BulkStore) and not store.ids().size:
                 return store.load(batches)
@@ -219,8 +222,9 @@ class VectorShelf:
 
     def _counted(self, store: VectorStore, batches: Iterator[_Batch], total: int) -> Iterator[_Batch]:
         """The same, saying in `loading` how far the store is that takes them."""
+        where = "memory" if store.name == IN_MEMORY else f"the vector store {store.name}"
         for batch in batches:
-            self.loading = (store.count(), total)
+            self.loading = (store.count(), total, where)
             yield batch
 
     def _kept(self, model: str, expected: Mapping[int, str], ids: Ids, *, described: bool = True) -> Iterator[_Batch]:

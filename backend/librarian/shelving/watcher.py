@@ -6,6 +6,7 @@ miss things, so the indexer also looks at everything from time to time.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import threading
@@ -20,6 +21,8 @@ from .folder_events import Source, is_remote, kernel_events, polled_events
 
 logger = logging.getLogger(__name__)
 
+#: The kernel's allowances that can be used up, as `sysctl` names them.
+_ALLOWANCES = {errno.ENOSPC: "fs.inotify.max_user_watches", errno.EMFILE: "fs.inotify.max_user_instances"}
 _RETRY_S = 1.0  # a root that can't be watched is tried again that often; one that can is held against its name
 
 
@@ -68,6 +71,7 @@ class FileWatcher:
         self._first = 0.0
         self._last = 0.0
         self._problem = ""
+        self._note = ""
         self._source: Source | None = None
         self._watched: tuple[int, int] | None = None
         self._how: Literal["events", "polling", "off"] = "off"
@@ -82,6 +86,10 @@ class FileWatcher:
     def problem(self) -> str:
         """Why nothing is noticed now; empty where all is well."""
         return self._problem
+
+    def note(self) -> str:
+        """Why the folder is polled although the kernel could tell of its changes, and what helps; else empty."""
+        return self._note if self._how == "polling" else ""
 
     def start(self) -> None:
         """Begin to watch; where the root isn't there yet, as soon as it is."""
@@ -180,7 +188,7 @@ class FileWatcher:
 
     def _arm(self) -> bool:
         """Start a source; False where the root can't be watched now."""
-        self._problem = ""  # first, because a source may have bad news at once
+        self._problem = self._note = ""  # first, because a source may have bad news at once
         self._watched = _folder(self._root)
         try:
             if self._polling is not True and (self._polling is False or not is_remote(self._root)):
@@ -190,6 +198,7 @@ class FileWatcher:
                     if self._polling is False or not os.path.isdir(self._root):
                         raise
                     logger.warning("%s is looked at every %g s: %s", self._root, self._poll_s, error)
+                    self._note = self._polled_for(error)
                 self._how = "events"
             if self._source is None:
                 if self._polling is False:
@@ -201,6 +210,11 @@ class FileWatcher:
             self._how = "off"
             return False
         return True
+
+    def _polled_for(self, error: OSError) -> str:
+        said = f"The whole folder is looked at every {self._poll_s:g} s: {error.strerror or error}."
+        allowance = _ALLOWANCES.get(error.errno or 0)
+        return f"{said} Raise {allowance} (with sysctl) and start again." if allowance else said
 
     def _disarm(self) -> None:
         source, self._source = self._source, None

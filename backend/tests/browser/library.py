@@ -90,7 +90,8 @@ cart.checkout(retry_declined=True)
     "shop/guides/returns.md": "# Returns\n\nGoods come back within thirty days. Refunds go to the original card.\n",
     "billing/invoices/numbering.md": "# Invoice numbers\n\nThey rise without gaps. The prefix is `invoice.prefix`.\n",
     "billing/invoices/dunning.txt": "Dunning\n=======\n\nReminders go out after fourteen days, then after thirty.\n",
-    "billing/overview.md": "# Billing\n\nBilling turns orders into invoices and watches what is paid.\n",
+    "billing/overview.md": "# Billing\n\nBilling turns orders into invoices and watches what is paid.\n"
+    "\n* Left to right\n\n1. ראשון\n\n       bill --all\n\n> ציטוט.\n\n| שדה | ערך |\n|---|---|\n| a | ב |\n",
     "security/notes/hostile.md": HOSTILE,
     "mail/support/0001.eml": (
         "From: Ada Lovelace <ada@example.org>\nTo: team@example.org\nSubject: Refund for order 17\n"

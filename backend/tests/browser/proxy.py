@@ -29,7 +29,11 @@ def below(prefix: str, url: str) -> Iterator[str]:
                 return
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             sent = {name: text for name, text in self.headers.items() if name.lower() not in {"host", "content-length"}}
-            answer = client.request(self.command, url + self.path.removeprefix(prefix), headers=sent, content=body)
+            try:
+                answer = client.request(self.command, url + self.path.removeprefix(prefix), headers=sent, content=body)
+            except httpx.TransportError:
+                self.send_error(502)  # with a page of its own, as proxies do
+                return
             self.send_response(answer.status_code)
             for name in _KEPT & set(answer.headers):
                 self.send_header(name, answer.headers[name])

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.browser.page import Page
+from tests.browser.proxy import below
 from tests.browser.server import Server
 
 pytestmark = pytest.mark.browser
@@ -34,6 +35,19 @@ def test_the_page_survives_a_restart_of_its_server(page: Page, server: Server) -
     page.until("document.querySelector('#panel .document')")
     assert page.run("return document.getElementById('query').value") == "declined payment"
     page.driver.get_log("browser")  # failed requests
+
+
+def test_a_server_that_is_away_behind_a_proxy_is_waited_for(page: Page, server: Server) -> None:
+    with below("/docs", server.url) as url:
+        page = Page(page.driver, url).open("/?q=declined").answered()
+        server.stop()
+        page.one("#query").send_keys(" payment")
+        page.until("document.getElementById('message').textContent.includes('can’t be reached')")
+        page.until("document.getElementById('state').dataset.word === 'lost'")
+        server.start()
+        page.until("document.getElementById('message').hidden")
+        page.answered().until("document.getElementById('summary').textContent.includes('passages')")
+        page.driver.get_log("browser")  # failed requests
 
 
 def test_an_empty_library_says_how_to_fill_it_and_shows_what_comes(
@@ -70,6 +84,26 @@ def test_an_empty_library_says_how_to_fill_it_and_shows_what_comes(
     page.until("window.renewed && document.getElementById('state').textContent === '2 documents'")
     page.press("a")
     assert page.run("return document.activeElement.value") == "ada", "who is typing isn't interrupted by what comes"
+
+
+def test_results_stay_under_who_reads_them_and_are_asked_for_anew_by_a_button(
+    driver: Any, other_server: Callable[..., Server]
+) -> None:
+    server = other_server(embeddings=WORDS_ALONE)
+    folder = server.folder / "docs" / "shop" / "guides"
+    folder.mkdir(parents=True)
+    (folder / "parcels.md").write_text("# Parcels\n\nParcels leave at noon.\n", "utf-8")
+    server.start(ready=False).wait_for(lambda health: health["documents"] == 1)
+    page = Page(driver, server.url).open("/?q=parcels").answered()
+    assert not page.one("#again").is_displayed()
+    (folder / "labels.md").write_text("# Labels\n\nLabels of parcels are printed at noon.\n", "utf-8")
+    server.wait_for(lambda health: health["documents"] == 2)
+    page.run("document.dispatchEvent(new Event('visibilitychange'))")
+    page.until("!document.getElementById('again').hidden")
+    assert page.texts("#results h2") == ["Parcels"]
+    page.one("#again").click()
+    page.until("document.querySelectorAll('#results h2').length === 2")
+    assert not page.one("#again").is_displayed()
 
 
 def test_the_token_is_asked_for_once(driver: Any, other_server: Callable[..., Server]) -> None:

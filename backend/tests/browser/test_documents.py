@@ -192,6 +192,30 @@ def test_scripts_go_their_way_and_their_words_are_marked(page: Page) -> None:
     assert ends == ["right", "left"]
 
 
+def test_lists_quotes_and_tables_begin_where_their_script_does(page: Page) -> None:
+    shown(page.open("/?doc=billing/overview.md&q=%D7%A9%D7%93%D7%94"), "Billing")
+    sides = page.run(
+        """return ['ul', 'ol', 'blockquote', 'table', 'pre'].map(
+          (name) => getComputedStyle(document.querySelector(`#panel .document ${name}`)).direction)"""
+    )
+    assert sides == ["ltr", "rtl", "rtl", "rtl", "ltr"], "code goes its own way wherever it stands"
+    assert page.run("return getComputedStyle(document.getElementById('query')).direction") == "rtl"
+    page.open("/?q=refund&type=emails").answered().all("#results a.open")[0].click()
+    page.until("document.querySelector('#panel article')")
+    assert page.run("return getComputedStyle(document.querySelector('.mail summary strong')).unicodeBidi") == "isolate"
+
+
+def test_what_is_printed_is_dark_on_light_whatever_the_theme(page: Page) -> None:
+    page.open("/?q=tokens").answered()
+    page.run("document.documentElement.dataset.theme = 'dark'")
+    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert page.run("return getComputedStyle(document.body).color") == "rgb(26, 31, 38)"
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert page.run("return getComputedStyle(document.body).color") == "rgb(229, 233, 238)"
+
+
 def test_a_document_is_printed_whole_and_alone(page: Page) -> None:
     shown(page.open("/?q=gauges&doc=shop/lab/gauges/_index.md"), "Gauges")
     page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})

@@ -377,6 +377,7 @@ def test_it_fits_a_phone(page: Page) -> None:
             "/?doc=shop/api/tokens.md&lines=10-18",
             "/?doc=shop/lab/mast.rst&lines=9-9",
             "/?q=refund&type=emails",
+            f"/?q=tokens&tags={'unbreakable' * 9}",
         ):
             page.open(address)
             if "q=" in address:

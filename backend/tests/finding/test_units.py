@@ -157,3 +157,14 @@ def test_a_sentence_that_ends_in_any_script_is_cut_and_summed_up_there(end: str)
     first, second = "पहला वाक्य यहाँ है" + end, "यहाँ दूसरा वाक्य है" + end
     assert shown(f"{first} {second}") == [first, second]
     assert cut_at_sentence(f"{first} {second}", 30).strip() == first
+
+
+@pytest.mark.parametrize(
+    "link", ["[the manual of the gateway](https://e.example/manual)", "[[Page of it|the gateway page]]"]
+)
+@pytest.mark.parametrize("before", [200, 220, 236])
+def test_a_sentence_that_is_too_long_is_cut_beside_its_links(link: str, before: int) -> None:
+    text = ("words of it " * 30)[:before].rstrip() + f" {link} " + "and so on " * 12 + "at last."
+    pieces = shown(text)
+    assert len(pieces) > 1
+    assert any(link in piece for piece in pieces)

@@ -281,7 +281,8 @@ def test_asciidoc_keeps_its_blocks_and_hides_its_macros(parse: Parse) -> None:
         "heading", "paragraph", "paragraph", "heading", "fence", "table", "list",
     ]  # fmt: skip
     assert [doc.text[span.start : span.end] for span in doc.excluded] == [
-        ":keywords: x, y", "[source,ruby]", "include::x.adoc[]", "// comment", "////\nhidden\n////",
+        ":keywords: x, y", "link:a.adoc[", "]", "[source,ruby]", "include::x.adoc[]", "// comment",
+        "////\nhidden\n////",
     ]  # fmt: skip
     assert (doc.tags, doc.links[0].target) == (("x", "y"), "a.adoc")
 
@@ -315,6 +316,21 @@ def test_what_a_picture_in_asciidoc_shows_is_text(parse: Parse, attributes: str,
     hidden = {place for span in doc.excluded for place in range(span.start, span.end)}
     shown = "".join(char for place, char in enumerate(text) if place not in hidden)
     assert " ".join(shown.split()) == " ".join(f"= Page Before. {words} After.".split())
+
+
+def test_where_links_and_pictures_of_asciidoc_lead_is_left_out_and_their_words_stay(parse: Parse) -> None:
+    text = (
+        'See xref:a/b.adoc#c[the guide], link:d.html["the list, too",window=_blank] or https://e.example[the site^].\n'
+        "Or <<part,this part>> with image:g.png[a pump], but \\xref:h.adoc[so], xref:i.adoc[] and <<j>>.\n\n"
+        "----\nlink:k[code]\n----\n"
+    )
+    doc = parse(text, "acme/auth/page.adoc")
+    hidden = {place for span in doc.excluded for place in range(span.start, span.end)}
+    assert "".join(char for place, char in enumerate(text) if place not in hidden) == (
+        "See the guide, the list, too or the site.\n"
+        "Or this part with a pump, but \\xref:h.adoc[so], xref:i.adoc[] and <<j>>.\n\n"
+        "----\nlink:k[code]\n----\n"
+    )
 
 
 def test_titles_of_asciidoc_are_those_that_a_reader_sees(parse: Parse) -> None:

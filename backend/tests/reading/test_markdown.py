@@ -293,6 +293,7 @@ def test_targets_of_myst_are_labels_outside_code(parse: Parse) -> None:
         ('Props<br/> <a id="p"></a>of <Tab items={[1]} />it', "Props of it"),
         ("![logo](l.png) Name ~~old~~ ***new***", "logo Name old new"),
         ("Using :doc:`the guide <g>` with ``code``", "Using the guide with code"),
+        ("*部品*は**大事**です。a*b*c _d_は snake_case_名", "部品は大事です。a*b*c _d_は snake_case_名"),
         ("2 * 3 * 4 and <https://a.b>", "2 * 3 * 4 and https://a.b"),
         ("Permissions { #permissions }", "Permissions"),
         ("`use()` in *it* {/*use-in-it*/}", "use() in it"),
@@ -304,6 +305,19 @@ def test_targets_of_myst_are_labels_outside_code(parse: Parse) -> None:
 )
 def test_headings_are_plain_words(parse: Parse, markup: str, words: str) -> None:
     assert parse(f"# {markup}\n").headings[0].text == words
+
+
+def test_what_links_to_what_the_page_defines_has_no_brackets_in_headings_and_summaries(parse: Parse) -> None:
+    links = "[unreleased]: x.md\n[1.2.0]: y.md\n"
+    text = f"# Changes\n\n## [Unreleased]\n\n## [1.2.0] - 2026-05-01\n\n## [DRAFT] Next\n\n{links}"
+    assert [head.text for head in parse(text).headings] == [
+        "Changes",
+        "Unreleased",
+        "1.2.0 - 2026-05-01",
+        "[DRAFT] Next",
+    ]
+
+    assert parse(f"As [Unreleased] says of [DRAFT] in it.\n\n{links}").summary == "As Unreleased says of [DRAFT] in it."
 
 
 def test_markup_that_is_wrapped_is_in_neither_headings_nor_summaries(parse: Parse) -> None:

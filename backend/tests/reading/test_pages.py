@@ -151,3 +151,20 @@ def test_pages_of_word_of_confluence_and_of_frames_hold_their_text_alone(parse: 
     frames = "<frameset><frame src=a.html><noframes><body>Use a browser.</body></noframes></frameset>"
     doc = parse(f"<html><head><title>Manual</title></head>{frames}</html>", "a/b/c.html")
     assert (doc.title, "browser" in doc.text) == ("Manual", False)
+
+
+def test_front_matter_of_a_page_for_a_site_generator_tells_of_it_and_is_no_text(parse: Parse) -> None:
+    head = (
+        "---\ntitle: 'Convert: *formats*'\ntags: [a, b]\ndescription: It converts.\nlang: de\ndate: 2026-05-01\n---\n"
+    )
+    doc = parse(f"{head}{{% include top.html %}}<h1>Summary</h1><p>Use it at {{{{ x }}}}.</p>", "a/b/c.html")
+    assert doc.text == "# Summary\n\nUse it at {{ x }}."
+    assert (doc.title, doc.tags, doc.summary, doc.language) == ("Convert: formats", ("a", "b"), "It converts.", "de")
+    assert doc.last_modified.startswith("2026-05-01")
+    assert parse("--- <p>a rule</p> ---", "a/b/c.html").text == "---\n\na rule\n\n---"
+
+
+def test_what_a_heading_links_to_itself_with_is_left_out(parse: Parse) -> None:
+    link = '<a title="Permanent link" class="permalink" href="#a">&para;</a>'
+    page = f'<h2><a id="a">Setup</a> {link}</h2><p>See <a href="#b">§ 5</a>.</p>'
+    assert parse(page, "a/b/c.html").text == "## Setup\n\nSee § 5."

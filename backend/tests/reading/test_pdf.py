@@ -203,6 +203,12 @@ def test_lines_from_right_to_left_are_read_in_their_order(parse: Parse) -> None:
     assert parse(pdf([latin], characters=letters), NAME).text.endswith("Say it: אאא בבב")
 
 
+def test_an_arabic_glyph_of_two_letters_is_read_with_the_first_before_the_second(parse: Parse) -> None:
+    letters = b"<41> <0627> <42> <0628> <43> <06440627> <44> <0644>"
+    data = pdf([[(300.0, 720.0, 10.0, 2, "BCA BDA BBB")]], characters=letters)
+    assert parse(data, NAME).text == "# \u0628\u0628\u0628 \u0627\u0644\u0628 \u0627\u0644\u0627\u0628"
+
+
 def test_a_scan_says_that_it_has_no_text_layer(parse: Parse) -> None:
     with pytest.raises(SourceError) as caught:
         parse(pdf([[], []]), NAME)

@@ -2,6 +2,7 @@
 
 * Documents that are mounted read-only are indexed, searched and looked through again like all others.
 * An index folder that is mounted read-only is refused in words that name it and the way out; what it holds stays.
+* A Chroma folder on a full disk isn't taken for a damaged one: it stays, answers, and takes more once there is room.
 
 Each program runs in a mount namespace of its own, so that no mount outlives its test.
 """
@@ -28,6 +29,36 @@ with Librarian.open(root=sys.argv[1], index=sys.argv[2], **{"embeddings.enabled"
     found = [result.file_path for result in library.search("rotate a token").results]
     report, status = library.refresh(), library.status()
     print(json.dumps([found, report.documents, list(report.failed), status.status, status.reasons]))
+"""
+
+SMALL_DISK = 'mount -t tmpfs -o size=20m tmpfs "$1" && shift && exec "$@"'
+FILLING = """
+import os, sys
+from contextlib import suppress
+from pathlib import Path
+import numpy as np
+from librarian.shelving.vectors.chroma import ChromaStore
+from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.types import Filters, Selection
+disk = Path(sys.argv[1])
+rows = np.eye(64, dtype=np.float32)
+store = ChromaStore(disk / "chroma", "documents", 64)
+store.upsert(np.arange(64, 128), rows)
+ballast = os.open(disk / "ballast", os.O_CREAT | os.O_WRONLY)
+with suppress(OSError):
+    while True:
+        os.write(ballast, bytes(4096))
+os.close(ballast)
+try:
+    store.upsert(np.arange(128, 192), rows)
+except Unavailable as error:
+    print(error)
+print(store.search(rows[5], 1, Selection(Filters(), None, 64))[0].tolist(), store.recreated, sorted(os.listdir(disk)))
+os.remove(disk / "ballast")
+store.upsert(np.arange(128, 192), rows)
+store.close()
+store = ChromaStore(disk / "chroma", "documents", 64)
+print(store.count(), store.recreated)
 """
 
 
@@ -79,3 +110,16 @@ def test_an_index_on_a_read_only_mount_is_refused_in_words_and_stays(docs: Path,
     assert "SetupError" in opened.stderr
     assert f"The index folder {index} can't be written: Read-only file system." in opened.stderr
     assert os.access(index, os.W_OK), "the mount was the program's own"
+
+
+def test_a_chroma_folder_on_a_full_disk_stays_and_answers(docs: Path, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    program = (sys.executable, "-c", FILLING, str(disk))
+    done = ended("unshare", "--mount", "sh", "-c", SMALL_DISK, "sh", str(disk), *program)
+    assert done.returncode == 0, done.stderr
+    said, full, roomy = done.stdout.splitlines()
+    assert f"The Chroma folder {disk / 'chroma'} can't be written: " in said
+    assert "Make room there" in said
+    assert full == "[69] False ['ballast', 'chroma']"
+    assert roomy == "128 False"

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +26,7 @@ from librarian.shelving.indexer import FileIndexer
 from librarian.shelving.vectors import archive, exact
 from librarian.shelving.vectors.archive import SqliteVectorArchive
 from librarian.vocabulary.errors import SetupError, SourceError, Unavailable
-from librarian.vocabulary.types import ReadResult, SourceFile
+from librarian.vocabulary.types import Failure, ReadResult, SourceFile
 from tests.models.fakes import FakeEmbedder
 from tests.shelving.library import Library, Refusing, renamed
 
@@ -556,3 +557,37 @@ def test_vectors_that_are_read_into_memory_are_told_of_until_all_are_there(
     assert there == sorted(there)
     assert all(count <= place for place, count in enumerate(there))
     assert indexer.problems() == {}
+
+
+def test_many_changes_at_once_in_a_large_library_cost_no_pass_through_all_its_names_each(library: Library) -> None:
+    library.indexer.refresh()
+    listed = [Failure(f"ray/data/{n}.zip", "failed", "corrupt", "damaged") for n in range(10_000)]
+    library.catalog.set_failures(listed, replace=True)
+
+    def cost(names: int) -> float:
+        paths = [str(library.root / "ray" / f"absent-{n}.md") for n in range(names)]
+        started = time.thread_time()
+        assert len(library.indexer.refresh(paths).failed) == len(listed)
+        return time.thread_time() - started
+
+    cost(1)
+    assert cost(2_000) < 10 * cost(1)
+
+
+def test_while_the_store_that_answers_is_filled_anew_it_is_said_how_far_it_is(library: Library) -> None:
+    library.complete()
+    said: list[str | None] = []
+
+    class Emptied(exact.ExactStore):
+        name = "chroma"
+
+        def upsert(self, *given: Any) -> None:
+            said.append(library.indexer.problems().get("vectors"))
+            super().upsert(*given)
+
+    library.store_kept = {library.embedder.fingerprint: Emptied(int(library.embedder.fingerprint.split(";")[2]))}
+    library.reopen().refresh()
+    held = library.archive.count()
+    assert said == [f"0 of {held} are in the vector store chroma so far; meaning finds among these."]
+    assert library.indexer.problems() == {}
+    library.assert_whole()

@@ -161,8 +161,8 @@ def test_a_model_that_fails_is_said_and_tried_again(library: Library) -> None:
     library.assert_whole()
 
 
-def test_an_unexpected_error_is_said_and_the_next_look_repairs(library: Library) -> None:
-    library.fault_at = "lexical commit"
+def fill_the_disk(library: Library) -> None:
+    """The fault point is from now on an error instead of the process's end."""
     broken = library.indexer._writer._fault
 
     def fail(step: str) -> None:
@@ -171,6 +171,11 @@ def test_an_unexpected_error_is_said_and_the_next_look_repairs(library: Library)
         broken(step)
 
     library.indexer._writer._fault = fail
+
+
+def test_an_unexpected_error_is_said_and_the_next_look_repairs(library: Library) -> None:
+    library.fault_at = "lexical commit"
+    fill_the_disk(library)
     library.indexer.start()
     assert library.indexer.wait_until_ready(PATIENCE_S)
     assert "disk full" in library.indexer.problem()
@@ -179,6 +184,22 @@ def test_an_unexpected_error_is_said_and_the_next_look_repairs(library: Library)
     library.indexer.look_at_everything()
     wait_for(lambda: library.indexer.problem() == "")
     assert library.indexer.wait_until_ready(PATIENCE_S)
+    library.assert_whole()
+
+
+def test_once_text_can_be_written_again_embedding_is_tried_at_once_too(library: Library) -> None:
+    library.embedder.fail = Unavailable("The disk is full.", hint="Make room.")
+    fill_the_disk(library)
+    with library.indexer as indexer:
+        indexer.start()
+        assert indexer.wait_until_ready(PATIENCE_S)
+        library.fault_at = "lexical commit"
+        indexer.changed(frozenset({str(library.write("ray/core/0.md", "# Zero\n\nabout ocelots\n"))}))
+        wait_for(lambda: {"index", "embeddings"} <= indexer.problems().keys())
+        library.fault_at, library.embedder.fail = "", None
+        indexer.look_at_everything()
+        wait_for(lambda: indexer.problem() == "")
+        assert indexer.wait_until_ready(PATIENCE_S)
     library.assert_whole()
 
 

@@ -264,10 +264,15 @@ class TestInotify:
         monkeypatch.setattr(InotifyFD, "add_callback", refuse)
         with FileWatcher(root, told.batches.put, debounce_ms=10, poll_s=0.05) as watcher:
             assert watcher.how == "polling"
+            assert watcher.note() == (
+                "The whole folder is looked at every 0.05 s: inotify watch limit reached."
+                " Raise fs.inotify.max_user_watches (with sysctl) and start again."
+            )
             (root / "b.md").write_text("b")
             told.until(root / "b.md")
         with FileWatcher(root, told.batches.put, polling=False) as watcher:
             assert "limit" in watcher.problem()
+            assert watcher.note() == ""
 
     def test_an_unanswered_probe_means_polling(self, root: Path, told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
         from watchdog.observers.inotify_c import InotifyFD

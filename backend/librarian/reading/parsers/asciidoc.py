@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import Literal
 
 from librarian.vocabulary.types import Block, Document, Excluded, Heading, Link, SourceFile
@@ -37,12 +38,13 @@ _LINK = re.compile(
 #: What a title holds that no reader sees: anchors, and roles of what stands behind them.
 _UNSEEN = re.compile(r"\[\[[^\[\]]+\]\]|\[[.#%][\w.#%-]+\](?=[*_`#])")
 _REFERENCE = re.compile(r"(?<!\\)\{([\w-]+)\}")
-#: Links and pictures in a title: the first text in their brackets is seen.
+#: Links and pictures: the first text in their brackets is seen.
 _INLINE = re.compile(
-    r"(?:(?:link|xref|mailto|image|icon):(?!:)[^\s\[\]]+|https?://[^\s\[\]<>]+)"
+    r"(?<!\\)(?:(?:link|xref|mailto|image|icon):(?!:)[^\s\[\]]+|https?://[^\s\[\]<>]+)"
     r"\[(?:[\w-]+=[^\[\]]*|\"([^\"]*)\"[^\[\]]*|([^\[\]]*?)\^?(?:,[ ]*[\w-]+=[^\[\]]*)?)\]"
     r"|<<[^<>,]+,[ ]*([^<>]+)>>"
 )
+_LONGEST_TARGET = 120  #: characters; more, left out, would part the passage that they stand in
 #: Attributes of every page.
 _KNOWN = {
     "amp": "&",
@@ -85,7 +87,7 @@ class AsciiDocParser:
             text=text,
             headings=tuple(scanner.headings),
             blocks=tuple(scanner.blocks),
-            excluded=tuple(scanner.excluded),
+            excluded=tuple(_excluded(text, scanner)),
             links=tuple(_links(text)),
             doc_type=doc_type_of(source.file_path, title, text),
             tags=tags_of(scanner.attributes),
@@ -233,6 +235,27 @@ class _Scanner:
 
     def _end(self, number: int) -> int:
         return self._starts[number] + len(self._lines[number])
+
+
+def _excluded(text: str, scanner: _Scanner) -> list[Excluded]:
+    """What the scanner leaves out, and where links and pictures lead, around their words, outside of code."""
+    code = [(block.start, block.end) for block in scanner.blocks if block.kind == "fence"]
+    taken = sorted(code + [(span.start, span.end) for span in scanner.excluded])
+    starts = [start for start, _ in taken]
+    found = list(scanner.excluded)
+    for match in _INLINE.finditer(text):
+        place = bisect_right(starts, match.start()) - 1
+        if (
+            not match.lastindex
+            or not match[match.lastindex].strip()
+            or (place >= 0 and match.start() < taken[place][1])
+        ):
+            continue
+        first, last = match.span(match.lastindex)
+        for start, end in ((match.start(), first), (last, match.end())):
+            if start < end <= start + _LONGEST_TARGET:
+                found.append(Excluded(start, end, "markup"))
+    return sorted(found, key=lambda span: span.start)
 
 
 def _links(text: str) -> list[Link]:

@@ -12,9 +12,11 @@ from librarian.vocabulary.errors import SourceError
 from librarian.vocabulary.types import Document, SourceFile
 
 from ..encoding import Decoded, decode
+from ..front_matter import FrontMatter, read_front_matter
 from ..html_page import HtmlPage, main_of
 from ..manuscript import Manuscript
-from ..metadata import parse_date
+from ..metadata import DATE_KEYS, given_doc_type, given_language, modified_of, parse_date, summary_of, tags_of
+from ..plain_text import plain
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -24,6 +26,7 @@ _DECLARED = re.compile(
 )
 _TAGS = re.compile(r"<[^<>]*>")
 _DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
+_TEMPLATE = re.compile(r"\{%-?[^%\n]*%\}")  #: a generator's tag
 _HEAD_BYTES = 4096
 
 
@@ -34,16 +37,19 @@ class HtmlParser:
 
     def parse(self, source: SourceFile, data: bytes) -> Document:
         decoded = _decoded(data, source.file_path)
-        root = html_tree(decoded.text)
+        front = read_front_matter(decoded.text) if decoded.text.startswith(("---", "+++")) else FrontMatter()
+        text = decoded.text[front.end :]
+        root = html_tree(_TEMPLATE.sub("", text) if front.end else text)
         manuscript = Manuscript()
         if root is not None:
             for strict in (True, False):
                 HtmlPage(manuscript, strict=strict).write(main_of(root) if strict else root)
                 if not manuscript.is_empty:
                     break
-        title = "" if root is None else _title(root)
+        given = plain(str(front.values.get("title") or ""))
+        title = given or ("" if root is None else _title(root))
         if manuscript.is_empty and (root is None or not "".join(root.itertext()).strip()):  # too deep for a tree
-            for words in _TAGS.split(decoded.text):
+            for words in _TAGS.split(text):
                 manuscript.paragraph(html.unescape(words))
         if manuscript.is_empty and not title and decoded.text.strip():
             raise SourceError(
@@ -58,10 +64,27 @@ class HtmlParser:
             source,
             "." + source.file_path.lower().rsplit(".", 1)[-1],
             title=title,
-            tags=() if root is None else _meta(root, "keywords").split(","),
+            tags=tags_of(front.values) or (() if root is None else _meta(root, "keywords").split(",")),
             modified=parse_date(modified),
+            is_better=bool(given),
         )
-        return replace(document, encoding=decoded.encoding, encoding_confidence=decoded.confidence)
+        document = replace(document, encoding=decoded.encoding, encoding_confidence=decoded.confidence)
+        return _told(document, front) if front.end else document
+
+
+def _told(document: Document, front: FrontMatter) -> Document:
+    """With what the front matter says, which site generators take off a page."""
+    values = front.values
+    dated = any(key in values for key in DATE_KEYS)
+    return replace(
+        document,
+        doc_type=given_doc_type(values) or document.doc_type,
+        language=given_language(values),
+        summary=summary_of(document.text, document.blocks, values),
+        last_modified=modified_of(values, document.mtime_ns) if dated else document.last_modified,
+        front_matter=values,
+        notes=(*document.notes, *([front.note] if front.note else [])),
+    )
 
 
 def html_tree(text: str) -> _Element | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from librarian.vocabulary.types import Block, Document, Excluded, SourceFile
 
@@ -12,7 +13,7 @@ from ..front_matter import read_front_matter
 from ..metadata import doc_type_of, given_doc_type, given_language, modified_of, summary_of, tags_of, title_of, without
 from .markdown_blocks import BlockScanner
 from .markdown_code import Inside, InsideCodeSpan, code_blocks
-from .markdown_links import labels_in, links_in
+from .markdown_links import labels_in, links_in, links_told
 from .markdown_markup import markup_spans, silent_spans
 from .mdx import IMPORT_LINE, is_mdx, mdx_spans, paired_tags
 
@@ -45,7 +46,14 @@ class MarkdownParser:
             mdx = True
             scanner = BlockScanner(text, front.end, mdx=mdx).scan()
             code = Inside(code_blocks(text, scanner.blocks))
-        blocks, headings = scanner.blocks, scanner.headings
+        told = links_told(text, front.end)
+        blocks, headings = (
+            scanner.blocks,
+            [
+                replace(heading, text=told(heading.text)) if "[" in heading.text else heading
+                for heading in scanner.headings
+            ],
+        )
         excluded = _excluded(text, front.end, scanner, code, mdx=mdx)
         # A page that shows nothing but what it includes, or nothing at all, is found by its front matter.
         if front.end and without(text, front.end, len(text), excluded).strip():
@@ -72,7 +80,7 @@ class MarkdownParser:
             tags=tags_of(front.values),
             encoding=decoded.encoding,
             encoding_confidence=decoded.confidence,
-            summary=summary_of(text, blocks, front.values, excluded),
+            summary=told(summary_of(text, blocks, front.values, excluded)),
             last_modified=modified_of(front.values, source.mtime_ns),
             size=source.size,
             mtime_ns=source.mtime_ns,

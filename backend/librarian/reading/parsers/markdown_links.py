@@ -4,7 +4,7 @@ targets."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from librarian.vocabulary.types import Link
 
@@ -15,6 +15,7 @@ _LINK = re.compile(
     r"(?<!!)\[((?:[^\[\]\n]|\n(?!\n)|\[[^\[\]\n]*\]|!\[[^\[\]\n]*\]\([^()\n]*\)){1,400}?)\]\(\s*(?:<([^<>\n]+)>|([^\s()<>]+(?:\([^\s()]*\)[^\s()]*)*))(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'))?\s*\)"
 )
 _REFERENCE_LINK = re.compile(r"(?<![!\]])\[([^\[\]]{1,400})\]\[([^\[\]\n]{0,200})\]")
+_NAME = re.compile(r"\[([^\[\]]{1,200})\]")
 _DEFINITION = re.compile(r"^ {0,3}\[([^\[\]\n]{1,200})\]:[ \t]*<?([^\s<>]+)>?", re.M)
 #: Hugo's `[words]({{< ref "page.md" >}})` and Jekyll's `[words]({% link folder/page.md %})`.
 _TEMPLATE_LINK = re.compile(
@@ -40,6 +41,18 @@ def labels_in(text: str, start: int, code: Inside) -> tuple[str, ...]:
     if ")=" not in text:
         return ()
     return tuple(match.group(1) for match in _LABEL.finditer(text, start) if match.start() not in code)
+
+
+def links_told(text: str, start: int) -> Callable[[str], str]:
+    """Takes the brackets off links that name what the page defines elsewhere, `[1.2.0] - 2026-05-01`."""
+    if "]:" not in text:
+        return str
+    defined = {match.group(1).casefold() for match in _DEFINITION.finditer(text, start)}
+
+    def shown(name: re.Match[str]) -> str:
+        return name.group(1) if name.group(1).casefold() in defined else name.group()
+
+    return lambda words: _NAME.sub(shown, words)
 
 
 def _found(text: str, start: int) -> Iterator[Link]:

@@ -23,6 +23,8 @@ _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi",
 #: Letters of Hebrew, Arabic and their neighbours, which are read from right to left; all letters.
 _LEFTWARD = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _LETTER = re.compile(r"[^\W\d_]")
+#: What is turned round with its line where one glyph stands for both: lam with an alef behind it, of any kind.
+_ALEF_LAM = re.compile("[\u0622\u0623\u0625\u0627\u0671]\u0644")
 _HALVES = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile("[\x01-\x08\x0e-\x1f\x7f\ufffd]")
 _BOLD = re.compile(rb"bold|black|heavy|semibold|demi|-b$|cmbx", re.I)
@@ -210,6 +212,7 @@ def _words(
         text = "".join(
             chr(code) if 0 < code < 0x110000 and code != 2 else " " if code != 2 else "\ufffe" for code in codes
         )
+    text = _with_ligatures_told(text, text_page)
     first, last = raw.FS_RECTF(), raw.FS_RECTF()
     name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
     fonts: dict[bytes, tuple[bool, bool]] = {}
@@ -241,6 +244,20 @@ def _words(
             _is_within(edges, first.left, last.right, first.bottom, first.top)
             or _is_drawn_within(edges, text_page, begin),
         )
+
+
+def _with_ligatures_told(text: str, text_page: Any) -> str:
+    """A page's characters, with lam before alef where one glyph stands for both: they share their box."""
+    import pypdfium2
+
+    def told(pair: re.Match[str]) -> str:
+        try:
+            same = text_page.get_charbox(pair.start()) == text_page.get_charbox(pair.start() + 1)
+        except pypdfium2.PdfiumError:
+            return pair.group()
+        return pair.group()[::-1] if same else pair.group()
+
+    return _ALEF_LAM.sub(told, text)
 
 
 def _is_within(edges: tuple[float, float, float, float], left: float, right: float, bottom: float, top: float) -> bool:

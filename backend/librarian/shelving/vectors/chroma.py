@@ -11,7 +11,7 @@ Chroma answers fast and is what people know, but left alone it misses neighbours
   into a new collection and swaps the two. Chroma remembers dropped graphs (4.8 MB for each rebuild of 450 × 384), so
   the folder is then opened anew.
 * A folder that is damaged or was deleted is noticed, set aside and begun anew; `recreated` then says that it has to be
-  refilled from the archive.
+  refilled from the archive. One that merely can't be written, for a full disk, stays and answers.
 
 One process at a time may have the folder open. Telemetry is off and no embedding function is ever loaded.
 """
@@ -358,6 +358,10 @@ class ChromaStore:
 
     def _recreate(self, why: str) -> None:
         """Set the folder aside and begin an empty one (an older one that was set aside makes way)."""
+        if chroma_files.is_full(why):
+            raise Unavailable(
+                f"The Chroma folder {self.path} can't be written: {why}.", hint="Make room there; it is kept as it is."
+            )
         logger.warning("The Chroma folder %s is unusable (%s); it is begun anew and refilled.", self.path, why)
         opened, self._opened = self._opened, None
         self._spelling += 2

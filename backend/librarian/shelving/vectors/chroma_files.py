@@ -8,6 +8,7 @@ time: a process that finds the mark knows that the one before it died there.
 from __future__ import annotations
 
 import logging
+import re
 import shutil
 import sqlite3
 import struct
@@ -24,6 +25,14 @@ _DATABASE: Final = "chroma.sqlite3"
 _MARK: Final = "librarian.opening"
 #: version, offset, capacity, count, size of a row, label and data offsets, levels, entry point, M (three), factor, ef
 _HEADER: Final = struct.Struct("<i6QiI3QdQ")
+
+#: SQLite's code and the system's (no space, over quota) for a disk that takes no more, in errors that have no numbers.
+_FULL: Final = re.compile(r"\(code: 13\)|\bos error (28|122)\b|\[Errno (28|122)\]")
+
+
+def is_full(why: str) -> bool:
+    """Whether an error says that the disk is full, which leaves what lies on it whole."""
+    return _FULL.search(why) is not None
 
 
 def exists(folder: Path) -> bool:

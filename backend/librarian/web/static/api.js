@@ -61,13 +61,14 @@ export async function call(path, body, signal) {
     }
     return call(path, body, signal);
   }
-  let answer;
+  let answer = null;
   try {
     answer = await response.json();
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw response.ok ? new Unreachable() : new Refused(response.status);
   }
-  if (!response.ok) throw new Refused(response.status, answer.error, Number(response.headers.get("retry-after")) || 0);
-  return answer;
+  if (response.ok && answer) return answer;
+  if (answer?.error?.message) throw new Refused(response.status, answer.error, Number(response.headers.get("retry-after")) || 0);
+  // Not the server's own words: cut short, or a proxy's, which says 5xx while the server is away.
+  throw response.ok || response.status >= 500 ? new Unreachable() : new Refused(response.status);
 }

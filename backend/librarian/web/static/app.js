@@ -52,6 +52,7 @@ const library = new State({
     } else if (!before || before.documents !== now.documents) {
       if (!requestOf(state)) home();
     }
+    at("again").hidden = !isBehind(now);
   },
   onLost: (error) => complain(error.message),
   onBack: () => {
@@ -87,6 +88,12 @@ function change(changes, { push = false, soon = false } = {}) {
   else ask();
 }
 
+/** The same by a button that goes with the answer: who pressed it goes on from the question. */
+function choose(changes) {
+  change(changes, { push: true });
+  at("query").focus();
+}
+
 function controls() {
   if (at("query").value !== state.q) at("query").value = state.q;
   at(`type-${state.type}`).checked = true;
@@ -105,7 +112,7 @@ function show() {
   filters.show(state);
   ask();
   if (state.doc) reader.show(state, words.length ? words : wordsOf(state.q));
-  else reader.close();
+  else leave();
   results.point(state);
 }
 
@@ -144,11 +151,18 @@ function clear() {
   results.clear();
   at("summary").textContent = "";
   at("notices").replaceChildren();
-  at("empty").hidden = at("more").hidden = true;
+  at("empty").hidden = at("more").hidden = at("again").hidden = true;
+}
+
+/** Whether the library knows more than the answer that is shown: the list stays as it is under who reads it until they ask. */
+function isBehind(now) {
+  if (!answer?.results.length) return false;
+  const learnt = now.status === "ready" && now.embedded_chunks > answer.coverage.embedded_chunks;
+  return now.generation > answer.generation || learnt;
 }
 
 function home() {
-  showHome(filters.facets[state.type], library.now, (changes) => { change(changes, { push: true }); at("query").focus(); });
+  showHome(filters.facets[state.type], library.now, choose);
 }
 
 function onAnswer(found, offset) {
@@ -162,7 +176,7 @@ function onAnswer(found, offset) {
   at("more").hidden = found.next_offset === null;
   at("more").disabled = false;
   summarise(found);
-  if (!results.count) showEmpty(found, state, library.now, (changes) => change(changes, { push: true }), read);
+  if (!results.count) showEmpty(found, state, library.now, choose, read);
   clearTimeout(dwelling);
   dwelling = setTimeout(remember, DWELL);
 }
@@ -235,12 +249,17 @@ function read(path) {
 
 function close() {
   if (!reader.isOpen) return false;
-  const link = document.querySelector("#results a[aria-current]");
-  reader.close();
   move(closed(state), { push: true });
+  leave({ focus: true });
   results.point(state);
-  (link ?? at("query")).focus();
   return true;
+}
+
+/** Closes the document. Whoever read it is back at its result, or at the question where the results are about to be others. */
+function leave({ focus = at("panel").contains(document.activeElement) } = {}) {
+  const link = JSON.stringify(requestOf(state)) === asked && document.querySelector("#results a[aria-current]");
+  reader.close();
+  if (focus) (link || at("query")).focus();
 }
 
 // -- listening -----------------------------------------------------------------------------------------------------
@@ -259,12 +278,18 @@ at("more").addEventListener("click", async () => {
     [...document.querySelectorAll("#results a.open")].find((one) => !before.has(one))?.focus();
   }
 });
+at("again").addEventListener("click", () => {
+  ask({ again: true });
+  at("main").focus();
+});
 at("filters-button").addEventListener("click", (event) => {
   const isOpen = event.currentTarget.getAttribute("aria-expanded") !== "true";
   event.currentTarget.setAttribute("aria-expanded", String(isOpen));
   at("filters").classList.toggle("open", isOpen);
 });
+const elsewhere = (event) => event.ctrlKey || event.metaKey || event.shiftKey; // a new tab or window
 at("home-link").addEventListener("click", (event) => {
+  if (elsewhere(event)) return;
   event.preventDefault();
   move(blank(), { push: true });
   show();
@@ -272,7 +297,7 @@ at("home-link").addEventListener("click", (event) => {
 });
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a.inside");
-  if (!link || event.ctrlKey || event.metaKey) return;
+  if (!link || elsewhere(event)) return;
   event.preventDefault();
   link.closest("dialog")?.close();
   words = [];

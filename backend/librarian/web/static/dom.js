@@ -24,9 +24,19 @@ export function say(text) {
   at("said").textContent = text;
 }
 
-/** Opens a dialog with a title, this content and a way out. */
+/** Puts content in the place of what an element held; whoever is at one of its controls stays there, and what is unfolded by its id stays so. */
+export function renew(element, ...content) {
+  const controls = () => [...element.querySelectorAll("a, button, summary")];
+  const focused = controls().indexOf(document.activeElement);
+  const unfolded = [...element.querySelectorAll("details[id][open]")].map((one) => one.id);
+  element.replaceChildren(...content);
+  for (const id of unfolded) if (at(id)) at(id).open = true;
+  if (focused >= 0) (controls()[focused] ?? controls().at(-1))?.focus({ preventScroll: true });
+}
+
+/** Opens a dialog with a title, this content and a way out, or renews what it holds. */
 export function showDialog(dialog, titleId, title, ...content) {
-  dialog.replaceChildren(
+  renew(dialog,
     el("div", { class: "dialog-head" }, el("h2", { id: titleId }, title),
       button("Close", () => dialog.close(), { class: "plain" })),
     ...content);

@@ -104,7 +104,11 @@ export class Filters {
           el("label", { for: id }, one.name, el("span", { class: "count" }, ` ${one.count.toLocaleString()}`)));
       })),
       all.length > first.length
-        ? button(`All ${all.length}`, () => { this.allTags = true; this.show(this.state); }, { class: "plain" }) : null);
+        ? button(`All ${all.length}`, () => {
+          this.allTags = true;
+          this.show(this.state);
+          at(`filter-${name}-${all.find((one) => !first.includes(one)).name}`)?.focus();
+        }, { class: "plain" }) : null);
   }
 
   date(name, state, facets) {
@@ -122,7 +126,7 @@ export class Filters {
   text(name, state) {
     const id = `filter-${name}`;
     return el("div", { class: "field" }, el("label", { for: id }, LABELS[name]),
-      el("input", { type: "search", id, value: state[name], maxlength: 200,
+      el("input", { type: "search", dir: "auto", id, value: state[name], maxlength: 200,
         onchange: (event) => this.onChange({ [name]: event.target.value.trim() }) }));
   }
 
@@ -134,7 +138,7 @@ export class Filters {
       return el("li", {}, button([text, el("span", { "aria-hidden": "true" }, " ✕"), el("span", { class: "hidden" }, ", remove this filter")],
         () => { this.onChange({ [name]: without, ...also }); at("query").focus(); }, { class: "chip" }));
     });
-    if (chips.length > 1) chips.push(el("li", {}, button("Clear all", () => this.onChange(cleared(state)), { class: "plain" })));
+    if (chips.length > 1) chips.push(el("li", {}, button("Clear all", () => { this.onChange(cleared(state)); at("query").focus(); }, { class: "plain" })));
     at("chips").replaceChildren(...chips);
     at("chips").hidden = !chips.length;
     const open = at("filters-button").getAttribute("aria-expanded") === "true";

@@ -1,5 +1,5 @@
 // Before the first question: what there is, what was asked here before, what was kept. And the dialogs on these.
-import { at, button, el, plural, showDialog } from "./dom.js";
+import { at, button, el, plural, renew, showDialog } from "./dom.js";
 import { nothingIndexed } from "./empty.js";
 import { favourites, forget, history } from "./memory.js";
 
@@ -26,10 +26,7 @@ export function showHome(facets, library, choose) {
   }
   if (asked.length) parts.push(el("section", {}, el("h2", {}, "Asked before"), links(asked, "history", 6)));
   if (kept.length) parts.push(el("section", {}, el("h2", {}, "Favourites"), links(kept, "favourites", 6)));
-  const choices = () => [...at("home").querySelectorAll("a, button")];
-  const focused = choices().indexOf(document.activeElement);
-  at("home").replaceChildren(...parts);
-  choices()[focused]?.focus();
+  renew(at("home"), ...parts);
   at("home").hidden = false;
 }
 

@@ -8,6 +8,7 @@ import { anchorsOf, outline } from "./outline.js";
 
 const MOST = 200_000; // characters fetched at once
 const BEFORE = [200, 20, 0]; // lines above a passage that lies beyond them: as many as leave room for it
+const SIDED = "ul, ol, dl, table, blockquote, .note"; // what has markers, columns or a line at the side where it begins
 const NARROW = window.matchMedia("(max-width: 59.99rem)"); // where the panel covers the page
 
 /** The lines of an answer as elements, by the document's form. */
@@ -76,7 +77,8 @@ export class Reader {
       if (number === this.number) {
         this.shown = this.title = "";
         this.onTitle();
-        this.panel.replaceChildren(el("div", { class: "panel-head" }, el("h2", { id: "panel-title" }, "Not shown"), this.closeButton()), el("p", { class: "notice" }, error.message));
+        this.panel.replaceChildren(el("div", { class: "panel-head" }, el("h2", { id: "panel-title" }, "Not shown"), this.closeButton()), el("p", { class: "notice", role: "alert" }, error.message));
+        if (focus) this.panel.focus({ preventScroll: true });
       }
     }
   }
@@ -134,7 +136,7 @@ export class Reader {
         el("h2", { id: "panel-title" }, answer.title), el("p", { class: "facts" }, [answer.file_path, ...people(answer.email), day(answer.last_modified), answer.language].filter(Boolean).join(" · "),
           answer.stale ? el("span", { class: "stale" }, " · the file has changed since it was read") : null)),
       el("div", { class: "panel-buttons" }, cite, link, this.closeButton()),
-      outline(answer.headings, (heading) => this.trying(() => this.goToLine(heading.line, answer)))),
+      outline(answer.headings, (heading) => this.trying(async () => this.land(await this.goToLine(heading.line, answer))))),
       body,
     ];
     await this.begin(body, answer);
@@ -178,7 +180,10 @@ export class Reader {
   /** Shows the lines of an answer, and a way to those before. */
   async begin(body, answer) {
     this.from = answer.line_start;
-    body.replaceChildren(answer.line_start > 1 ? button(`Show lines 1–${answer.line_start - 1}`, () => this.trying(() => this.reload(answer.file_path, 1, body)), { class: "earlier" }) : "");
+    body.replaceChildren(answer.line_start > 1 ? button(`Show lines 1–${answer.line_start - 1}`, () => this.trying(async () => {
+      await this.reload(answer.file_path, 1, body);
+      this.land(body.firstElementChild);
+    }), { class: "earlier" }) : "");
     await this.fill(body, answer);
   }
 
@@ -190,18 +195,21 @@ export class Reader {
       follow: ({ paths, anchor }) => this.trying(async () => {
         if (paths.length) return this.onFollow(await this.find(paths), anchor);
         this.onFollow("", anchor);
-        return this.goToSection(anchor, answer);
+        this.land(await this.goToSection(anchor, answer));
       }),
     };
     body.append(...await blocksOf(answer, context));
+    for (const one of body.querySelectorAll(SIDED)) one.dir = "auto"; // as its text goes
     if (!answer.truncated) return;
     const rest = answer.next_column === null
       ? { line_start: answer.next_line }
       : { line_start: answer.line_end, column_start: answer.next_column };
     const more = button("Load more of this document", () => this.trying(async () => {
       const next = await this.part(answer.file_path, rest);
+      const before = more.previousElementSibling;
       more.remove();
       await this.fill(body, next);
+      this.land(before?.nextElementSibling ?? body.firstElementChild);
     }));
     body.append(more);
   }
@@ -214,8 +222,14 @@ export class Reader {
     const body = this.panel.querySelector(".document");
     const last = Math.max(0, ...[...body.querySelectorAll("[data-end]")].map((one) => Number(one.dataset.end)));
     if (line > last || line < this.from) await this.reload(answer.file_path, Math.max(1, line), body);
-    const block = this.blockAt(line);
-    if (block) this.bring(block);
+    return this.bring(this.blockAt(line));
+  }
+
+  /** Whoever went by a control that is gone now, or out of sight, goes on from this element. */
+  land(element) {
+    if (!element) return;
+    if (!element.hasAttribute("tabindex")) element.tabIndex = -1;
+    element.focus({ preventScroll: true });
   }
 
   /** To a heading by its anchor, to a place that the document names itself, or to a line as forges name it (L12, L12-L20). */
@@ -231,13 +245,15 @@ export class Reader {
     return line ? this.goToLine(line, answer) : this.tell(`This document has no section “${anchor}”.`);
   }
 
-  /** Scrolls so that an element, or what lies a share of its height further down, comes below the panel's head. */
+  /** Scrolls so that an element, or what lies a share of its height further down, comes below the panel's head; returns it. */
   bring(element, share = 0) {
+    if (!element) return element;
     const head = this.panel.querySelector(".panel-head");
     const above = (head && getComputedStyle(head).position === "sticky" ? head.offsetHeight : 0) + 8;
     this.panel.style.scrollPaddingTop = `${above}px`;
     const box = element.getBoundingClientRect();
     this.panel.scrollTop += box.top + share * box.height - this.panel.getBoundingClientRect().top - above;
+    return element;
   }
 
   blockAt(line) {

@@ -77,11 +77,11 @@ export class State {
       ["Cached answers", `${caches.exact.entries.toLocaleString()} (${caches.exact.hits.toLocaleString()} hits, ${caches.exact.misses.toLocaleString()} misses)`],
       ["Version", status.version],
     ];
-    const list = (title, items) => items.length ? el("details", {}, el("summary", {}, title), el("ul", {}, items.map((one) => el("li", {}, el("code", {}, one.path), ` ${one.reason}`)))) : "";
+    const list = (id, title, items) => items.length ? el("details", { id }, el("summary", {}, title), el("ul", {}, items.map((one) => el("li", {}, el("code", {}, one.path), ` ${one.reason}`)))) : "";
     showDialog(at("state-dialog"), "state-title", "The library",
       el("dl", { class: "rows" }, rows.filter(([, value]) => value).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
-      list(`${plural(failures.total, "file")} could not be read`, failures.items),
-      list(`${plural(skipped.total, "file")} left out (${Object.entries(skipped.by_reason).map(([reason, count]) => `${count} × ${reason}`).join(", ")})`, skipped.examples),
+      list("state-failures", `${plural(failures.total, "file")} could not be read`, failures.items),
+      list("state-skipped", `${plural(skipped.total, "file")} left out (${Object.entries(skipped.by_reason).map(([reason, count]) => `${count} × ${reason}`).join(", ")})`, skipped.examples),
       ...status.notes.map((note) => el("p", { class: "quiet" }, note)));
   }
 }
