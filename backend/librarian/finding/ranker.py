@@ -49,10 +49,10 @@ EVIDENCE = 10.0
 #: Points of a document that many of the other candidates link to: of pages on one topic it is the one that its authors
 #: lead readers to. nDCG@10 of 217 judged questions on Ray and Kubernetes, each under weights learned without it: 0.652
 #: and 0.714 without, 0.665 and 0.731 at 1, 0.668 and 0.738 at 2; MRR@10 of the passages that answer 266 questions on
-#: four manuals 0.618 and 0.622 at 1, their page comes first in 76% and 79%. Of the manuals' own headings as questions it
-#: loses 0.005 at 1, 0.013 at 2: a heading that one page alone has often belongs to one that few link to. Links from all
-#: of the library brought less; what links say (their words, by BM25 or cosine), a document's length and depth, and how
-#: many of its folder are candidates nothing.
+#: four manuals 0.618 and 0.622 at 1, their page comes first in 76% and 79%. On the manuals' own headings as questions
+#: it loses 0.005 at 1, 0.013 at 2: a heading that one page alone has often belongs to one that few link to. Links from
+#: all of the library brought less; what links say (their words, by BM25 or cosine), a document's length and depth, and
+#: how many of its folder are candidates nothing.
 IN_LINKS = 1.0
 
 #: Points of a changelog where the question asks for no changes. Of 610 judged questions on thirteen manuals 374
