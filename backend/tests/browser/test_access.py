@@ -59,6 +59,18 @@ def test_what_is_chosen_is_seen_where_the_system_chooses_the_colours(page: Page)
         page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
+def test_the_bar_of_the_question_hides_nothing_that_has_the_focus(page: Page) -> None:
+    with page.sized(360, 640):
+        page.open("/?q=rotating+a+token").answered()
+        page.run("[...document.querySelectorAll('#results summary')].at(-1).focus()")
+        while page.back_tab().run("return document.activeElement.closest('#results') !== null"):
+            seen, bar = page.run(
+                """return [document.activeElement, document.querySelector('body > search')]
+                    .map((one) => one.getBoundingClientRect().bottom)"""
+            )
+            assert seen > bar, page.run("return document.activeElement.outerHTML")
+
+
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core isn't installed: run scripts/node_tools.sh")
 @pytest.mark.parametrize(("theme", "width"), [("light", 1400), ("dark", 1400), ("light", 360)])
 def test_axe_finds_nothing_serious(page: Page, theme: str, width: int) -> None:

@@ -322,6 +322,10 @@ listen({
   help: showHelp,
 });
 
+// What the keyboard comes to isn't left behind the question's bar, which is as high as the window lets it be.
+new ResizeObserver(([{ target }]) => document.documentElement.style.setProperty("--bar", `${target.offsetHeight + 8}px`))
+  .observe(document.querySelector("body > search"));
+
 // -- theme ---------------------------------------------------------------------------------------------------------
 
 const THEMES = { "": "light", light: "dark", dark: "" };
