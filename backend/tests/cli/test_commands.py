@@ -477,6 +477,10 @@ def test_a_reader_who_had_enough_is_no_error(command: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_who_reads_no_errors_still_gets_their_exit_code() -> None:
+    assert in_shell("librarian config nope 2>&1 | exec 0<&-").returncode == cli.CALLER
+
+
 def test_an_output_that_is_closed_or_full_is_no_bug() -> None:
     assert in_shell("librarian config >&-").returncode == 0
     done = in_shell("librarian config search.mode >/dev/full")
