@@ -43,6 +43,17 @@ def test_every_control_has_a_name_and_every_id_is_one_of_its_kind(page: Page, vi
     assert page.run(_TWICE) == []
 
 
+def test_what_documents_say_is_told_to_be_in_their_language(page: Page) -> None:
+    page.open("/?q=rotating+a+token&doc=shop/api/tokens.md").answered().until(
+        "document.querySelector('#panel .document')"
+    )
+    spoken = page.run(
+        """return ['#results h2', '.snippet', '#panel-title', '.document'].map(
+            (one) => document.querySelector(one).lang)"""
+    )
+    assert spoken == ["en"] * 4
+
+
 def test_what_is_chosen_is_seen_where_the_system_chooses_the_colours(page: Page) -> None:
     features = {"features": [{"name": "forced-colors", "value": "active"}]}
     page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", features)
