@@ -626,6 +626,13 @@ def test_plain_is_plain_on_a_terminal(keeper: Keeper, monkeypatch: pytest.Monkey
         assert ("\x1b" in screen.getvalue()) is styled
 
 
+@pytest.mark.parametrize("screen", [io.StringIO(), Terminal()])
+def test_a_files_name_breaks_no_line(screen: io.StringIO) -> None:
+    found = {**ANSWERS["search"].model_dump(mode="json")["results"][0], "file_path": "books/a\n2. Fake  1.00\r/x.md"}
+    rendering.search(Page(screen), {**ANSWERS["search"].model_dump(mode="json"), "results": [found]})
+    assert "books/a\ufffd2. Fake  1.00\ufffd/x.md" in screen.getvalue()
+
+
 def test_what_a_terminal_wraps_goes_on_below_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "30")
     monkeypatch.setenv("TERM", "xterm")
