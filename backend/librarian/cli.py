@@ -18,6 +18,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
+from typing import TextIO
 
 from librarian.vocabulary.errors import (
     BUG,
@@ -67,7 +68,7 @@ def run(arguments: Sequence[str]) -> int:
         return stop.code if isinstance(stop.code, int) else 0 if stop.code is None else CALLER
     except LibrarianError as error:
         _tell(arguments, error.code, error.message, error.hint)
-        sys.stderr.write(f"{error}\n")
+        _say(f"{error}\n")
         return exit_code(error)
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -90,8 +91,7 @@ def _tell(arguments: Sequence[str], code: str, message: str, hint: str) -> None:
 
 def _bug(arguments: Sequence[str]) -> int:
     _tell(arguments, "internal", "This is a bug in Librarian.", "Please report it with the lines on stderr.")
-    traceback.print_exc()
-    sys.stderr.write("This is a bug in Librarian. Please report it with the lines above.\n")
+    _say(f"{traceback.format_exc()}This is a bug in Librarian. Please report it with the lines above.\n")
     return BUG
 
 
@@ -101,14 +101,23 @@ def _refused(arguments: Sequence[str], error: OSError) -> int:
     message = f"{error.filename or 'The output'} can't be {'written' if full else 'used'}: {error.strerror}."
     if error.filename is not None:  # else it is the output itself
         _tell(arguments, SetupError.code, message, hint)
-    sys.stderr.write(f"{message} {hint}\n")
+    _say(f"{message} {hint}\n")
     return SETUP
 
 
-def _unread() -> int:
-    """Whoever read our output has enough of it; what Python would still flush goes nowhere."""
+def _say(text: str) -> None:
+    """To stderr; where nobody reads it any more, the exit code still says what was wrong."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        _unread(sys.stderr)
+
+
+def _unread(stream: TextIO | None = None) -> int:
+    """Whoever read our output (`stream`, else stdout) has enough of it; what Python would still flush goes nowhere."""
     with contextlib.suppress(OSError, ValueError):  # no real file
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), (stream or sys.stdout).fileno())
     return 0
 
 

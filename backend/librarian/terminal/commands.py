@@ -49,7 +49,7 @@ def search(
         list[str] | None,
         typer.Argument(help='The question. "quoted words" must occur (quote them for the shell), -word excludes.'),
     ] = None,
-    emails: Annotated[bool, typer.Option("--emails", help="Search emails; without a query the newest first.")] = False,
+    emails: Annotated[bool, typer.Option("--emails", help="Search emails; by filters alone the newest first.")] = False,
     mode: Mode = None,
     product: Annotated[str | None, typer.Option(help="Only this product.")] = None,
     component: Annotated[str | None, typer.Option(help="Only this component.")] = None,

@@ -17,6 +17,7 @@ from librarian.vocabulary.visible import visible
 GAP = 2  #: blanks between two columns of a table
 
 WRAPPED = 60  #: letters of a line that was broken because it was full, not because it ends there
+_BREAKS = re.compile("[\n\r\u2028\u2029]")
 _ITSELF = re.compile(r"\s*([-*+>|#=~^]|\d+[.)]\s|\.\. )| {4}|\t")  #: a line that doesn't go on with the one before
 _WHOLE = re.compile(r"\s*[|#>]| {4}|\t")  #: a line that the next one doesn't go on with
 
@@ -51,8 +52,12 @@ class Page:
         return self._console is not None
 
     def line(self, *parts: str | tuple[str, str], indent: int = 0, hang: int = 0) -> None:
-        """One line of parts; a part may be (text, style). Where a terminal wraps, it goes on `hang` columns further."""
-        pairs = [(visible(text), style) for text, style in ((p, "") if isinstance(p, str) else p for p in parts)]
+        """One line of parts; a part may be (text, style). Where a terminal wraps, it goes on `hang` columns further.
+
+        What would break the line or write over it, as a file's name may hold it, is shown as something that was there.
+        """
+        styled = ((part, "") if isinstance(part, str) else part for part in parts)
+        pairs = [(_BREAKS.sub("\ufffd", visible(text)), style) for text, style in styled]
         if self._console is None:
             self._stream.write((" " * indent + "".join(text for text, _ in pairs)).rstrip() + "\n")
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -12,6 +12,7 @@ from .page import wants_plain
 from .place import OnProgress
 
 BAR = 20  #: characters
+USUAL = 80  #: columns of a terminal that doesn't say
 CLEAR = "\r\x1b[K"
 
 
@@ -20,7 +21,7 @@ class ProgressLine:
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
-        self._live = sys.stderr.isatty() and not wants_plain()
+        self._live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not wants_plain()
         self._drawn = False
         self._step: object = None
 
@@ -40,7 +41,7 @@ class ProgressLine:
             full = round(BAR * min(max(share, 0.0), 1.0))
             line = f"{'━' * full}{'╌' * (BAR - full)} {text}"
             # A line that wraps could not be taken back.
-            sys.stderr.write(CLEAR + line[: shutil.get_terminal_size().columns - 1])
+            sys.stderr.write(CLEAR + line[: _columns() - 1])
             self._drawn = True
         elif step != self._step:
             sys.stderr.write(text + "\n")
@@ -59,3 +60,11 @@ class ProgressLine:
         done, total = ("chunks_embedded", "chunks_total") if embedding else ("files_done", "files_total")
         share = int(progress.get(done) or 0) / max(1, int(progress.get(total) or 0))
         self.show(share, rendering.progress_line(progress), (progress["phase"], int(10 * share)))
+
+
+def _columns() -> int:
+    """The width of the terminal that stderr is; what is written to stdout may go elsewhere."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or USUAL
+    except OSError:  # no real file
+        return USUAL

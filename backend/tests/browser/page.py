@@ -53,6 +53,13 @@ class Page:
         )
         return found
 
+    def back_tab(self) -> Page:
+        """To the control before."""
+        from selenium.webdriver import ActionChains, Keys
+
+        ActionChains(self.driver, duration=0).key_down(Keys.SHIFT).send_keys(Keys.TAB).key_up(Keys.SHIFT).perform()
+        return self
+
     def press(self, *keys: str) -> Page:
         """Keys to whatever has the focus, by selenium's names (ENTER) or as characters."""
         from selenium.webdriver import ActionChains, Keys

@@ -43,6 +43,17 @@ def test_every_control_has_a_name_and_every_id_is_one_of_its_kind(page: Page, vi
     assert page.run(_TWICE) == []
 
 
+def test_what_documents_say_is_told_to_be_in_their_language(page: Page) -> None:
+    page.open("/?q=rotating+a+token&doc=shop/api/tokens.md").answered().until(
+        "document.querySelector('#panel .document')"
+    )
+    spoken = page.run(
+        """return ['#results h2', '.snippet', '#panel-title', '.document'].map(
+            (one) => document.querySelector(one).lang)"""
+    )
+    assert spoken == ["en"] * 4
+
+
 def test_what_is_chosen_is_seen_where_the_system_chooses_the_colours(page: Page) -> None:
     features = {"features": [{"name": "forced-colors", "value": "active"}]}
     page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", features)
@@ -57,6 +68,18 @@ def test_what_is_chosen_is_seen_where_the_system_chooses_the_colours(page: Page)
         assert page.run("return getComputedStyle(document.querySelector('#panel .chosen')).outlineStyle") == "solid"
     finally:
         page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_the_bar_of_the_question_hides_nothing_that_has_the_focus(page: Page) -> None:
+    with page.sized(360, 640):
+        page.open("/?q=rotating+a+token").answered()
+        page.run("[...document.querySelectorAll('#results summary')].at(-1).focus()")
+        while page.back_tab().run("return document.activeElement.closest('#results') !== null"):
+            seen, bar = page.run(
+                """return [document.activeElement, document.querySelector('body > search')]
+                    .map((one) => one.getBoundingClientRect().bottom)"""
+            )
+            assert seen > bar, page.run("return document.activeElement.outerHTML")
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core isn't installed: run scripts/node_tools.sh")

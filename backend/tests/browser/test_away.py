@@ -69,7 +69,8 @@ def test_an_empty_library_says_how_to_fill_it_and_shows_what_comes(
     page.ask("zeppelin")
     assert page.texts("#empty .tries button") == [], "without embeddings no mode finds other words"
     page.one("#type-emails").click()
-    page.until("document.getElementById('filter-sender')").one("#filter-sender").send_keys("ad")
+    page.until("document.getElementById('filter-sender')").run("document.getElementById('filter-sender').focus()")
+    page.press("a", "d")  # not to the element: what there is to choose may come meanwhile, and make it anew
     note.with_name("labels.md").write_text("# Labels\n\nLabels are printed at noon.\n", "utf-8")
     server.wait_for(lambda health: health["documents"] == 2)
     page.run(

@@ -59,6 +59,15 @@ def test_an_answer_that_comes_late_is_dropped(page: Page) -> None:
     assert "Returns" not in page.texts("#results h2")[0]
 
 
+def test_a_search_that_takes_a_while_is_said_to_be_under_way(page: Page) -> None:
+    page.open("/?q=refunds").answered()
+    page.run(f"{HELD}; hold('invoice')")
+    page.one("#query").send_keys(" invoice")
+    page.until("window.letGo && document.getElementById('summary').textContent === 'Searching …'")
+    page.run("window.letGo()")
+    page.until("document.getElementById('summary').textContent.includes('passages')")
+
+
 def test_filters_offer_what_the_index_holds_and_narrow_the_results(page: Page) -> None:
     page.open("/?q=reminders+payment+invoice")
     page.answered().until("document.querySelectorAll('#filter-product option').length > 3")

@@ -10,11 +10,15 @@ The keeper is stood in for by a recorder that answers with real wire models.
 from __future__ import annotations
 
 import errno
+import fcntl
 import io
 import json
 import os
+import pty
+import struct
 import subprocess
 import sys
+import termios
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -473,6 +477,10 @@ def test_a_reader_who_had_enough_is_no_error(command: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_who_reads_no_errors_still_gets_their_exit_code() -> None:
+    assert in_shell("librarian config nope 2>&1 | exec 0<&-").returncode == cli.CALLER
+
+
 def test_an_output_that_is_closed_or_full_is_no_bug() -> None:
     assert in_shell("librarian config >&-").returncode == 0
     done = in_shell("librarian config search.mode >/dev/full")
@@ -618,6 +626,13 @@ def test_plain_is_plain_on_a_terminal(keeper: Keeper, monkeypatch: pytest.Monkey
         assert ("\x1b" in screen.getvalue()) is styled
 
 
+@pytest.mark.parametrize("screen", [io.StringIO(), Terminal()])
+def test_a_files_name_breaks_no_line(screen: io.StringIO) -> None:
+    found = {**ANSWERS["search"].model_dump(mode="json")["results"][0], "file_path": "books/a\n2. Fake  1.00\r/x.md"}
+    rendering.search(Page(screen), {**ANSWERS["search"].model_dump(mode="json"), "results": [found]})
+    assert "books/a\ufffd2. Fake  1.00\ufffd/x.md" in screen.getvalue()
+
+
 def test_what_a_terminal_wraps_goes_on_below_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "30")
     monkeypatch.setenv("TERM", "xterm")
@@ -739,10 +754,33 @@ def test_progress_is_plain_lines_in_a_pipe_and_one_line_on_a_terminal(
     assert capsys.readouterr().err == ""
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
     run("index")
     assert screen.getvalue().endswith("\r\x1b[K")
     assert "\n" not in screen.getvalue()
     assert "━━━━━━━━━━╌╌╌╌╌╌╌╌╌╌ embedding: 5/10" in screen.getvalue()
+
+
+def test_a_bar_fits_the_terminal_that_shows_it(keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    keeper.progress = PROGRESS
+    monkeypatch.setenv("TERM", "xterm")
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, 30, 0, 0))
+    with os.fdopen(theirs, "w", encoding="utf-8") as screen:
+        monkeypatch.setattr(sys, "stderr", screen)
+        run("index")
+        drawn = os.read(ours, 10_000).decode()
+    os.close(ours)
+    assert [len(part) for part in drawn.split("\r\x1b[K")] == [0, 29, 29, 29, 0]
+
+
+def test_a_terminal_that_knows_no_escapes_gets_lines(keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    keeper.progress = PROGRESS
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "dumb")
+    run("index")
+    assert screen.getvalue() == "reading: 1/4 files, 9/s\nembedding: 5/10 passages embedded, 50/s\n"
 
 
 def test_evaluate_asks_for_files_by_absolute_path(

@@ -15,6 +15,8 @@ import { State } from "./state.js";
 
 const DWELL = 4000; // milliseconds after which a question counts as asked
 
+const SLOW = 1000; // milliseconds after which a search is said to be under way
+
 let state = fromAddress();
 let asked = ""; // the question whose answer is shown, as JSON
 let answer = null;
@@ -23,6 +25,7 @@ let settled = true; // whether what is asked has a place of its own in the brows
 let retrying = 0; // timer of a question that is asked once more
 let words = [];
 let dwelling = 0;
+let waiting = 0; // timer of saying that a search takes a while
 
 const results = new Results(at("results"), open);
 const filters = new Filters((changes) => change(changes, { push: true }), () => { if (!requestOf(state)) home(); });
@@ -40,7 +43,11 @@ const reader = new Reader({
 const search = new Search({
   onAnswer,
   onError,
-  onBusy: (busy) => at("search").classList.toggle("busy", busy),
+  onBusy: (busy) => {
+    at("search").classList.toggle("busy", busy);
+    clearTimeout(waiting);
+    if (busy) waiting = setTimeout(() => { at("summary").textContent = "Searching …"; }, SLOW);
+  },
 });
 const library = new State({
   onChange: (now, before) => {
@@ -213,7 +220,10 @@ function onError(error) {
   failed = true;
   asked = "";
   complain(error.message);
-  if (error instanceof Unreachable) library.look();
+  if (error instanceof Unreachable) {
+    at("summary").textContent = ""; // nothing is searched until it is back
+    library.look();
+  }
   else if (error instanceof Refused && error.wait) retrying = setTimeout(() => ask({ again: true }), 1000 * error.wait);
   else clear();
 }
@@ -321,6 +331,10 @@ listen({
   close,
   help: showHelp,
 });
+
+// What the keyboard comes to isn't left behind the question's bar, which is as high as the window lets it be.
+new ResizeObserver(([{ target }]) => document.documentElement.style.setProperty("--bar", `${target.offsetHeight + 8}px`))
+  .observe(document.querySelector("body > search"));
 
 // -- theme ---------------------------------------------------------------------------------------------------------
 

@@ -133,7 +133,7 @@ export class Reader {
     const link = button("Copy link", () => copy(location.href, link), { class: "plain" });
     const parts = [
       el("div", { class: "panel-head" }, el("div", {}, el("p", { class: "place" }, place),
-        el("h2", { id: "panel-title" }, answer.title), el("p", { class: "facts" }, [answer.file_path, ...people(answer.email), day(answer.last_modified), answer.language].filter(Boolean).join(" · "),
+        el("h2", { id: "panel-title", lang: answer.language || null }, answer.title), el("p", { class: "facts" }, [answer.file_path, ...people(answer.email), day(answer.last_modified), answer.language].filter(Boolean).join(" · "),
           answer.stale ? el("span", { class: "stale" }, " · the file has changed since it was read") : null)),
       el("div", { class: "panel-buttons" }, cite, link, this.closeButton()),
       outline(answer.headings, (heading) => this.trying(async () => this.land(await this.goToLine(heading.line, answer))))),

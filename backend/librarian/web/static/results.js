@@ -46,6 +46,7 @@ export class Results {
 
   group(result) {
     const mail = result.sender !== undefined;
+    const spoken = { lang: result.language || null }; // for fonts and for voices that read aloud
     const place = [result.product, result.component, result.file_name].filter(Boolean);
     const facts = mail
       ? [result.sender, day(result.date), result.to.length ? `to ${result.to.join(", ")}` : "",
@@ -54,7 +55,7 @@ export class Results {
     return el("li", { class: "group" },
       el("div", { class: "group-head" },
         el("p", { class: "place" }, place.flatMap((part, at) => at ? [el("span", { "aria-hidden": "true" }, " › "), part] : [part])),
-        el("h2", {}, mail ? result.subject || "(no subject)" : result.title),
+        el("h2", mail && !result.subject ? {} : spoken, mail ? result.subject || "(no subject)" : result.title),
         el("p", { class: "facts" }, facts.filter(Boolean).join(" · "),
           result.stale ? el("span", { class: "stale" }, " · the file has changed since it was read") : null)),
       el("ul", { class: "passages" }));
@@ -85,7 +86,7 @@ export class Results {
         badge(result),
         el("span", { class: "quiet" }, lines, result.page ? `, page ${result.page}` : ""),
         el("span", { class: "tools" }, cite, star)),
-      el("p", { class: "snippet" }, marked(...shown)),
+      el("p", { class: "snippet", lang: result.language || null }, marked(...shown)),
       result.also_in.length ? el("p", { class: "quiet" }, `Also in ${result.also_in.join(", ")}`) : null,
       why(result));
   }
