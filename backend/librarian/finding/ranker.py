@@ -168,6 +168,8 @@ class LinearRanker:
         >>> {name: round(weight, 3) for name, weight in ranker.weights.items()}
         {'keyword_scaled': 3.75, 'semantic_scaled': 6.25, 'semantic_further': 0.5}
         """
+        if not share:
+            return self  # a weight that rounding changes by its last bit is another weight
         weights = dict(self.weights)
         usual = sum(weight for name, weight in weights.items() if name in SCALED)
         weights["keyword_scaled"] = weights.get("keyword_scaled", 0.0) * (1 - share * (1 - IN_SENTENCES))
