@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from typing import Literal
 
 from librarian.vocabulary.types import Block, Document, Excluded, Heading, Link, SourceFile
@@ -11,6 +10,7 @@ from librarian.vocabulary.types import Block, Document, Excluded, Heading, Link,
 from ..encoding import decode
 from ..metadata import doc_type_of, modified_of, summary_of, tags_of, title_of
 from ..plain_text import plain
+from .spans import Inside
 
 _TITLE = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+\1)?[ \t]*$")
 #: Below a title; a line that begins with a dot names the block below it instead.
@@ -240,16 +240,10 @@ class _Scanner:
 def _excluded(text: str, scanner: _Scanner) -> list[Excluded]:
     """What the scanner leaves out, and where links and pictures lead, around their words, outside of code."""
     code = [(block.start, block.end) for block in scanner.blocks if block.kind == "fence"]
-    taken = sorted(code + [(span.start, span.end) for span in scanner.excluded])
-    starts = [start for start, _ in taken]
+    taken = Inside(sorted(code + [(span.start, span.end) for span in scanner.excluded]))
     found = list(scanner.excluded)
     for match in _INLINE.finditer(text):
-        place = bisect_right(starts, match.start()) - 1
-        if (
-            not match.lastindex
-            or not match[match.lastindex].strip()
-            or (place >= 0 and match.start() < taken[place][1])
-        ):
+        if not match.lastindex or not match[match.lastindex].strip() or match.start() in taken:
             continue
         first, last = match.span(match.lastindex)
         for start, end in ((match.start(), first), (last, match.end())):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from librarian.vocabulary.types import Block
 
-Span = tuple[int, int]  #: start, end
+from .spans import Inside, Span
 
 _TICKS = re.compile(r"`+|\\+")
 #: Where a paragraph, an item or a row ends: no code span reaches beyond it.
@@ -16,19 +16,6 @@ _PART = re.compile(r"\n(?=[ \t>]*(?:\n|[-*+][ \t]|\d{1,9}[.)][ \t]|\|))")
 _INDENTED = re.compile(r" {0,3}\t| {4}")
 #: What indented text belongs to in the dialects of site generators: admonitions, tabs, footnotes, definitions.
 _OWNER = re.compile(r"^[ \t]*(?:!!!|\?\?\?|===[!+]?[ \t]+\"|\[\^[^\[\]\n]+\]:|:[ \t])", re.M)
-
-
-class Inside:
-    """Whether an offset lies in one of some spans, which come sorted and don't overlap."""
-
-    def __init__(self, spans: Iterable[Span]) -> None:
-        known = list(spans)
-        self._starts = [start for start, _ in known]
-        self._ends = [end for _, end in known]
-
-    def __contains__(self, offset: int) -> bool:
-        place = bisect_right(self._starts, offset) - 1
-        return place >= 0 and offset < self._ends[place]
 
 
 class InsideCodeSpan:

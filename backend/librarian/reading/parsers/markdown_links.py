@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from librarian.vocabulary.types import Link
 
 from ..plain_text import plain
-from .markdown_code import Inside
+from .spans import Inside
 
 _LINK = re.compile(
     r"(?<!!)\[((?:[^\[\]\n]|\n(?!\n)|\[[^\[\]\n]*\]|!\[[^\[\]\n]*\]\([^()\n]*\)){1,400}?)\]\(\s*(?:<([^<>\n]+)>|([^\s()<>]+(?:\([^\s()]*\)[^\s()]*)*))(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'))?\s*\)"

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .markdown_code import Inside, InsideCodeSpan
+from .markdown_code import InsideCodeSpan
+from .spans import Inside
 
 Span = tuple[int, int, str]  #: start, end, reason
 

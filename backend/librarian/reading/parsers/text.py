@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import chain
 
@@ -12,6 +11,7 @@ from librarian.vocabulary.types import Document, Excluded, Link, SourceFile
 from ..encoding import decode
 from ..metadata import doc_type_of, iso_of_ns, summary_of, title_of
 from ..plain_text import plain
+from .spans import Inside
 from .text_blocks import TextScanner
 
 _DIRECTIVE = re.compile(r"^[ \t]*\.\. (?:[\w:-]+ ?::|_[\w .-]+:[ \t]*$)", re.M)
@@ -77,13 +77,11 @@ def _is_structured(text: str) -> bool:
 
 def _excluded(text: str, scanner: TextScanner) -> tuple[Excluded, ...]:
     """Comments and targets, and the markup of roles and directives outside code; sorted, without overlap."""
-    fences = [block for block in scanner.blocks if block.kind == "fence"]
-    starts = [block.start for block in fences]
+    code = Inside((block.start, block.end) for block in scanner.blocks if block.kind == "fence")
     found = list(scanner.excluded)
     others = (match.span(1) for pattern in (_MARKER, _ROLE_NAME, _ROLE_TARGET) for match in pattern.finditer(text))
     for first, last in chain(_options(text), others):
-        place = bisect_right(starts, first) - 1
-        if place < 0 or first >= fences[place].end:
+        if first not in code:
             found.append(Excluded(first, last, "markup"))
     found.sort(key=lambda span: (span.start, -span.end))
     spans: list[Excluded] = []
