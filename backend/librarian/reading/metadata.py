@@ -243,7 +243,13 @@ def cut_at_sentence(text: str, limit: int) -> str:
 
 
 def without(text: str, start: int, end: int, excluded: Sequence[Excluded]) -> str:
-    """`text[start:end]` without the excluded spans in it, which come sorted and don't overlap."""
+    """`text[start:end]` without the excluded spans in it, which come sorted and don't overlap; words that only these
+    parted stay apart.
+
+    >>> spans = [Excluded(start, end, "tag") for start, end in ((2, 5), (6, 10), (14, 18))]
+    >>> without("A <b>B</b>, or<br>C.", 0, 20, spans)
+    'A B, or C.'
+    """
     pieces: list[str] = []
     for span in excluded:
         if span.end <= start:
@@ -255,4 +261,7 @@ def without(text: str, start: int, end: int, excluded: Sequence[Excluded]) -> st
         start = span.end
     if start < end:
         pieces.append(text[start:end])
-    return " ".join(pieces) if len(pieces) > 1 else "".join(pieces)
+    kept = "".join(pieces[:1])
+    for piece in pieces[1:]:
+        kept += (" " if kept[-1:].isalnum() and piece[:1].isalnum() else "") + piece
+    return kept

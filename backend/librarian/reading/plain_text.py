@@ -7,7 +7,8 @@ import re
 
 #: Without one of these a text has no markup to remove.
 _MARKUP = re.compile(r"[*_`\[<&\\{~$!:]")
-_CODE = re.compile(r"(?:\{[a-z][\w+:.-]*\}(?=`))?(`+)(.+?)\1(?!`)")  #: with MyST's role before it
+#: With MyST's role before it, or the underscore behind it that makes a reference of reStructuredText.
+_CODE = re.compile(r"(?:\{[a-z][\w+:.-]*\}(?=`))?(`+)(.+?)\1(?!`)(?:__?(?!\w))?")
 _ROLE_TARGET = re.compile(r"(?<=\S)[ \t]*<[^<>]+>$")
 _SHORTCODE = re.compile(r"\{\{[<%-]?(.*?)[%>-]?\}\}")
 _QUOTED = re.compile(r"\b(?:text|title|caption|alt)\s*=\s*\"([^\"]*)\"|(?<![=\w])\"([^\"]*)\"")
@@ -18,8 +19,9 @@ _LINK = re.compile(r"\[([^\[\]]+)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\[\]]*
 _WIKI_LINK = re.compile(r"!?\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\s](?:[^\[\]|\n]*[^\[\]|\s])?)\]\](?![(\[])")
 _ROLE = re.compile(r":[a-z][\w+.:-]*:(?=`)")
 _NAMED_TARGET = re.compile(r"(?::[a-z][\w+.:-]*:`([^`<>]+?)\s*<[^<>`]*>`|`([^`<>]+?)\s*<[^<>`\s]*>`__?(?!\w))")
-#: What follows a tag's name parts it from text such as `Map<K, V>`, `<a_b>` and `<host:port>`.
-_TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9.-]*(?:\s[^<>]{0,500})?/?>|<!--.*?-->")
+#: What follows a tag's name parts it from text such as `Map<K, V>`, `<a_b>` and `<host:port>`; a second bracket makes
+#: AsciiDoc's `<<reference>>`.
+_TAG = re.compile(r"(?<!<)</?[A-Za-z][A-Za-z0-9.-]*(?:\s[^<>]{0,500})?/?>|<!--.*?-->")
 _AUTOLINK = re.compile(r"<((?:https?|mailto):[^<>\s]*)>")
 _STRONG = re.compile(r"(\*\*|__|~~)(?=\S)(.+?)(?<=\S)\1")
 #: Asterisks may touch letters of scripts that put no blanks between words.

@@ -331,6 +331,8 @@ def test_where_links_and_pictures_of_asciidoc_lead_is_left_out_and_their_words_s
         "Or this part with a pump, but \\xref:h.adoc[so], xref:i.adoc[] and <<j>>.\n\n"
         "----\nlink:k[code]\n----\n"
     )
+    assert doc.summary.startswith("See the guide, the list, too or the site. Or this part with a pump, but")
+    assert doc.summary.endswith("xref:i.adoc[] and <<j>>.")
 
 
 def test_titles_of_asciidoc_are_those_that_a_reader_sees(parse: Parse) -> None:

@@ -326,6 +326,11 @@ def test_markup_that_is_wrapped_is_in_neither_headings_nor_summaries(parse: Pars
     assert doc.summary == "Keep all the words of a b and this link in the summary."
 
 
+def test_a_summary_has_blanks_between_words_that_tags_part_and_none_before_commas(parse: Parse) -> None:
+    doc = parse("Press <kbd>Ctrl</kbd>, then <b>Enter</b>. One line<br>and the next (<i>both</i>) follow.\n")
+    assert doc.summary == "Press Ctrl, then Enter. One line and the next (both) follow."
+
+
 def test_a_title_is_taken_from_the_best_place_there_is(parse: Parse) -> None:
     assert parse("## Second\n\n# First\n").title == "First"
     assert parse("## Second\n").title == "Second"

@@ -181,6 +181,11 @@ def test_the_body_of_a_note_is_set_apart_and_that_of_an_unknown_directive_is_cod
     assert doc.summary == "The page begins with words."
 
 
+def test_a_summary_shows_the_words_of_references_alone(parse: Parse) -> None:
+    doc = parse("T\n=\n\nSee :ref:`the setup <setup>`, `the site <https://a.test/>`_ and `Some part`_.\n", "a/b/c.rst")
+    assert doc.summary == "See the setup, the site and Some part."
+
+
 def test_a_directive_may_have_a_space_before_its_colons(parse: Parse) -> None:
     text = "Title\n=====\n\n.. note ::\n\n   Beware.\n\n.. testcode ::\n\n   x = 1\n\n.. see here ::\n\n   Hidden.\n"
     doc = parse(text, "a/b/c.rst")

@@ -76,6 +76,7 @@ class AsciiDocParser:
         decoded = decode(data, source.file_path)
         text = decoded.text
         scanner = _Scanner(text).scan()
+        excluded = _excluded(text, scanner)
         title, in_text = title_of({}, scanner.headings, source.file_path)
         return Document(
             file_path=source.file_path,
@@ -87,13 +88,13 @@ class AsciiDocParser:
             text=text,
             headings=tuple(scanner.headings),
             blocks=tuple(scanner.blocks),
-            excluded=tuple(_excluded(text, scanner)),
+            excluded=tuple(excluded),
             links=tuple(_links(text)),
             doc_type=doc_type_of(source.file_path, title, text),
             tags=tags_of(scanner.attributes),
             encoding=decoded.encoding,
             encoding_confidence=decoded.confidence,
-            summary=summary_of(text, scanner.blocks, scanner.attributes, scanner.excluded),
+            summary=summary_of(text, scanner.blocks, scanner.attributes, excluded),
             last_modified=modified_of({"date": scanner.attributes.get("revdate", "")}, source.mtime_ns),
             size=source.size,
             mtime_ns=source.mtime_ns,
