@@ -6,6 +6,7 @@ import datetime as dt
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import PurePosixPath
 
 from librarian.vocabulary.graphemes import whole_until
@@ -261,7 +262,7 @@ def without(text: str, start: int, end: int, excluded: Sequence[Excluded]) -> st
         start = span.end
     if start < end:
         pieces.append(text[start:end])
-    kept = "".join(pieces[:1])
-    for piece in pieces[1:]:
-        kept += (" " if kept[-1:].isalnum() and piece[:1].isalnum() else "") + piece
-    return kept
+    kept = pieces[:1]
+    for before, piece in pairwise(pieces):
+        kept += (" ", piece) if before[-1].isalnum() and piece[0].isalnum() else (piece,)
+    return "".join(kept)

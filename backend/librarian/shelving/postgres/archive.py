@@ -6,11 +6,10 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
-import numpy as np
-
 from librarian.vocabulary.types import HalfVectors, Vector
 
-from ..vectors.archive import DEAD_SHARE, KEEP_DAYS, SCANNED, kept_rows, unpacked
+from ..vectors.archive import DEAD_SHARE, KEEP_DAYS, SCANNED
+from ..vectors.halves import by_hash, halves, kept_rows
 from .database import Database
 
 _BATCH: Final = 2_000
@@ -44,10 +43,7 @@ class PostgresVectorArchive:
                     if used != self._today():
                         stale.append(digest)
         self._note(model, stale)
-        if not found:
-            return {}
-        by_hash = dict(zip(found, unpacked(list(found.values())), strict=True))
-        return {digest: by_hash[digest] for digest in wanted if digest in by_hash}
+        return by_hash(found, wanted)
 
     def scan(self, model: str, wanted: Container[str]) -> Iterator[tuple[list[str], HalfVectors]]:
         """(hashes, rows as they are kept) batch by batch, by hash. Others may write between two batches."""
@@ -72,10 +68,8 @@ class PostgresVectorArchive:
         """Keep vectors, replacing equal hashes, in one transaction. Raises `ValueError` on a NaN or another shape."""
         if not vectors:
             return
-        rows = np.stack([np.asarray(vector, dtype=np.float32) for vector in vectors.values()])
-        if rows.ndim != 2 or not np.isfinite(rows).all():
-            raise ValueError(f"A vector of model {model!r} holds a NaN or isn't one-dimensional; it wasn't kept.")
-        packed = dict(zip(vectors, (row.tobytes() for row in rows.astype("<f2")), strict=True))
+        rows = halves(model, vectors)
+        packed = dict(zip(vectors, (row.tobytes() for row in rows), strict=True))
         with self._database.transaction() as connection:
             connection.execute(
                 "INSERT INTO archive_models (fingerprint, dimension) VALUES (%s, %s) ON CONFLICT DO NOTHING",

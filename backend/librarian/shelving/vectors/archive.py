@@ -18,13 +18,10 @@ from pathlib import Path
 from threading import RLock
 from typing import Final, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
 from librarian.vocabulary.errors import Unavailable
-from librarian.vocabulary.types import HalfVectors, Vector, Vectors
+from librarian.vocabulary.types import HalfVectors, Vector
 
-from .batch import lengths
+from .halves import by_hash, halves, kept_rows
 
 logger = logging.getLogger(__name__)
 
@@ -96,11 +93,8 @@ class SqliteVectorArchive:
         """Keep vectors, replacing equal hashes, in one transaction. Raises `ValueError` on a NaN or another shape."""
         if not vectors:
             return
-        rows = np.stack([np.asarray(vector, dtype=np.float32) for vector in vectors.values()])
-        if rows.ndim != 2 or not np.isfinite(rows).all():
-            raise ValueError(f"A vector of model {model!r} holds a NaN or isn't one-dimensional; it wasn't kept.")
-        packed = rows.astype("<f2")
-        self._run(lambda db: self._put(db, model, list(vectors), packed))
+        rows = halves(model, vectors)
+        self._run(lambda db: self._put(db, model, list(vectors), rows))
 
     def prune(self, model: str, alive: set[str]) -> int:
         """Drop vectors of `model` whose hash isn't in `alive`: those unused for 30 days, and the longest unused ones
@@ -213,10 +207,7 @@ class SqliteVectorArchive:
                     stale.append(rowid)
         if stale:
             self._note(stale, db)
-        if not found:
-            return {}
-        by_hash = dict(zip(found, unpacked(list(found.values())), strict=True))
-        return {key: by_hash[key] for key in hashes if key in by_hash}
+        return by_hash(found, hashes)
 
     def _following(self, model: str, after: int, db: sqlite3.Connection) -> list[tuple[int, str, int, bytes]]:
         """(rowid, hash, day of its last use, vector) of the next `SCANNED` rows of a model."""
@@ -234,7 +225,7 @@ class SqliteVectorArchive:
         with _transaction(db):
             db.executemany("UPDATE vectors SET last_used = ? WHERE rowid = ?", ((today, row) for row in rows))
 
-    def _put(self, db: sqlite3.Connection, model: str, hashes: list[str], rows: npt.NDArray[np.float16]) -> None:
+    def _put(self, db: sqlite3.Connection, model: str, hashes: list[str], rows: HalfVectors) -> None:
         today = self._today().toordinal()
         with _transaction(db):
             ident = self._model_id(db, model, rows.shape[1])
@@ -292,19 +283,6 @@ class SqliteVectorArchive:
         if model not in self._models:
             return 0
         return int(db.execute("SELECT count(*) FROM vectors WHERE model = ?", (self._models[model][0],)).fetchone()[0])
-
-
-def unpacked(blobs: Sequence[bytes]) -> Vectors:
-    """Stored rows as unit-length float32, shape (rows, dimension)."""
-    rows = kept_rows(blobs).astype(np.float32)
-    norms = lengths(rows)
-    rows /= np.where(norms > 0, norms, 1)
-    return rows
-
-
-def kept_rows(blobs: Sequence[bytes]) -> HalfVectors:
-    """Stored rows as they are kept, shape (rows, dimension); of unit length but for their rounding."""
-    return np.frombuffer(b"".join(blobs), dtype="<f2").reshape(len(blobs), -1)
 
 
 @contextlib.contextmanager
