@@ -25,6 +25,15 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"Did you mean {' or '.join(repr(name) for name in names)}?" if names else ""
 
 
+def one_of(known: Sequence[str], given: object, more: str = "") -> str:
+    """Sentences with all names there are (`more` says what else is taken), and the nearest to the one given.
+
+    >>> one_of(("vector", "hybrid"), "hibrid")
+    "Use one of vector, hybrid. Did you mean 'hybrid'?"
+    """
+    return f"Use one of {', '.join(known)}{more}. {did_you_mean(str(given), known)}".strip()
+
+
 _ASK = "Ask with at least one word, for example 'how to rotate a token'."
 
 
@@ -76,8 +85,7 @@ def mode_name(value: object) -> str:
     """One of the six modes."""
     if isinstance(value, str) and value.strip().lower() in MODES:
         return value.strip().lower()
-    hint = f"Use one of {', '.join(MODES)}. {did_you_mean(str(value), MODES)}".strip()
-    raise CallerError(f"mode {shortened(value)} is unknown.", hint=hint)
+    raise CallerError(f"mode {shortened(value)} is unknown.", hint=one_of(MODES, value))
 
 
 def extensions(value: object) -> tuple[str, ...]:
@@ -190,5 +198,4 @@ def doc_type_name(value: object) -> str | None:
     text = text_or_none("doc_type", value)
     if text is None or text.lower() in DOC_TYPES:
         return text.lower() if text else None
-    hint = f"Use one of {', '.join(DOC_TYPES)}. {did_you_mean(text, DOC_TYPES)}".strip()
-    raise CallerError(f"doc_type {shortened(text)} is unknown.", hint=hint)
+    raise CallerError(f"doc_type {shortened(text)} is unknown.", hint=one_of(DOC_TYPES, text))

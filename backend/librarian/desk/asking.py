@@ -54,6 +54,11 @@ class Asking:
         told = replace(outcome, degraded=(*outcome.degraded, *extra), tokens_used=0) if extra else outcome
         return replace(answer, outcome=told if told.tokens_used else self._parts.fitted(told)), count
 
+    def _products(self) -> dict[str, dict[str, int]]:
+        """Product → component → documents."""
+        with self._parts.catalog.read() as reader:
+            return reader.products()
+
     def _count(self) -> Count:
         with self._parts.catalog.read() as reader:
             return reader.count()

@@ -35,7 +35,7 @@ class Gathered(Asking):
         wanted = tuple(dict.fromkeys(entity_types or ENTITY_TYPES))
         for kind in wanted:
             if kind not in ENTITY_TYPES:
-                hint = f"Use any of {', '.join(ENTITY_TYPES)}. {check.did_you_mean(str(kind), ENTITY_TYPES)}".strip()
+                hint = check.one_of(ENTITY_TYPES, kind)
                 raise CallerError(f"entity_types holds {shortened(kind)}, which is unknown.", hint=hint)
         return self._parts.registry.search(text, wanted, most, spent)
 
@@ -95,6 +95,5 @@ class Gathered(Asking):
         return self._parts.questions.gaps(check.whole_number("limit", limit, 1, None))
 
     def _project(self, name: str | None) -> str | None:
-        with self._parts.catalog.read() as reader:
-            known = list(reader.products())
-        return check.known_name("project", name, known, hint="Use list_products or listDoc to see what there is.")
+        hint = "Use list_products or listDoc to see what there is."
+        return check.known_name("project", name, list(self._products()), hint=hint)

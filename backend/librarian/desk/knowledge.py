@@ -48,7 +48,7 @@ class Knowledge(Asking):
         options = self._parts.options
         wanted = search_type or {"semantic": "vector", "rerank": "rerank"}.get(options.default_mode, "hybrid")
         if wanted not in SEARCH_TYPES:
-            hint = f"Use one of {', '.join(SEARCH_TYPES)}. {check.did_you_mean(str(wanted), SEARCH_TYPES)}".strip()
+            hint = check.one_of(SEARCH_TYPES, wanted)
             raise CallerError(f"search_type is {shortened(wanted)}, which is unknown.", hint=hint)
         count = options.default_max_results if match_count is None else match_count
         check.whole_number("match_count", count, 1, options.max_results)
@@ -89,11 +89,6 @@ class Knowledge(Asking):
         with self._parts.catalog.read() as reader:
             return (document_at(reader, addresses.parse(document_id).file_path).document.file_path,)
 
-    def _products(self) -> dict[str, dict[str, int]]:
-        """Product → component → documents."""
-        with self._parts.catalog.read() as reader:
-            return reader.products()
-
 
 def _typed(document_type: str | None) -> dict[str, object]:
     name = (document_type or "").strip().lower()
@@ -101,7 +96,7 @@ def _typed(document_type: str | None) -> dict[str, object]:
         return {"file_types": [_FORMATS.get(name, name)]}
     if name and name not in DOC_TYPES:
         known = (*DOC_TYPES, *_FORMATS, *_FORMAT_NAMES)
-        hint = f"Use one of {', '.join(known)}, or an extension such as .rst. {check.did_you_mean(name, known)}".strip()
+        hint = check.one_of(known, name, ", or an extension such as .rst")
         raise CallerError(f"document_type {shortened(document_type)} is unknown.", hint=hint)
     return {"doc_type": name}
 
