@@ -50,8 +50,8 @@ class Passages:
     cosine: Floats  #: max(0, cosine) by its own space's model
     holds_identifier: Mask
     fields: Mapping[str, Floats] = field(default_factory=dict)  #: `FIELDS`, where the ranker may read them
-    in_links: Ids = field(default_factory=NONE.copy)  #: how many candidate documents with words of the question link to
-    #: its own; empty where no ranker reads it
+    #: How many candidate documents with words of the question link to its own; empty where no ranker reads it.
+    in_links: Ids = field(default_factory=NONE.copy)
 
     def __len__(self) -> int:
         return len(self.chunk_ids)
@@ -89,9 +89,8 @@ class Pool:
     passages: Passages
     asks_identifier: bool  #: the question names an identifier
     foreign: bool = False  #: the question is in a language that no model which was asked was trained on
-    changelogs: Ids = field(
-        default_factory=NONE.copy
-    )  #: candidates' documents; none where the question asks for changes
+    #: Candidates' documents that are changelogs; none where the question asks for changes.
+    changelogs: Ids = field(default_factory=NONE.copy)
     of_named: Ids = field(default_factory=NONE.copy)  #: candidates' mails whose sender the question names
     sentence: float = 0.0  #: the share of candidate documents with several passages, where the question is a sentence
     outrun: bool = False  #: the words led to passages that the catalog's state doesn't have, being older or newer

@@ -190,7 +190,7 @@ def leaves_out(row: Row) -> bool:
 def stored_chunk(row: Row, document_text: str = "") -> StoredChunk:
     """From the chunk's id and CHUNK_COLUMNS; long openings come from the document's text where that is given."""
     chunk_id, doc_id, ordinal, start, end, text, path, level, page, line_start, line_end, digest, packed = row
-    # Passages of before lines without words were told have no third part.
+    # Passages of an older format, which are read again after an update, have no third part.
     frames, titles, *unseen = json.loads(packed.removeprefix(_LEFT_OUT)) if packed else ((), ())
     for frame in frames:
         if frame[3] is None:
@@ -281,7 +281,7 @@ def _structure(packed: bytes) -> dict[str, Any]:
         "page_starts": tuple(structure["page_starts"]),
         "excluded": tuple(starmap(Excluded, structure["excluded"])),
         "links": tuple(starmap(Link, structure["links"])),
-        "labels": tuple(structure.get("labels", ())),  # none in what was stored before there were any
+        "labels": tuple(structure.get("labels", ())),  # which older formats lack
         "front_matter": structure["front_matter"],
     }
 
