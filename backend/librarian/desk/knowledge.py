@@ -65,8 +65,7 @@ class Knowledge(Asking):
         answer = checked(
             lambda query: engine.search(query, spent),
             replace(asked, filters=filters),
-            self._paths,
-            self._parts.indexing.notice,
+            self._files,
         )
         outcome = answer.outcome
         self._parts.questions.note(asked.text, outcome.total, outcome.answerable, filters.product)
@@ -79,7 +78,7 @@ class Knowledge(Asking):
             search_mode=ran,
             degraded=[
                 *_degraded(outcome, wanted, ran),
-                *self._lacking(outcome.degraded, by_meaning=outcome.legs["semantic"].status == "ok"),
+                *self._lacking(outcome.degraded, by_meaning=outcome.legs["semantic"].status == "ok", away=answer.away),
             ],
         )
 

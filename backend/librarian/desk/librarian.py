@@ -28,7 +28,7 @@ from .gathered import Gathered
 from .hosting import Hosting
 from .knowledge import Knowledge
 from .parts import Parts
-from .presence import Checked, has_changed, present
+from .presence import Checked, Files, has_changed, present
 from .reading import document_meant, passage, read
 from .state import StateReport, layout_notes, skipped, unreadable
 
@@ -55,7 +55,7 @@ class Librarian(Knowledge, Gathered, Hosting):
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._state = StateReport(parts)
-        self._paths = Paths(parts.options.root)
+        self._files = Files(Paths(parts.options.root), parts.indexing.notice, parts.indexing.away)
         self._closed = threading.Event()
         self._started = False
 
@@ -207,7 +207,7 @@ class Librarian(Knowledge, Gathered, Hosting):
         with self._parts.catalog.read() as reader:
             place, stored = document_meant(reader, path)
             chunk = None if place.ordinal is None else passage(reader.chunks_of(stored.doc_id), place)
-        stale = has_changed(stored, self._paths, self._parts.indexing.notice)
+        stale = has_changed(stored, self._files)
         lines = partial(read, stored, line_start=first, line_end=last, max_chars=limit, column=column, stale=stale)
         if wanted or not place.anchor:
             return lines(section=wanted, anchor=None, chunk=chunk)
@@ -236,7 +236,7 @@ class Librarian(Knowledge, Gathered, Hosting):
         if not mails:
             hint = "Take it from a result of search_emails." if emails else "No email is indexed in this library."
             raise NotFound(f"No thread {shortened(wanted)}.", hint=hint)
-        if not (mails := present(mails, self._paths, self._parts.indexing.notice)):
+        if not (mails := present(mails, self._files)):
             raise NotFound(f"The mails of thread {shortened(wanted)} were deleted or moved since they were indexed.")
         return conversation(wanted, mails, offset=first, max_chars=limit)
 

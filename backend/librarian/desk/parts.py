@@ -57,6 +57,9 @@ class Indexing(Protocol):
     def problems(self) -> Sequence[str]:
         """What doesn't work now: `root: …`, `embeddings: …`, `watcher: …`."""
 
+    def away(self) -> str:
+        """Why the folder of documents isn't there, in a sentence; empty where it is. Asked once a file is missing."""
+
     def wait_until_idle(self, timeout_s: float | None = None) -> bool:
         """True once nothing is left to read or to embed; False where the time ran out first."""
 

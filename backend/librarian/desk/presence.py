@@ -1,4 +1,7 @@
-"""Answers held against the files: what is gone isn't shown, what has changed is marked, and both are looked at soon."""
+"""Answers held against the files: what is gone isn't shown, what has changed is marked, and both are looked at soon.
+
+While the folder of documents itself isn't there, nothing counts as gone.
+"""
 
 from __future__ import annotations
 
@@ -10,33 +13,37 @@ from ..vocabulary.paths import Paths, mtime_of
 from ..vocabulary.types import Document, Hit, Query, SearchOutcome, StoredDocument
 
 AGAIN = 4  #: times that a question is asked anew while its answer holds what is gone
-_ITSELF = "."  # the root as a place that can be looked into: one that is closed to us tells nothing of its files
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """An answer of files that are there."""
+    """An answer of files that are there, or of all where the root isn't."""
 
     outcome: SearchOutcome
     changed: frozenset[int] = frozenset()  #: ids of the documents that aren't any more as they were read
+    away: str = ""  #: why the root isn't there, as far as that mattered
 
 
-def checked(
-    search: Callable[[Query], SearchOutcome], asked: Query, root: Paths, notice: Callable[[Sequence[str]], None]
-) -> Checked:
-    """The answer of a library without what is gone: other passages take its place, and the verdict is theirs.
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The files that answers are held against."""
 
-    `notice` is told the paths of files that are gone or have changed. Without a root nothing counts as gone.
-    """
+    root: Paths
+    notice: Callable[[Sequence[str]], None]  #: told the paths of what is gone or has changed
+    away: Callable[[], str]  #: why the root isn't there; empty where it is
+
+
+def checked(search: Callable[[Query], SearchOutcome], asked: Query, files: Files) -> Checked:
+    """The answer of a library without what is gone: other passages take its place, and the verdict is theirs."""
     gone: set[str] = set()
     for _ in range(1 + AGAIN):
         outcome = search(replace(asked, filters=replace(asked.filters, absent=tuple(sorted(gone)))) if gone else asked)
         missing: list[Hit] = []
         changed: set[int] = set()
         noticed: list[str] = []
-        for hit in outcome.hits if _there(root, _ITSELF) else ():
+        for hit in outcome.hits:
             document = hit.document.document
-            path, same = _found(document, root)
+            path, same = _found(document, files.root)
             if same is None:
                 missing.append(hit)
             elif same:
@@ -44,40 +51,38 @@ def checked(
             else:
                 changed.add(hit.document.doc_id)
             noticed.append(path)
+        if missing and (away := files.away()):
+            return Checked(outcome, frozenset(changed), away)
         if noticed:
-            notice(noticed)
+            files.notice(noticed)
         if not missing:
             break
-        gone |= {_highest_gone(hit.document.document.source, root) for hit in missing}
+        gone |= {_highest_gone(hit.document.document.source, files.root) for hit in missing}
     return Checked(_without(outcome, missing, gone) if gone else outcome, frozenset(changed))
 
 
-def has_changed(stored: StoredDocument, root: Paths, notice: Callable[[Sequence[str]], None]) -> bool:
-    """Whether a document's file isn't any more as it was read. Raises `NotFound` where it is gone, unless the root is.
-
-    `notice` is told its path in both cases.
-    """
+def has_changed(stored: StoredDocument, files: Files) -> bool:
+    """Whether a document's file isn't any more as it was read. Raises `NotFound` where it is gone, unless the root
+    is."""
     document = stored.document
-    path, same = _found(document, root)
-    if same or not _there(root, _ITSELF):
+    path, same = _found(document, files.root)
+    if same or (same is None and files.away()):
         return False
-    notice([path])
+    files.notice([path])
     if same is None:
-        copies = [path for path in stored.also_in if _there(root, path)]
+        copies = [path for path in stored.also_in if _there(files.root, path)]
         hint = f"The same text is in {copies[0]!r}." if copies else "Search again for where its text may be now."
         raise NotFound(f"{document.source!r} was deleted or moved since it was indexed.", hint=hint)
     return True
 
 
-def present(
-    mails: Sequence[StoredDocument], root: Paths, notice: Callable[[Sequence[str]], None]
-) -> list[StoredDocument]:
-    """Mails whose files are there, all where the root isn't; `notice` is told the paths of what isn't as it was."""
-    if not _there(root, _ITSELF):
+def present(mails: Sequence[StoredDocument], files: Files) -> list[StoredDocument]:
+    """Mails whose files are there, all where the root isn't."""
+    found = {stored.document.source: _found(stored.document, files.root) for stored in mails}
+    if any(same is None for _, same in found.values()) and files.away():
         return list(mails)
-    found = {stored.document.source: _found(stored.document, root) for stored in mails}
     if noticed := [path for path, same in found.values() if not same]:
-        notice(noticed)
+        files.notice(noticed)
     return [stored for stored in mails if found[stored.document.source][1] is not None]
 
 

@@ -82,6 +82,7 @@ class FolderScanner:
     def require_root(self) -> None:
         """Raises `SourceError(reason="root")` where the root is gone or can't be listed."""
         try:
+            os.stat(os.path.join(self._root, os.curdir))  # a folder that may be listed need not let anybody in
             os.listdir(self._root)
         except OSError as error:
             raise SourceError(

@@ -204,7 +204,7 @@ class SqliteCatalog:
             self._note(connection, catalog_mails.withdraw(connection, chunk_ids))
 
     def outdate(self, file_paths: Sequence[str]) -> None:
-        """Forget the size and time of documents, and of archives that hold them, so that they are read again."""
+        """Forget the size and time of documents and their archives, or of archives, so that they are read again."""
         with self._writing() as connection:
             catalog_mails.outdate(connection, file_paths)
 

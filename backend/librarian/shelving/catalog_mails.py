@@ -55,15 +55,15 @@ def withdraw(connection: sqlite3.Connection, chunk_ids: Iterable[int]) -> list[i
 
 
 def outdate(connection: sqlite3.Connection, file_paths: Iterable[str]) -> None:
-    """Forget the size and time of documents, and of the archives that hold them."""
+    """Forget the size and time of documents, of the archives that hold them, and of archives."""
     for path in file_paths:
         connection.execute(
             "UPDATE documents SET size = ?, mtime_ns = ? WHERE file_path = ?", (OUTDATED, OUTDATED, path)
         )
         connection.execute(
             """UPDATE archives SET size = ?, mtime_ns = ?
-               WHERE file_path = (SELECT archive FROM documents WHERE file_path = ?)""",
-            (OUTDATED, OUTDATED, path),
+               WHERE file_path IN (?, (SELECT archive FROM documents WHERE file_path = ?))""",
+            (OUTDATED, OUTDATED, path, path),
         )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -43,12 +43,15 @@ class FolderDiff:
         return found
 
 
-def examine_folder(scanner: Scanner, known: Known) -> tuple[list[str], frozenset[str]]:
-    """How the index differs from the folder, in sentences, and what has to be read; compares all content."""
+def examine_folder(scanner: Scanner, known: Known, away: Callable[[], str]) -> tuple[list[str], frozenset[str]]:
+    """How the index differs from the folder, in sentences, and what has to be read; compares all content. `away` says
+    why the folder isn't there; empty where it is."""
     try:
         diff = compare(scanner.scan(), known, doubted=frozenset(known))
     except SourceError as error:
         return [str(error)], frozenset()
+    if diff.gone and (why := away()):
+        return [why], frozenset()
     return diff.sentences(), frozenset(source.file_path for source in diff.to_read)
 
 

@@ -37,7 +37,7 @@ from .indexer_options import IndexerOptions
 from .migration import COPY_OF
 from .missing_files import MissingFiles, is_moved
 from .reconcile import examine_lexical, is_worn, repair_lexical
-from .refresh import NothingThere, Refresh, Scope
+from .refresh import Refresh, Scope
 from .spaces import Space, Spaces
 from .text_writer import Batch, TextWriter
 from .vector_shelf import VectorShelf
@@ -108,7 +108,8 @@ class IndexWork:
         self._problems: dict[str, str] = {}
         self._text_progress = Progress("idle")
         self._rate = Rate()
-        self._missing = MissingFiles(self._root, catalog, self._problems, clock)
+        self._missing = MissingFiles(self._root, scanner, catalog, self._problems, clock)
+        self.away = self._missing.away
         own = Space(embedder, model_key) if embedder is not None else None
         self._spaces = Spaces(catalog, archive, self._shelf, own, further, self._writing)
         self._vectors = VectorWork(
@@ -161,23 +162,23 @@ class IndexWork:
                     self._state.notify_all()
 
     def check(self, *, repair: bool = False) -> list[str]:
-        """What catalog, keyword index and stores lack or hold too much, in sentences; with `repair`, put right."""
+        """What catalog, keyword index and stores lack or hold too much, in sentences; with `repair`, what is mended."""
         with self._urgent(), self._refreshing:
-            found, unread = examine_folder(self._scanner, self._catalog.known())
+            folder, unread = examine_folder(self._scanner, self._catalog.known(), self.away)
             if not repair:
-                found += examine_lexical(self._catalog, self._lexical, thoroughly=True).sentences()
+                found = folder + examine_lexical(self._catalog, self._lexical, thoroughly=True).sentences()
                 for model in self._spaces.fingerprints():
                     found += self._shelf.examine(model) + self._shelf.examine_archive(model)
                 return found
-            found += dict.fromkeys([*self._prepare(), *self._reconcile(thoroughly=True)])
+            found = list(dict.fromkeys([*self._prepare(), *self._reconcile(thoroughly=True)]))
             with self._writing:
                 for model in self._spaces.fingerprints():
                     found += self._shelf.examine_archive(model, repair=True)
             self._wake_embedding()
             self._forced = replace(self._forced, again=self._forced.again | unread)
-            if found:
+            if folder or found or "root" in self._problems:
                 self._refresh(Scope(), [])
-            return found
+            return found if "root" in self._problems else folder + found
 
     def rebuild(self) -> IndexReport:
         """Read every file again and fill the stores anew; what was found before is found meanwhile.
@@ -187,13 +188,14 @@ class IndexWork:
         with self._urgent(), self._refreshing:
             self._prepare()
             self._force_all()
-            report = self._refresh(Scope(), ["Every file was read again."])
+            report = self._refresh(Scope(), [])
+            again = () if "root" in self._problems else ("Every file was read again.",)
             with self._writing:
                 for model in self._spaces.fingerprints():
                     self._shelf.clear(model)
                 self._shelf.use(self._spaces.fingerprints())
             self._wake_embedding()
-            return report
+            return replace(report, notes=(*again, *report.notes))
 
     def prune(self) -> IndexReport:
         """Drop what is missing however much it is, and vectors that nothing has used for long."""
@@ -293,14 +295,25 @@ class IndexWork:
         if scope.everything:
             scope = replace(self._forced, everything=True)
         try:
-            report = self._looking(self._scanner, self._missing.judge).run(scope)
+            look = Refresh(
+                self._root,
+                self._scanner,
+                self._catalog,
+                write=self._write,
+                pool=self._children.reading,
+                keep_missing=self._missing.judge,
+                away=self._missing.away,
+                progress=self._set_text_progress,
+                stopping=self._stop.is_set,
+                limits=self._children.limits,
+            )
+            report = look.run(scope)
         except SourceError as error:
             if error.reason != "root":
                 raise
-            if self._missing.keep(str(error)):
-                with self._catalog.read() as reader:
-                    return IndexReport(generation=reader.generation, notes=(*notes, str(error)))
-            report = self._looking(NothingThere(), lambda *_: False).run(scope)
+            kept = self._missing.keep(error)
+            with self._catalog.read() as reader:
+                return IndexReport(generation=reader.generation, notes=(*notes, kept))
         finally:
             self._text_progress = Progress("idle")
         report = replace(report, notes=(*notes, *report.notes))
@@ -317,19 +330,6 @@ class IndexWork:
         self._observe("refreshed", added=report.added, changed=report.changed, removed=report.removed,
                       moved=report.moved, failed=len(report.failed), ms=report.took_ms)  # fmt: skip
         return report
-
-    def _looking(self, scanner: Scanner, keep_missing: Callable[[int, int, bool], bool]) -> Refresh:
-        return Refresh(
-            self._root,
-            scanner,
-            self._catalog,
-            write=self._write,
-            pool=self._children.reading,
-            keep_missing=keep_missing,
-            progress=self._set_text_progress,
-            stopping=self._stop.is_set,
-            limits=self._children.limits,
-        )
 
     def _write(self, batch: Batch) -> int:
         with self._writing:

@@ -64,6 +64,7 @@ class Refresh:
     write: Callable[[Batch], int]  #: makes a batch true and returns the new generation
     pool: Callable[[], ReaderPool]
     keep_missing: Callable[[int, int, bool], bool]  #: (documents gone, documents known, all looked at) → keep them
+    away: Callable[[], str]  #: why the root isn't there; empty where it is
     progress: Callable[[Progress], None]
     stopping: Callable[[], bool]
     limits: str = ""  #: of reading a file
@@ -90,7 +91,8 @@ class Refresh:
         self._batch.renewing = bool(scope.renew)
         worth_it = _MENDED_BY_LIMITS if within != self.limits and scope.everything else _MENDED_OUTSIDE
         retried = frozenset(path for path, failure in before.items() if failure.reason in worth_it)
-        diff, looked_at = self._look(replace(scope, again=scope.again | retried), known, before)
+        again = scope.again | scope.refill | scope.renew
+        diff, looked_at = self._look(replace(scope, again=again | retried), known, before)
         if diff.touched:
             with self.catalog.transaction():
                 for source in diff.touched:
@@ -101,6 +103,8 @@ class Refresh:
         elif scope.everything or gone:
             documents = sum(1 for row in known.values() if row[2])
             if self.keep_missing(self._missing(gone), documents, scope.everything):
+                if unread := [path for path in gone if path in again]:
+                    self.catalog.outdate(unread)  # so that they are read once they are back
                 gone = []
         self._batch.removed += gone
         self._flush()
@@ -127,9 +131,8 @@ class Refresh:
     def _look(
         self, scope: Scope, known: dict[str, tuple[int, int, str]], listed: Collection[str]
     ) -> tuple[FolderDiff, Collection[str] | None]:
-        again = scope.again | scope.refill | scope.renew
         if scope.everything:
-            return compare(self.scanner.scan(), known, again=again), None
+            return compare(self.scanner.scan(), known, again=scope.again), None
         found: list[SourceFile | Failure] = []
         looked_at: set[str] = set()
         doubted: set[str] = set()
@@ -155,7 +158,7 @@ class Refresh:
                 if f"{item.file_path}/".startswith(prefixes) and item.file_path not in have
             ]
         looked_at.update(item.file_path for item in found)
-        diff = compare(found, known, scope=looked_at, again=again, doubted=doubted)
+        diff = compare(found, known, scope=looked_at, again=scope.again, doubted=doubted)
         if diff.gone:
             self.scanner.require_root()
         return diff, looked_at
@@ -226,8 +229,11 @@ class Refresh:
             elif source.file_path in scope.renew and old is not None and old[:2] == (source.size, source.mtime_ns):
                 logger.warning("%s keeps its entries: %s", source.file_path, outcome)
             else:
+                held = old is not None and bool(old[2])
+                if held and (why := self.away()):  # with the root, not by itself
+                    raise SourceError(why, reason="root")
                 self._failures.append(failure_of(source, outcome))
-                if old is not None and old[2]:  # what it said before, it says no more
+                if held:  # what it said before, it says no more
                     self._batch.removed.append(source.file_path)
                     self._count(removed=1)
             if self.stopping():
@@ -317,25 +323,6 @@ def failure_of(source: SourceFile, error: BaseException) -> Failure:
             logger.warning("reading %s failed", source.file_path, exc_info=error)
     detail = str(error) or type(error).__name__
     return Failure(source.file_path, "failed", reason, detail, source.size, source.mtime_ns)
-
-
-class NothingThere:
-    """The scanner of a root that is given up."""
-
-    def scan(self) -> Iterator[SourceFile | Failure]:
-        """No file."""
-        return iter(())
-
-    def require_root(self) -> None:
-        """Nothing is required of it."""
-
-    def look(self, path: str) -> SourceFile | Failure | None:
-        """No file."""
-        return None
-
-    def links_to(self, path: str) -> list[str]:
-        """No link."""
-        return []
 
 
 def reader_pool(

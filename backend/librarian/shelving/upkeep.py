@@ -193,6 +193,10 @@ class Upkeep:
         note = self._watcher.note() if self._watcher is not None else ""
         return [note] if note else []
 
+    def away(self) -> str:
+        """Why the folder isn't there, in a sentence; empty where it is. Asked once a document's file is missing."""
+        return self._indexer.away()
+
     def wait_until_idle(self, timeout_s: float | None = None) -> bool:
         """True once nothing is left to read or to embed."""
         return self._indexer.wait_until_ready(timeout_s)
@@ -214,13 +218,16 @@ class Upkeep:
     def check(self, repair: bool = False) -> CheckAnswer:
         """Hold catalog, keyword index, vectors and folder against each other; with `repair`, mend what differs.
 
-        A catalog that contradicts itself is mended by reading every file again.
+        A catalog that contradicts itself is mended by reading every file again. While the folder isn't there, its
+        documents are kept, which is a problem that no repair mends.
         """
         problems, differences = self._catalog.verify(), []
         if problems and repair:
             self._indexer.rebuild()
             problems, differences = self._catalog.verify(), problems
         differences += self._indexer.check(repair=repair)
+        if repair and (away := self._indexer.problems().get("root")):
+            problems = [*problems, away]
         with self._catalog.read() as reader:
             count = reader.count()
         return CheckAnswer(

@@ -175,7 +175,8 @@ class Catalog(Protocol):
         """Drop passages of documents that stay: quotes whose originals have come. Unknown ids are no error."""
 
     def outdate(self, file_paths: Sequence[str]) -> None:
-        """Forget the size and time of documents (`OUTDATED`), and of archives that hold them: read them again."""
+        """Forget the size and time (`OUTDATED`) of documents and of archives that hold them, or of archives: read them
+        again."""
 
     def put_archive(self, archive: Document) -> None:
         """Remember an archive's size, time and content, after its members were put."""

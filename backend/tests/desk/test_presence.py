@@ -5,7 +5,7 @@
 * a copy that is still there is shown in place of one that is gone, and paths that are gone aren't named
 * a document that is read is held against its file likewise
 * a folder that is gone goes with all that it held; without a root nothing counts as gone, nor where it can't be looked
-  into
+  into, nor where nothing is left in it: each answer says so
 """
 
 from __future__ import annotations
@@ -152,6 +152,31 @@ def test_an_answer_says_that_files_are_still_being_read(library: Librarian, monk
     few = Progress("reading", files_done=290, files_total=300)
     assert (unread(few, first_look=False), len(unread(few, first_look=True))) == ([], 1)
     assert unread(Progress("embedding", chunks_total=9), first_look=True) == []
+
+
+@pytest.mark.parametrize("left", ["nothing", "an empty folder"])
+def test_answers_of_a_library_whose_folder_is_away_are_whole_and_say_so(library: Librarian, left: str) -> None:
+    before, mails = paths(library.search("widget brass")), library.get_thread("1@x").total
+    away = library.root.with_name("away")
+    library.root.rename(away)
+    if left != "nothing":
+        library.root.mkdir()
+    for _ in range(2):  # before and after the indexer has looked
+        answer, knowledge = library.search("widget brass"), library.search_knowledge_base("turn a key")
+        assert paths(answer) == before
+        assert not any(result.stale for result in answer.results)
+        for said in (answer.degraded, library.search_emails(sender="ada").degraded, knowledge.degraded):
+            assert len([reason for reason in said if reason.startswith("root: ")]) == 1
+        assert "Lunch number 2." in library.get_document("mail/in/2.eml").content
+        assert library.get_thread("1@x").total == mails
+        assert library.wait_until_ready(60)
+    assert "kept" in " ".join(library.status().reasons)
+    assert library.status().documents == 94
+    if left != "nothing":
+        library.root.rmdir()
+    away.rename(library.root)
+    library.refresh()
+    assert (library.status().reasons, library.search("widget brass").degraded) == ([], [])
 
 
 def test_a_root_that_cannot_be_looked_into_keeps_its_answers(library: Librarian) -> None:

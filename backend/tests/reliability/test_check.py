@@ -126,9 +126,28 @@ def test_what_differs_is_said_and_repaired(library: Library, harm: Callable[[Lib
     assert library.embedder.calls <= calls + {secretly: 2, new_file: 2, lost_from_the_file: 3}.get(harm, 0)
 
 
-def test_a_root_that_is_gone_is_said(library: Library) -> None:
+def test_a_root_that_is_gone_is_said_and_its_documents_are_kept_by_a_repair(library: Library) -> None:
     library.root.rename(library.root.with_name("elsewhere"))
-    found = upkeep(library).check()
+    found, repaired = upkeep(library).check(), upkeep(library).check(True)
     library.root.with_name("elsewhere").rename(library.root)
     assert not found.ok
     assert str(library.root) in " ".join(found.problems)
+    assert (repaired.ok, repaired.repaired, repaired.documents) == (False, [], 12)
+    assert "Its documents are kept until it is back." in " ".join(repaired.problems)
+    assert upkeep(library).check(True).ok
+
+
+def test_a_repair_without_the_files_mends_the_rest_and_says_that_their_documents_are_kept(library: Library) -> None:
+    for number in range(12, 30):
+        library.write(f"ray/core/{number}.md", f"# Number {number}\n\nA passage about wombats, {number}.\n")
+    library.complete()
+    library.root.rename(library.root.with_name("elsewhere"))
+    library.root.mkdir()
+    lost_vectors(library)
+    assert "30 of 30 files are missing" in " ".join(upkeep(library).check().problems)
+    repaired = upkeep(library).check(True)
+    assert not repaired.ok
+    assert [word for word in repaired.repaired if "file" in word] == []
+    assert "Refilled 3 vectors" in " ".join(repaired.repaired)
+    assert "30 of 30 files are missing" in " ".join(repaired.problems)
+    assert repaired.documents == 30

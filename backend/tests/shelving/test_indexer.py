@@ -4,7 +4,7 @@
 * What is unchanged isn't read; what was embedded once isn't embedded again, wherever it lies.
 * A file that can't be read is listed with its reason, costs the others nothing, and is tried again once it changes.
   What is mended without a trace in it (permissions, limits) is tried again too.
-* A library that vanishes is kept for a day.
+* A library whose folder is gone is kept until that is back; one whose files are gone for a day.
 * A changed model or reading rule touches what it must, and says so; another root is refused.
 """
 
@@ -408,12 +408,105 @@ class TestVanished:
         assert many.indexer.state() == "ready"
         many.assert_whole()
 
-    def test_a_root_gone_for_a_day_is_given_up(self, many: Library) -> None:
-        shutil.rmtree(many.root)
-        many.indexer.refresh()
+    def test_a_root_that_is_gone_is_kept_however_long_and_nothing_drops_it(self, many: Library) -> None:
+        away = many.root.with_name("away")
+        many.root.rename(away)
+        for look in (many.indexer.refresh, many.indexer.prune, many.indexer.rebuild):
+            many.now += 24 * 3600 + 1
+            report = look()
+            assert report.removed == 0
+            assert report.notes == (many.indexer.problems()["root"],)
+            assert "Its documents are kept until it is back." in many.indexer.problem()
+        assert len(many.documents()) == 33
+        away.rename(many.root)
+        assert many.complete().changed == 33  # by the rebuild, which could read nothing then
+        many.assert_whole()
+
+    def test_a_volume_that_is_unmounted_takes_no_document_with_it_however_few(
+        self, library: Library, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        mounts = {str(library.root.parent), os.sep}
+        monkeypatch.setattr(os.path, "ismount", lambda path: str(path) in mounts)
+        library.complete()
+        away = library.root.with_name("away")
+        library.root.rename(away)
+        mounts.discard(str(library.root.parent))
+        library.root.mkdir()
+        (library.root / "left").mkdir()  # what the volume had been mounted over
+        for _ in range(2):
+            library.now += 24 * 3600 + 1
+            assert library.indexer.refresh().removed == 0
+            assert "Nothing is mounted at" in library.indexer.problem()
+        shutil.rmtree(library.root)
+        away.rename(library.root)  # copied to the system's own disk, most of it
+        (library.root / "ray" / "core" / "tasks.md").unlink()
+        assert library.indexer.refresh().removed == 1
+        assert library.indexer.problem() == ""
+        library.assert_whole()
+
+    def test_prune_drops_what_was_on_a_volume_that_will_not_be_back(
+        self, library: Library, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        mounts = {str(library.root), os.sep}
+        monkeypatch.setattr(os.path, "ismount", lambda path: str(path) in mounts)
+        library.complete()
+        mounts.discard(str(library.root))
+        shutil.rmtree(library.root)
+        library.root.mkdir()
+        assert library.indexer.refresh().removed == 0
+        assert library.indexer.prune().removed == 3
+        assert library.indexer.problem() == ""
+
+    def test_what_was_to_be_read_again_while_its_root_was_away_is_read_once_it_is_back(self, many: Library) -> None:
+        class Stricter:
+            fingerprint = "stricter"
+
+            def read(self, source: SourceFile) -> ReadResult:
+                return given.read(source)
+
+        given, many.reader = many.reader, Stricter()
+        away = many.root.with_name("away")
+        many.root.rename(away)
+        many.root.mkdir()
+        many.reopen()
+        assert many.indexer.refresh().removed == 0
+        many.root.rmdir()
+        away.rename(many.root)
+        report = many.complete()
+        assert (report.changed, report.unchanged) == (33, 0)
+        many.assert_whole()
+
+    def test_a_root_that_goes_while_files_are_read_takes_no_document_with_it(self, many: Library) -> None:
+        class Unplugged:
+            fingerprint = "unplugged"
+            left = 20
+
+            def read(self, source: SourceFile) -> ReadResult:
+                self.left -= 1
+                if not self.left:
+                    many.root.rename(away)
+                return given.read(source)
+
+        given, many.reader = many.reader, Unplugged()
+        away = many.root.with_name("away")
+        many.reopen()
+        report = many.indexer.refresh()
+        assert (report.removed, report.failed) == (0, ())
+        assert len(many.documents()) == 33
+        assert "can't be read" in many.indexer.problem()
+        away.rename(many.root)
+        many.complete()
+        assert many.indexer.problem() == ""
+        many.assert_whole()
+
+    def test_a_clock_that_was_ahead_shortens_no_grace(self, many: Library) -> None:
+        shutil.rmtree(many.root / "many")
+        many.now += 30 * 24 * 3600
+        assert many.indexer.refresh().removed == 0
+        many.now -= 30 * 24 * 3600
+        assert many.indexer.refresh().removed == 0
         many.now += 24 * 3600 + 1
-        assert many.indexer.refresh().removed == 33
-        assert many.documents() == set()
+        assert many.indexer.refresh().removed == 30
 
     def test_files_left_out_by_a_setting_are_not_missing(self, many: Library) -> None:
         (many.root / ".gitignore").write_text("many/\n")

@@ -65,15 +65,15 @@ def withdraw(connection: Connection[Any], chunk_ids: Iterable[int]) -> list[int]
 
 
 def outdate(connection: Connection[Any], file_paths: Iterable[str]) -> None:
-    """Forget the size and time of documents, and of the archives that hold them."""
+    """Forget the size and time of documents, of the archives that hold them, and of archives."""
     for path in file_paths:
         connection.execute(
             "UPDATE documents SET size = %s, mtime_ns = %s WHERE file_path = %s", (OUTDATED, OUTDATED, path)
         )
         connection.execute(
             """UPDATE archives SET size = %s, mtime_ns = %s
-               WHERE file_path = (SELECT archive FROM documents WHERE file_path = %s)""",
-            (OUTDATED, OUTDATED, path),
+               WHERE file_path IN (%s, (SELECT archive FROM documents WHERE file_path = %s))""",
+            (OUTDATED, OUTDATED, path, path),
         )
 
 

@@ -118,6 +118,10 @@ class SharedUpkeep:
         lost = [f"database: {self.turn.problem}"] if self.turn.problem else []
         return [*own, *lost, *(self._upkeep.problems() if self.turn.mine else ())]
 
+    def away(self) -> str:
+        """Why the folder isn't there for this server; empty where it is. Asked once a document's file is missing."""
+        return self._upkeep.away()
+
     def wait_until_idle(self, timeout_s: float | None = None) -> bool:
         """True once this server has nothing left to read or to embed."""
         return self._upkeep.wait_until_idle(timeout_s) if self.turn.mine else True
