@@ -6,6 +6,7 @@ durations are milliseconds, dates are ISO 8601 in UTC.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -45,6 +46,11 @@ class SourceFile:
     component: str
     size: int  #: bytes
     mtime_ns: int
+
+    @property
+    def extension(self) -> str:
+        """The name's ending with its dot, in lower case, by which its format is told; empty where there is none."""
+        return os.path.splitext(self.file_path)[1].lower()
 
 
 @dataclass(frozen=True, slots=True)
