@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from ..vocabulary.counted import counted
 from ..vocabulary.desk_protocol import LONGEST_INSTRUCTIONS, ResourceRow
 from ..vocabulary.protocols import Budget, CatalogReader
 from ..vocabulary.types import Filters, Heading, StoredDocument
@@ -78,9 +79,8 @@ class Hosting:
         names = sorted(products, key=lambda name: -sum(products[name].values()))
         listed = ", ".join(f"{' '.join(name.split())} ({sum(products[name].values())})" for name in names[:20])
         more = f" and {len(names) - 20} more" if len(names) > 20 else ""
-        pages = f"{count.documents} {'document' if count.documents == 1 else 'documents'}"
-        held = "1 email" if count.emails == 1 else f"{count.emails} emails"
-        mails = f" and {held} (search_emails, get_email_thread)" if count.emails else ""
+        pages = counted(count.documents, "document")
+        mails = f" and {counted(count.emails, 'email')} (search_emails, get_email_thread)" if count.emails else ""
         text = (
             f"Librarian searches {pages}{mails} on this machine. "
             f"Products: {listed or 'none indexed yet, list_products says what has come meanwhile'}{more}.\n"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import takewhile
 
+from ..vocabulary.counted import counted
 from ..vocabulary.sites import SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
 from ..vocabulary.types import QUOTED_PATH
 from ..vocabulary.wire import (
@@ -53,14 +54,14 @@ def render(answer: Wire) -> str:
             return document(answer)
         case ProductsAnswer():
             lines = [
-                f"- {_line(item.name)}: {_count(item.document_count, 'document')} in "
-                f"{_count(item.component_count, 'component')}"
+                f"- {_line(item.name)}: {counted(item.document_count, 'document')} in "
+                f"{counted(item.component_count, 'component')}"
                 for item in answer.products
             ]
-            return "\n".join([_count(answer.total, "product"), *lines])
+            return "\n".join([counted(answer.total, "product"), *lines])
         case ComponentsAnswer():
-            lines = [f"- {_line(item.name)}: {_count(item.document_count, 'document')}" for item in answer.components]
-            return "\n".join([f"{_line(answer.product)}: {_count(answer.total, 'component')}", *lines])
+            lines = [f"- {_line(item.name)}: {counted(item.document_count, 'document')}" for item in answer.components]
+            return "\n".join([f"{_line(answer.product)}: {counted(answer.total, 'component')}", *lines])
         case StatusAnswer():
             return _status(answer)
         case AnalyzeAnswer():
@@ -303,7 +304,7 @@ def thread(answer: ThreadAnswer) -> str:
     last = answer.total if answer.next_offset is None else answer.next_offset
     part = f"emails {last - len(answer.emails) + 1}–{last} of {answer.total}"
     whole = len(answer.emails) == answer.total
-    head = f"thread_id {answer.thread_id} · {_count(answer.total, 'email') if whole else part}"
+    head = f"thread_id {answer.thread_id} · {counted(answer.total, 'email') if whole else part}"
     lines = [f"# {answer.subject}", ", ".join(answer.participants)]
     for mail in answer.emails:
         lines += ["", f"## {mail.date or 'unknown date'}, {mail.sender}", *_addressed(mail)]
@@ -316,7 +317,7 @@ def thread(answer: ThreadAnswer) -> str:
             )
         lines += ["", mail.body]
         if mail.quoted:
-            lines.append(f"[{_count(len(mail.quoted), 'quoted passage')} left out]")
+            lines.append(f"[{counted(len(mail.quoted), 'quoted passage')} left out]")
     more = f"[{answer.total - last} more. Go on with get_email_thread, offset={last}.]"
     foot = [] if answer.next_offset is None else ["", more]
     return "\n".join([head, fenced("thread", "\n".join(lines)), *foot])
@@ -325,8 +326,9 @@ def thread(answer: ThreadAnswer) -> str:
 def _status(answer: StatusAnswer) -> str:
     lines = [
         f"Status: {answer.status}" + (f" ({'; '.join(answer.reasons)})" if answer.reasons else ""),
-        f"{answer.documents} documents in {answer.products} products, {answer.emails} emails, {answer.chunks} "
-        f"passages, {answer.embedded_chunks} embedded; generation {answer.generation}, "
+        f"{counted(answer.documents, 'document')} in {counted(answer.products, 'product')}, "
+        f"{counted(answer.emails, 'email')}, {counted(answer.chunks, 'passage')}, "
+        f"{answer.embedded_chunks} embedded; generation {answer.generation}, "
         f"last indexed {answer.last_indexed_at or '–'}",
         f"Embeddings: {answer.embeddings.model or 'none'} ({answer.embeddings.backend or '–'}, "
         f"{answer.embeddings.device or '–'})"
@@ -362,7 +364,8 @@ def _status(answer: StatusAnswer) -> str:
 
 def _analysis(answer: AnalyzeAnswer) -> str:
     lines = [
-        f"{answer.query!r}: {answer.query_type}, complexity {answer.complexity:.2f}, {answer.word_count} words",
+        f"{answer.query!r}: {answer.query_type}, complexity {answer.complexity:.2f}, "
+        f"{counted(answer.word_count, 'word')}",
         f"Recommended mode: {answer.recommended_mode} (confidence {answer.confidence:.2f})",
     ]
     if answer.technical_terms:
@@ -374,10 +377,6 @@ def _analysis(answer: AnalyzeAnswer) -> str:
             place = f"rank {leg.rank}" if leg.rank is not None else "not found"
             lines.append(f"- {leg.leg}: {place}" + (f" ({leg.reason})" if leg.reason else ""))
     return "\n".join(lines)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _line(text: str) -> str:

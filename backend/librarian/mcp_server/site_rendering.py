@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..vocabulary.counted import counted
 from ..vocabulary.sites import SiteDocument, SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
 from .fencing import fenced
 
@@ -58,5 +59,5 @@ def listed(answer: SiteListAnswer) -> str:
                 f"- {item.title} [{item.slug}] {item.last_updated[:10]}: {item.description[:160]}".rstrip(": ")
             )
         parts.append("\n".join(lines))
-    head = f"{answer.total_documents} documents"
+    head = counted(answer.total_documents, "document")
     return "\n\n".join([head, fenced("documents", "\n\n".join(parts))]) if parts else head

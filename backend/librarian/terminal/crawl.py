@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from librarian.vocabulary.counted import counted
 from librarian.vocabulary.errors import NOTHING_FOUND, UNREADABLE, CallerError, NotFound, Unavailable
 
 from .application import KEEP, MEASURE
@@ -17,7 +18,6 @@ from .options import Config, Index, Json, Root
 from .page import Page, write_json
 from .place import Place
 from .progress import ProgressLine
-from .rendering import counted
 
 if TYPE_CHECKING:
     from librarian.config.settings import Settings

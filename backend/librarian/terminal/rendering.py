@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from librarian.vocabulary.counted import counted
 from librarian.vocabulary.types import QUOTED_PATH
 
 from .page import Page
@@ -165,15 +166,6 @@ def status(page: Page, answer: Answer) -> None:
     _left_out(page, "unreadable", answer["failures"]["total"], answer["failures"]["items"])
     for note in answer.get("notes") or ():
         page.line(("note: ", "dim"), note, hang=6)
-
-
-def counted(count: int, word: str) -> str:
-    """A number with its word.
-
-    >>> counted(1, "passage"), counted(2_000, "passage")
-    ('1 passage', '2000 passages')
-    """
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def _left_out(page: Page, word: str, total: int, items: Sequence[Answer]) -> None:

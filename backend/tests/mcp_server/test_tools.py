@@ -236,6 +236,11 @@ def test_the_text_half_tells_of_work_only_what_is_known() -> None:
     assert "\nNow reading: 1 of 3 files\n" in render(reading) + "\n"
 
 
+def test_one_of_anything_is_told_as_one() -> None:
+    status = FakeDesk().status().model_copy(update={"documents": 1, "products": 1, "emails": 1, "chunks": 2})
+    assert "\n1 document in 1 product, 1 email, 2 passages, " in render(status)
+
+
 def test_the_text_half_names_skipped_files() -> None:
     status = FakeDesk().status()
     examples = [wire.FailureItem(path="loose.md", reason="in_root")]
