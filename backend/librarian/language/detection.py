@@ -147,7 +147,9 @@ def _by_script(sample: str) -> str:
         if counts[name] > 0.4 * letters:
             if name == "hi":
                 return _in_devanagari(sample)
-            return "fa" if name == "ar" and _more(_PERSIAN, _ARABIC, sample) else name
+            if name == "ar" and _more(_PERSIAN, _ARABIC, sample):
+                return "fa"
+            return name
     if counts["cyrillic"] > 0.4 * letters:
         return _in_cyrillic(sample)
     if counts["rare"] > 0.4 * letters:

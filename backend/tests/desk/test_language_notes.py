@@ -38,5 +38,7 @@ def test_a_german_library_with_an_english_model_is_told_of_the_multilingual_one(
         ({"de": 1}, None),
     ],
 )
-def test_nobody_else_is(languages: dict[str, int], model: str | None) -> None:
+def test_nobody_is_told_whose_model_fits_or_who_has_many_languages(
+    languages: dict[str, int], model: str | None
+) -> None:
     assert notes(languages, model) == []

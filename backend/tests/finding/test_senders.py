@@ -40,7 +40,7 @@ MAIL = "From: {sender}\nSubject: {subject}\nMessage-ID: <{number}@x.org>\n\n{tex
         ("", set()),
     ],
 )
-def test_who_is_named(question: str, senders: set[str]) -> None:
+def test_a_question_names_those_who_are_spoken_of_as_having_written(question: str, senders: set[str]) -> None:
     assert named(question, [ANN, ZOE, WILL, LIST, ANN]) == senders
 
 

@@ -299,7 +299,7 @@ def markdown(body: str) -> str:
         ("loose <span>text</span><p>then</p> more<!-- not this -->", "loose text\n\nthen\n\nmore"),
     ],
 )
-def test_html_as_markdown(body: str, expected: str) -> None:
+def test_html_is_written_as_markdown(body: str, expected: str) -> None:
     assert markdown(body) == expected
 
 

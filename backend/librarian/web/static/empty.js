@@ -3,7 +3,7 @@ import { at, button, el } from "./dom.js";
 import { labelOf } from "./filters.js";
 
 /** Buttons for an answer's suggestions. `act(changes)` changes the search, `read(path)` opens a document. */
-export function suggestionList(answer, state, act, read) {
+function suggestionList(answer, state, act, read) {
   const items = answer.suggestions.map((one) => {
     if (one.kind === "term") return [el("span", {}, one.text), button(`Search for “${one.value}”`, () => act({ q: one.value }))];
     if (one.kind === "mode") return [el("span", {}, one.text), button(`Use mode ${one.value}`, () => act({ mode: one.value }))];

@@ -148,7 +148,7 @@ export class Filters {
 }
 
 /** What unsets every filter of this kind of search. */
-export function cleared(state) {
+function cleared(state) {
   return Object.fromEntries(Object.keys(FILTERS[state.type]).map((name) => [name, Array.isArray(state[name]) ? [] : ""]));
 }
 

@@ -20,7 +20,7 @@ const DEEPEST = 8;
  * Where a link leads: {href} outside, {paths, anchor} inside the library, or null where it may not lead anywhere.
  * `paths` are what it may mean, likeliest first; none for a place in the same document.
  */
-export function linkTarget(url, from) {
+function linkTarget(url, from) {
   const plain = url.replace(/[\u0000-\u0020]+/g, "");
   if (/^(https?:)?\/\//i.test(plain)) {
     try {
