@@ -24,9 +24,10 @@ _NAMED_TARGET = re.compile(r"(?::[a-z][\w+.:-]*:`([^`<>]+?)\s*<[^<>`]*>`|`([^`<>
 _TAG = re.compile(r"(?<!<)</?[A-Za-z][A-Za-z0-9.-]*(?:\s[^<>]{0,500})?/?>|<!--.*?-->")
 _AUTOLINK = re.compile(r"<((?:https?|mailto):[^<>\s]*)>")
 _STRONG = re.compile(r"(\*\*|__|~~)(?=\S)(.+?)(?<=\S)\1")
-#: Asterisks may touch letters of scripts that put no blanks between words.
+#: Asterisks may touch letters of scripts that put no blanks between words. An underscore behind code and before a stop
+#: ends a reference of reStructuredText.
 _EMPHASIS = re.compile(
-    r"(?<![A-Za-z0-9_*])\*(?=[^\s*_])(.+?)(?<=[^\s*_])\*(?![A-Za-z0-9_*])|(?<![\w*])_(?=[^\s*_])(.+?)(?<=[^\s*_])_(?![\w*])"
+    r"(?<![A-Za-z0-9_*])\*(?=[^\s*_])(.+?)(?<=[^\s*_])\*(?![A-Za-z0-9_*])|(?<![\w*])(?!(?<=\x00)_\W)_(?=[^\s*_])(.+?)(?<=[^\s*_])_(?![\w*])"
 )
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 #: A character's name or number in a word; alone, as in code that tells of it, it stays.
