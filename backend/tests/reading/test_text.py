@@ -346,7 +346,7 @@ def test_where_the_names_of_a_restructured_page_lead_is_no_text_and_what_names_t
     ]
     assert doc.labels == ("place",)
     assert doc.title == doc.headings[0].text == "The Sphinx tool"
-    assert doc.summary == "See many words wrapped, Zope (Sphinx), a var_name_ and anonymous__."
+    assert doc.summary == "See many words wrapped, Zope (Sphinx), a var_name_ and anonymous."
     chunks = StructureChunker().chunk(doc)
     assert not any("example" in chunk.text for chunk in chunks)
 
