@@ -32,11 +32,12 @@ from librarian.finding.pool import Pool
 from librarian.finding.query_router import QueryRouter
 from librarian.finding.ranker import IN_LINKS, LinearRanker
 from librarian.language.analyzer import StandardAnalyzer
+from librarian.shelving.field_weights import FieldWeights
 from librarian.shelving.lexical_index import TantivyIndex
 from librarian.shelving.vectors.archive import SqliteVectorArchive
 from librarian.shelving.vectors.chroma import ChromaStore
 from librarian.shelving.vectors.exact import ExactStore
-from librarian.vocabulary.types import Candidate, FieldWeights, Filters, Query
+from librarian.vocabulary.types import Candidate, Filters, Query
 
 #: Fields as weighted by the first design (phrase 5, file name 3, heading 2, content 1); quoted phrases are demanded,
 #: not scored, and a title is a heading.

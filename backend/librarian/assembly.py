@@ -45,8 +45,8 @@ from .finding.semantic_cache import COSTLY, SemanticCache
 from .gathering.registry import Registry
 from .gathering.registry_files import RegistryFiles
 from .gathering.sites import Sites
-from .keeper.lock import KEEPER, FolderLock
-from .keeper.starting import step_in
+from .keeper.lock import FolderLock
+from .keeper.starting import owned
 from .language.analyzer import StandardAnalyzer
 from .models.answering import AnsweringModel
 from .models.loading import Retrying
@@ -60,6 +60,8 @@ from .vocabulary.spaces import VectorSpace
 from .vocabulary.types import Fusion, SearchOutcome
 
 LOADING_S = 5.0  #: that closing a library waits for a model
+#: What a program may do whose library another process owns.
+_INSTEAD = "Ask it instead (`librarian search`, REST), end it (`librarian serve`, hosts), or use another index."
 
 if TYPE_CHECKING:
     from .assembly_sharing import Keeping
@@ -90,7 +92,7 @@ class Librarian(desk.Librarian):
         given |= {key: str(value) for key, value in {"docs.root_path": root, "index.path": index}.items() if value}
         settings = Settings.load(Path(config) if config else None, overrides=given)
         with ExitStack() as undone:
-            lock = _owned(settings.index.path) if start else None
+            lock = owned(settings.index.path, hint=_INSTEAD) if start else None
             if lock is not None:
                 undone.callback(lock.release)
             library = cls(build(settings))
@@ -114,18 +116,6 @@ class Librarian(desk.Librarian):
         super().close()
         if self._lock is not None:
             self._lock.release()
-
-
-def _owned(index: Path) -> FolderLock:
-    """The lock of an index folder. Raises `SetupError` where another process uses it: two would write at once."""
-    lock = step_in(index)
-    if lock is None:
-        holder = FolderLock(index, KEEPER).holder()
-        raise SetupError(
-            f"Process {holder.pid if holder else '?'} owns the index {index}.",
-            hint="Ask it instead (`librarian search`, REST), end it (`librarian serve`, hosts), or use another index.",
-        )
-    return lock
 
 
 def build(settings: Settings) -> desk.Parts:

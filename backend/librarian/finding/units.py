@@ -73,32 +73,28 @@ def units(chunk: Chunk) -> list[Unit]:
     first = 0
     for number, line in enumerate(text.split("\n"), chunk.line_start):
         last = first + len(line)
-        if not line:
-            if paragraph:
-                _add_paragraph(found, text, paragraph)
-                paragraph = []
-        elif not line.isspace():
+        kind = "nothing"
+        if line and not line.isspace():
             while frame is not None and frame.end <= first:
                 frame = next(frames, None)
             while title[1] <= first:
                 title = next(titles, never)
             while unseen[1] <= first:
                 unseen = next(hidden, never)
-            in_frame = frame is not None and frame.start <= first
-            if not in_frame and unseen[0] <= first and last <= unseen[1]:
-                if paragraph:
-                    _add_paragraph(found, text, paragraph)
-                    paragraph = []
-            elif not in_frame and title[0] > first:
-                paragraph.append((first, last, number))
-            else:
-                if paragraph:
-                    _add_paragraph(found, text, paragraph)
-                    paragraph = []
-                if in_frame:
-                    found.append(Unit(first, last, number, number, frame))
-                elif not _ADORNMENT.match(line):
-                    _add(found, text, (first, last, number), (first, last, number), heading=True)
+            if frame is not None and frame.start <= first:
+                kind = "frame"
+            elif unseen[0] > first or last > unseen[1]:
+                kind = "prose" if title[0] > first else "title"
+        if kind == "prose":
+            paragraph.append((first, last, number))
+        else:
+            if paragraph:
+                _add_paragraph(found, text, paragraph)
+                paragraph = []
+            if kind == "frame":
+                found.append(Unit(first, last, number, number, frame))
+            elif kind == "title" and not _ADORNMENT.match(line):
+                _add(found, text, (first, last, number), (first, last, number), heading=True)
         first = last + 1
     if paragraph:
         _add_paragraph(found, text, paragraph)

@@ -150,12 +150,21 @@ def take_over(index: Path, *, version: str, timeout_s: float = 30.0) -> FolderLo
     return lock
 
 
-def step_in(index: Path) -> FolderLock | None:
-    """The keeper's lock, for a program that uses the library by itself for a while. A keeper that a command or a host
-    has left behind makes way; None where another process really uses the folder.
+def owned(index: Path, *, hint: str) -> FolderLock:
+    """The keeper's lock, for a program that uses the library by itself for a while: two would write at once.
 
-    Raises `Unavailable` where a keeper that was asked doesn't let go.
+    A keeper that a command or a host has left behind makes way. Raises `SetupError` where another process really uses
+    the folder, with `hint` as what to do then, and `Unavailable` where a keeper that was asked doesn't let go.
     """
+    lock = _step_in(index)
+    if lock is None:
+        holder = FolderLock(index, KEEPER).holder()
+        raise SetupError(f"Process {holder.pid if holder else '?'} owns the index {index}.", hint=hint)
+    return lock
+
+
+def _step_in(index: Path) -> FolderLock | None:
+    """The lock; None where another process really uses the folder."""
     lock = FolderLock(index, KEEPER)
     if lock.acquire(version=__version__):
         return lock

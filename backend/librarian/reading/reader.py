@@ -98,7 +98,7 @@ class FileReader:
         members = list(archive.members(source, data))
         for place, message in members:
             started = time.perf_counter()
-            parser = PARSERS[extension_of(place.file_path)]
+            parser = PARSERS[place.extension]
             try:
                 document = _parsed(parser, place, message)
             except SourceError:
@@ -111,7 +111,7 @@ class FileReader:
             product=source.product,
             component=source.component,
             kind="email",
-            file_type=extension_of(source.file_path),
+            file_type=source.extension,
             title=source.file_path.rsplit("/", 1)[-1],
             text="",
             size=len(data),
@@ -206,11 +206,6 @@ def _parsed(parser: Parser, source: SourceFile, data: bytes) -> Document:
             hint="The log holds the traceback; please report it with the file.",
             reason="parser",
         ) from error
-
-
-def extension_of(file_path: str) -> str:
-    """The extension with its dot, lower case; empty where there is none."""
-    return os.path.splitext(file_path)[1].lower()
 
 
 def _bytes_of(source: SourceFile) -> bytes:

@@ -25,7 +25,6 @@ from librarian.vocabulary.types import (
     FEATURES,
     AnalyzedQuery,
     Document,
-    FieldWeights,
     Ids,
     Kind,
     LexicalEntry,
@@ -34,6 +33,7 @@ from librarian.vocabulary.types import (
     Vector,
 )
 
+from .field_weights import FieldWeights
 from .lexical_checksums import unlike_written
 from .lexical_queries import MUST, Query, QueryBuilder, joined
 from .lexical_schema import (

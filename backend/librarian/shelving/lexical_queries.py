@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import tantivy
 
-from librarian.vocabulary.types import AnalyzedQuery, FieldWeights, Ids, Selection
+from librarian.vocabulary.types import AnalyzedQuery, Ids, Selection
 
+from .field_weights import FieldWeights
 from .lexical_schema import PHRASED, WORDED
 
 Query = Any  #: tantivy has no types of its own for mypy

@@ -7,7 +7,7 @@ import threading
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any, TextIO
 
-from librarian.vocabulary.errors import CallerError, SetupError
+from librarian.vocabulary.errors import CallerError
 
 from .place import Place
 
@@ -47,8 +47,7 @@ def move_to(place: Place, to: str, out: TextIO | None) -> dict[str, Any]:
 
     from librarian import assembly_parts
     from librarian.assembly_sharing import STORAGES, migrate
-    from librarian.keeper.lock import KEEPER, FolderLock
-    from librarian.keeper.starting import step_in
+    from librarian.keeper.starting import owned
 
     if to not in STORAGES:
         raise CallerError(f"--to is {to!r}, which is no storage.", hint=f"Use {' or '.join(STORAGES)}.")
@@ -65,13 +64,6 @@ def move_to(place: Place, to: str, out: TextIO | None) -> dict[str, Any]:
 
     with ExitStack() as held:
         chosen.index.path.mkdir(parents=True, exist_ok=True)
-        lock = step_in(chosen.index.path)
-        if lock is None:
-            holder = FolderLock(chosen.index.path, KEEPER).holder()
-            raise SetupError(
-                f"Process {holder.pid if holder else '?'} serves the index {chosen.index.path}.",
-                hint="End it (`librarian serve`, hosts), try again.",
-            )
-        held.callback(lock.release)
+        held.callback(owned(chosen.index.path, hint="End it (`librarian serve`, hosts), try again.").release)
         copied = migrate(settings, to, entries=assembly_parts.reader(chosen).entries, progress=tell)
     return {**asdict(copied), "to": to, "next": f"Set storage.catalog to {to} and start the servers."}

@@ -6,6 +6,7 @@ durations are milliseconds, dates are ISO 8601 in UTC.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -45,6 +46,11 @@ class SourceFile:
     component: str
     size: int  #: bytes
     mtime_ns: int
+
+    @property
+    def extension(self) -> str:
+        """The name's ending with its dot, in lower case, by which its format is told; empty where there is none."""
+        return os.path.splitext(self.file_path)[1].lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,23 +394,6 @@ class Selection:
     complete: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FieldWeights:
-    """How much a term counts in each field of the keyword index.
-
-    Measured as nDCG@10 of pages ranked by their best chunk, on 167 questions over the Ray documentation, 50 over the
-    Kubernetes one and 52 over CACM abstracts: body alone 0.424, 0.663, 0.424; these weights 0.522, 0.723, 0.408;
-    title 1 0.484, 0.676, 0.390; identifiers 2 0.505, 0.672, 0.400. Scoring pairs of adjacent terms as phrases too moved
-    the three by +0.02, −0.02 and +0.01 and doubled the time, so none are scored.
-    """
-
-    body: float = 1.0
-    title: float = 0.3
-    headings: float = 0.5
-    path: float = 0.2
-    identifiers: float = 0.5
-
-
 # -- what is asked and answered ------------------------------------------------------------------------------------
 
 
@@ -417,9 +406,7 @@ class AnalyzedQuery:
     identifiers: tuple[str, ...]  #: whole identifiers, normalised
     phrases: tuple[tuple[str, ...], ...] = ()  #: quoted; each must occur
     excluded: tuple[str, ...] = ()  #: stems that must not occur
-    excluded_phrases: tuple[tuple[str, ...], ...] = field(
-        default=(), kw_only=True
-    )  #: stems that must not occur in order
+    excluded_phrases: tuple[tuple[str, ...], ...] = field(default=(), kw_only=True)  #: stems, not in this order
     words: tuple[str, ...] = ()  #: all words, lower case, stop words included
     repeated: tuple[tuple[str, int], ...] = ()  #: terms that the question says more than once, and how often
     asked: str = ""  #: the text without greetings and the like around it

@@ -137,7 +137,7 @@ def test_what_cannot_be_is_refused_with_the_way_out(config: Path, tmp_path: Path
     lock = FolderLock(tmp_path / ".librarian", KEEPER)
     assert lock.acquire()
     try:
-        with pytest.raises(SetupError, match="serves the index"):
+        with pytest.raises(SetupError, match="owns the index"):
             move_to(place, "postgres", None)
     finally:
         lock.release()

@@ -46,6 +46,11 @@ def test_a_sentence_that_was_wrapped_is_one(text: str) -> None:
     assert (second.line, second.line_end) == (2, 2)
 
 
+def test_a_line_of_blanks_ends_a_paragraph_as_an_empty_one_does() -> None:
+    words = "The gateway keeps a request for as long as the worker that it was given to"
+    assert shown(f"{words}\n \nthen it is dropped") == [words, "then it is dropped"]
+
+
 def test_a_line_is_full_where_the_next_word_would_have_come_near_to_the_width() -> None:
     def is_wrapped(*lengths: int, word: int = 5) -> bool:
         """Whether lines of so many characters, each of whose first words has `word`, are one sentence."""

@@ -16,7 +16,7 @@ import pytest
 
 from librarian.keeper import client
 from librarian.keeper.greeting import as_error
-from librarian.keeper.starting import Library, connect, step_in
+from librarian.keeper.starting import Library, connect, owned
 from librarian.vocabulary.errors import Busy, LibrarianError, NotFound, SetupError, SourceError, Unavailable
 from tests.keeper.processes import keeper_of, until
 
@@ -89,17 +89,21 @@ def test_a_server_that_a_person_started_stays_whatever_the_settings(
 def test_a_keeper_that_was_left_behind_makes_way_for_a_program_and_one_in_use_does_not(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def is_refused() -> None:
+        with pytest.raises(SetupError, match="owns the index") as caught:
+            owned(library.index, hint="Wait.")
+        assert caught.value.hint == "Wait."
+
     used = connect(library, "mcp")
-    assert step_in(library.index) is None
+    is_refused()
     used.lines.close()
     until(lambda: unused(library), "its leaving")
-    lock = step_in(library.index)
-    assert lock is not None
-    assert step_in(library.index) is None, "it is taken"
+    lock = owned(library.index, hint="")
+    is_refused()
     lock.release()
     monkeypatch.setenv("ECHO_ROLE", "serve")
     call(library, "search")
-    assert step_in(library.index) is None
+    is_refused()
 
 
 def test_progress_is_passed_on(library: Library) -> None:

@@ -20,10 +20,11 @@ from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
 
 from librarian.language.analyzer import StandardAnalyzer
+from librarian.shelving.field_weights import FieldWeights
 from librarian.shelving.lexical_index import K1, TantivyIndex, idf
 from librarian.shelving.lexical_schema import STATE_FILE, discard
 from librarian.vocabulary.errors import Damaged, SetupError, Unavailable
-from librarian.vocabulary.types import AnalyzedQuery, FieldWeights, LexicalEntry
+from librarian.vocabulary.types import AnalyzedQuery, LexicalEntry
 from tests.contracts.lexical_contract import EVERYTHING, SOME, LexicalContract, asked, entry, single_chunks
 
 B = 0.75  # tantivy's, as K1 is

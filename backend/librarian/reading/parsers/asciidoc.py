@@ -83,7 +83,7 @@ class AsciiDocParser:
             product=source.product,
             component=source.component,
             kind="document",
-            file_type="." + source.file_path.lower().rsplit(".", 1)[-1],
+            file_type=source.extension,
             title=title,
             text=text,
             headings=tuple(scanner.headings),

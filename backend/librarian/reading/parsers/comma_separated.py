@@ -29,7 +29,7 @@ class CommaSeparatedParser:
     def parse(self, source: SourceFile, data: bytes) -> Document:
         decoded = decode(data, source.file_path)
         manuscript = Manuscript()
-        tabbed = source.file_path.lower().endswith(".tsv")
+        tabbed = source.extension == ".tsv"
         told = _TOLD.match(decoded.text)
         text = decoded.text[told.end() :] if told else decoded.text
         text = text.replace("\0", "")
@@ -53,7 +53,7 @@ class CommaSeparatedParser:
                 hint="Check its quotes.",
                 reason="corrupt",
             ) from error
-        document = manuscript.document(source, "." + source.file_path.lower().rsplit(".", 1)[-1])
+        document = manuscript.document(source, source.extension)
         return replace(document, encoding=decoded.encoding, encoding_confidence=decoded.confidence)
 
 

@@ -62,7 +62,7 @@ class HtmlParser:
         modified = "" if root is None else _meta(root, "dcterms.modified", "article:modified_time", "last-modified")
         document = manuscript.document(
             source,
-            "." + source.file_path.lower().rsplit(".", 1)[-1],
+            source.extension,
             title=title,
             tags=tags_of(front.values) or (() if root is None else _meta(root, "keywords").split(",")),
             modified=parse_date(modified),

@@ -40,7 +40,7 @@ class MarkdownParser:
         decoded = decode(data, source.file_path)
         text = decoded.text
         front = read_front_matter(text)
-        mdx = source.file_path.lower().endswith(".mdx")
+        mdx = source.extension == ".mdx"
         scanner = BlockScanner(text, front.end, mdx=mdx).scan()
         blocks = told_apart(text, scanner.blocks)
         code = Inside(code_blocks(text, blocks))
@@ -64,7 +64,7 @@ class MarkdownParser:
             product=source.product,
             component=source.component,
             kind="document",
-            file_type="." + source.file_path.lower().rsplit(".", 1)[-1],
+            file_type=source.extension,
             title=title,
             text=text,
             headings=tuple(headings),

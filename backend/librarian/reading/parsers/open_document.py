@@ -48,9 +48,7 @@ class OpenDocumentParser:
                 meta = package.tree("meta.xml")
                 title = next((t.text or "" for t in meta.iter("{*}title")), "")
                 modified = next((t.text or "" for t in meta.iter("{*}date")), "")
-        document = writer.out.document(
-            source, "." + source.file_path.lower().rsplit(".", 1)[-1], title=title, modified=parse_date(modified)
-        )
+        document = writer.out.document(source, source.extension, title=title, modified=parse_date(modified))
         return replace(document, notes=(*document.notes, *writer.problems()))
 
 

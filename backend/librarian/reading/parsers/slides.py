@@ -54,7 +54,7 @@ class SlidesParser:
             core = next((target for kind, target, _ in roots if kind == "core-properties"), "")
             title = next((t.text or "" for t in package.tree(core).iter("{*}title")), "") if core in package else ""
         title = "" if _DEFAULT_TITLE.match(title) else title
-        return manuscript.document(source, "." + source.file_path.lower().rsplit(".", 1)[-1], title=title)
+        return manuscript.document(source, source.extension, title=title)
 
 
 class _Slide:

@@ -39,7 +39,7 @@ class SourceCommentsParser:
 
     def parse(self, source: SourceFile, data: bytes) -> Document:
         decoded = decode(data, source.file_path)
-        extension = "." + source.file_path.lower().rsplit(".", 1)[-1]
+        extension = source.extension
         manuscript = Manuscript()
         found = _python(decoded.text) if extension == ".py" else _others(decoded.text, extension)
         for level, name, words in found:

@@ -54,7 +54,7 @@ class SpreadsheetParser:
                     manuscript.paragraph(words)
                 for where, words in book.comments(part):
                     manuscript.paragraph(f"{where}: {words}")
-        return manuscript.document(source, "." + source.file_path.lower().rsplit(".", 1)[-1], title=book.title)
+        return manuscript.document(source, source.extension, title=book.title)
 
 
 class _Book:

@@ -29,7 +29,7 @@ class StructuredDataParser:
 
     def parse(self, source: SourceFile, data: bytes) -> Document:
         decoded = decode(data, source.file_path)
-        text, file_type = decoded.text, "." + source.file_path.lower().rsplit(".", 1)[-1]
+        text, file_type = decoded.text, source.extension
         notes: tuple[str, ...] = ()
         if _OPEN_API.search(text[:_SAMPLE]) or _COMPACT_OPEN_API.match(text):
             try:

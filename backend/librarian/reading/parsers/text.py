@@ -48,8 +48,8 @@ class TextParser:
 
     def parse(self, source: SourceFile, data: bytes) -> Document:
         decoded = decode(data, source.file_path)
-        text, name = decoded.text, source.file_path.lower()
-        structured = name.endswith((".rst", ".rst.txt")) or _is_structured(text)
+        text = decoded.text
+        structured = source.file_path.lower().endswith((".rst", ".rst.txt")) or _is_structured(text)
         scanner = TextScanner(text, directives=structured).scan()
         excluded = _excluded(text, scanner) if structured else tuple(scanner.excluded)
         named = _named(text) if structured else {}
@@ -61,7 +61,7 @@ class TextParser:
             product=source.product,
             component=source.component,
             kind="document",
-            file_type="." + name.rsplit(".", 1)[-1],
+            file_type=source.extension,
             title=title,
             text=text,
             headings=tuple(headings),

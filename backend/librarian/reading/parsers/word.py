@@ -57,7 +57,7 @@ class WordParser:
             product=source.product,
             component=source.component,
             kind="document",
-            file_type="." + source.file_path.lower().rsplit(".", 1)[-1],
+            file_type=source.extension,
             title=title,
             text=text,
             headings=headings,

@@ -21,7 +21,6 @@ from librarian.vocabulary.types import (
     FEATURES,
     AnalyzedQuery,
     Document,
-    FieldWeights,
     Ids,
     LexicalEntry,
     Ranking,
@@ -29,6 +28,7 @@ from librarian.vocabulary.types import (
     Vector,
 )
 
+from ..field_weights import FieldWeights
 from .database import Database
 from .selecting import by_chunk
 
