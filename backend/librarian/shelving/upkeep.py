@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol
 
+from librarian.vocabulary.errors import SetupError
 from librarian.vocabulary.protocols import Catalog, VectorArchive
 from librarian.vocabulary.types import IndexReport, Progress
 from librarian.vocabulary.wire import CheckAnswer
@@ -151,9 +153,11 @@ class Upkeep:
         """Make the text equal to the folder now, and try a failed model again where that is the whole folder. The
         report includes what the background found since the last one."""
         if paths is not None:
-            return self._indexer.refresh(paths)
+            with self._made_up_for():
+                return self._indexer.refresh(paths)
         self._indexer.retry()  # who asks may have mended what failed, and would hear of the old failure otherwise
-        report = self._indexer.refresh()
+        with self._made_up_for():
+            report = self._indexer.refresh()
         added, changed, removed, moved = self._tally.since_last()
         unchanged = max(0, report.unchanged + report.added + report.changed + report.moved - added - changed - moved)
         return replace(report, added=added, changed=changed, removed=removed, moved=moved, unchanged=unchanged)
@@ -161,12 +165,25 @@ class Upkeep:
     def rebuild(self) -> IndexReport:
         """Read every file again."""
         self._indexer.retry()
-        return self._indexer.rebuild()
+        with self._made_up_for():
+            return self._indexer.rebuild()
 
     def prune(self) -> IndexReport:
         """Drop what is missing, however much it is."""
         self._indexer.retry()
-        return self._indexer.prune()
+        with self._made_up_for():
+            return self._indexer.prune()
+
+    @contextmanager
+    def _made_up_for(self) -> Iterator[None]:
+        """What fails within is said to whoever asked, and taken up in the background as soon as it can be."""
+        try:
+            yield
+        except SetupError:
+            raise
+        except Exception:
+            self._indexer.look_at_everything()
+            raise
 
     def notice(self, paths: Sequence[str]) -> None:
         """Look at these paths soon."""
