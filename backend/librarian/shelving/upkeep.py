@@ -26,6 +26,8 @@ class Watching(Protocol):
 
     def stop(self) -> None: ...
 
+    def problem(self) -> str: ...
+
     def note(self) -> str: ...
 
 
@@ -112,14 +114,14 @@ class Upkeep:
         self._look_at_start = look_at_start
         self._watcher: Watching | None = None
         self._starting: threading.Thread | None = None
-        self._lost = ""
+        self._unstarted = ""  # why the watcher couldn't be started
 
     def start(self) -> None:
         """Begin to index and to watch. Raises `SetupError` where the index belongs to another root."""
         self._indexer.start(look=self._look_at_start)
         if self._make_watcher is None:
             return
-        self._watcher = self._make_watcher(self._changed, self._watcher_lost)
+        self._watcher = self._make_watcher(self._indexer.changed, self._watcher_lost)
         self._starting = threading.Thread(target=self._start_watcher, name="start-watcher", daemon=True)
         self._starting.start()
 
@@ -128,16 +130,15 @@ class Upkeep:
             if self._watcher is not None:
                 self._watcher.start()
         except OSError as error:
-            self._watcher_lost(str(error))
+            self._unstarted = f"The folder can't be watched: {error}."
+            logger.warning("%s", self._unstarted)
 
-    def _changed(self, paths: frozenset[str]) -> None:
-        self._lost = ""
-        self._indexer.changed(paths)
-
-    def _watcher_lost(self, reason: str) -> None:
-        logger.warning("The watcher doesn't work: %s", reason)
-        self._lost = reason
+    def _watcher_lost(self, reason: str) -> None:  # the watcher itself says it in the log
         self._indexer.look_at_everything()
+
+    def _unwatched(self) -> str:
+        """Why changes aren't noticed now though they are to be."""
+        return self._unstarted or (self._watcher.problem() if self._watcher is not None else "")
 
     def close(self) -> None:
         """End watcher, threads and children."""
@@ -200,9 +201,10 @@ class Upkeep:
 
     def problems(self) -> list[str]:
         """`part: sentence` of everything that doesn't work now."""
-        found = [f"{part}: {sentence}" for part, sentence in self._indexer.problems().items()]
-        if self._lost:
-            found.append(f"watcher: {self._lost} Changes are found by the periodic look at the folder.")
+        problems = self._indexer.problems()
+        found = [f"{part}: {sentence}" for part, sentence in problems.items()]
+        if "root" not in problems and (unwatched := self._unwatched()):
+            found.append(f"watcher: {unwatched} Changes are found by the periodic look at the folder.")
         return found
 
     def notes(self) -> list[str]:
@@ -230,7 +232,7 @@ class Upkeep:
     @property
     def watching(self) -> bool:
         """Whether changes are being watched for."""
-        return self._watcher is not None and not self._lost
+        return self._watcher is not None and not self._unwatched()
 
     def check(self, repair: bool = False) -> CheckAnswer:
         """Hold catalog, keyword index, vectors and folder against each other; with `repair`, mend what differs.

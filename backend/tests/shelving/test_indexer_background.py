@@ -17,13 +17,14 @@ import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import librarian.shelving.indexer as indexer_module
+import librarian.shelving.watcher as watcher_module
 from librarian.shelving.indexer import IndexerOptions
 from librarian.shelving.spaces import EMBEDDINGS
 from librarian.shelving.upkeep import Listeners, Tally, Upkeep
@@ -280,6 +281,33 @@ def test_a_look_that_was_asked_for_and_failed_is_made_up_for_by_itself(library: 
     library.assert_whole()
 
 
+def test_a_folder_that_cannot_be_watched_is_said_for_as_long_as_that_is_so(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unwatched(*_: object) -> None:
+        raise OSError(28, "no space left for watches")
+
+    def watching(on_change: Callable[[frozenset[str]], None], on_lost: Callable[[str], None]) -> FileWatcher:
+        return FileWatcher(library.root, on_change, on_lost=on_lost, debounce_ms=10, polling=False, retry_s=0.05)
+
+    upkeep = Upkeep(library.indexer, library.catalog, library.archive, watching, listeners=Listeners(), tally=Tally())
+    with monkeypatch.context() as patched:
+        patched.setattr(watcher_module, "kernel_events", unwatched)
+        upkeep.start()
+        try:
+            wait_for(lambda: not upkeep.watching)
+            upkeep.notice([str(library.root)])  # what is found otherwise makes the watcher no better
+            assert upkeep.wait_until_idle(PATIENCE_S)
+            assert upkeep.problems() == [
+                f"watcher: {library.root} can't be watched: no space left for watches."
+                " Changes are found by the periodic look at the folder."
+            ]
+            patched.undo()
+            wait_for(lambda: upkeep.watching and upkeep.problems() == [])
+        finally:
+            upkeep.close()
+
+
 @pytest.mark.usefixtures("no_other_try")
 def test_vectors_that_could_not_be_written_are_made_up_for_as_soon_as_they_can_be(library: Library) -> None:
     library.embedder.fail = Unavailable("The disk is full.", hint="Make room.")
@@ -287,7 +315,8 @@ def test_vectors_that_could_not_be_written_are_made_up_for_as_soon_as_they_can_b
     library.reopen()
     with library.indexer as indexer:
         indexer.start()
-        wait_for(lambda: EMBEDDINGS in indexer.problems())
+        wait_for(lambda: indexer._unwritten)
+        assert EMBEDDINGS in indexer.problems()
         assert library.find("badgers")
         library.embedder.fail = None
         (library.index / "none").mkdir()
