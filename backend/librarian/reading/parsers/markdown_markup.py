@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from html import unescape
 
-from ..plain_text import is_letter
+from ..plain_text import is_of_word
 from .mdx import around_shown
 
 Span = tuple[int, int, str]  #: start, end, reason
@@ -116,7 +116,7 @@ def markup_spans(text: str, start: int) -> Iterator[Span]:
         yield from silent_spans(text, start)
     if "&" in text:
         for match in _ENTITY.finditer(text, start):
-            if not is_letter(unescape(match.group())):
+            if not is_of_word(unescape(match.group())):
                 yield match.start(), match.end(), "entity"
     if "{:" in text or "{." in text or "{#" in text or "{ ." in text or "{ #" in text:
         yield from ((match.start(), match.end(), "attributes") for match in _ATTRIBUTES.finditer(text, start))
