@@ -104,6 +104,7 @@ def indexer_options(settings: Settings) -> IndexerOptions:
     """The indexer's options; a setting of 0 means no limit, and for the look at everything never."""
     index = settings.index
     return IndexerOptions(
+        folder=str(index.path),
         processes=index.workers,
         file_timeout_s=index.file_timeout_s,
         file_memory_mb=index.file_memory_mb or None,

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 from librarian import __version__
 from librarian.vocabulary.errors import SETUP, SetupError, Unavailable
@@ -236,8 +236,7 @@ def _spawn(library: Library) -> subprocess.Popen[bytes]:
 
     log = library.index / LOG
     try:
-        too_long = log.exists() and log.stat().st_size > _LONGEST_LOG
-        with open(log, "wb" if too_long else "ab") as out:
+        with _log(log) as out:
             out.write(b"--- keeper started by process %d\n" % os.getpid())
             out.flush()
             source = str(Path(__file__).resolve().parents[2])
@@ -259,6 +258,15 @@ def _spawn(library: Library) -> subprocess.Popen[bytes]:
     # takes note of its end, whenever that is, so that it doesn't stay behind as a zombie of a long-lived relay
     threading.Thread(target=child.wait, name="keeper's end", daemon=True).start()
     return child
+
+
+def _log(path: Path) -> BinaryIO:
+    """The log, for this user alone, as it may tell of questions; also one that was written for everybody."""
+    begin = os.O_TRUNC if path.exists() and path.stat().st_size > _LONGEST_LOG else 0
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | begin, 0o600)
+    with suppress(OSError):  # another user's, which this one may write
+        path.chmod(0o600)
+    return open(file, "ab")
 
 
 def _failed(library: Library, code: int) -> SetupError | Unavailable:

@@ -25,7 +25,15 @@ from librarian.vocabulary.types import AnalyzedQuery
 
 from . import detection, questions, respelling
 from . import sieve as sieves
-from .scripts import ASCII_ALIKE, bigrams, fold_accents, has_spaceless, split_scripts
+from .scripts import (
+    ASCII_ALIKE,
+    bigrams,
+    fold_accents,
+    has_invisible,
+    has_spaceless,
+    split_scripts,
+    without_invisible,
+)
 from .shapes import ASCII_COMPOUND, COMPOUND, LONGEST, Part, dissect, has_inner_capital, is_version
 from .stopwords import LANGUAGES, stop_words
 
@@ -230,6 +238,10 @@ class StandardAnalyzer:
             for match in ASCII_COMPOUND.finditer(piece):
                 _in_ascii(match.group(), match.start(), words, out)
             return out
+        if has_invisible(piece):  # what a word is made of is told by what one sees
+            seen, places = without_invisible(piece)
+            found = self._dissected(seen, language, keep_stop_words)
+            return [(token, places[first], places[end - 1] + 1, name) for token, first, end, name in found]
         piece = piece.translate(ASCII_ALIKE)
         for match in COMPOUND.finditer(piece):
             for part in dissect(match.group(), match.start()):

@@ -14,7 +14,7 @@ from librarian.vocabulary.types import AnalyzedQuery
 
 from . import detection
 from .framing import unframed
-from .scripts import ASCII_ALIKE, has_spaceless, normal
+from .scripts import ASCII_ALIKE, has_spaceless, normal, without_invisible
 from .shapes import COMPOUND, is_named
 from .stopwords import stop_words
 
@@ -160,7 +160,7 @@ def _excluded_phrases(words: Words, text: str, languages: Sequence[str]) -> list
 def _identifiers(words: Words, text: str, own: str) -> list[str]:
     """Outermost identifiers only: who asks for `ray.data.range` doesn't ask for every `ray`."""
     out: list[str] = []
-    for piece in text.split():
+    for piece in without_invisible(text)[0].split():
         reached = 0
         for token, start, end, identifier in words.dissect(piece, "en", keep_stop_words=True):
             if not identifier or _is_inverted(token, own):

@@ -17,7 +17,7 @@ from itertools import pairwise
 from librarian.vocabulary.types import Block, Chunk, Document, Heading, embedding_prefix
 
 from .cutting import OVERLAP_CHARACTERS_PER_TOKEN, Piece, cut_block, cut_evenly, overlap_start
-from .frames import Frames
+from .frames import Frames, blank_before, blank_behind
 from .sizing import estimate
 
 #: Changes whenever of the same document other chunks would be made.
@@ -195,9 +195,8 @@ def _parts(text: str, start: int, end: int) -> bool:
     """Whether an excluded span is left out of chunks: whole lines, or too long to be carried along."""
     if end - start > _GAP_CHARACTERS:
         return True
-    before = text.rfind("\n", 0, start) + 1
-    after = text.find("\n", max(start, end - 1))  # a span may hold its last line's end: front matter does
-    return not text[before:start].strip() and not text[end : max(after, end) if after >= 0 else len(text)].strip()
+    # A span may hold its last line's end: front matter does.
+    return blank_before(text, start) and (text[end - 1 : end] == "\n" or blank_behind(text, end) is not None)
 
 
 def _all_blocks(document: Document) -> Iterator[Block]:

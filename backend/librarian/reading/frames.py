@@ -25,6 +25,7 @@ class Lines(NamedTuple):
 
 _FENCE = re.compile(r"^(?P<lead>[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?[ \t]*)(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)$")
 _MARKS = ("```", "~~~")
+_REST = re.compile(r"[^\S\n]*(?=\n|\Z)")  #: of a line, where it is blank
 _MARGIN = " \t>"  #: before a line's text, in quotes too
 
 
@@ -89,15 +90,34 @@ def _unseen(document: Document) -> Iterator[Lines]:
 
 
 def _whole_lines(text: str, start: int, end: int) -> Iterator[Lines]:
-    first = text.rfind("\n", 0, start) + 1
-    if text[first:start].strip(_MARGIN):
+    if blank_before(text, start, _MARGIN):
+        first = text.rfind("\n", 0, start) + 1
+    else:
         first = text.find("\n", start, end) + 1 or end
-    last = text.find("\n", end)
-    last = last if last >= 0 else len(text)
-    if text[end:last].strip():
+    last = blank_behind(text, end)
+    if last is None:
         last = text.rfind("\n", start, end)
     if first < last:
         yield Lines(first, last)
+
+
+def blank_before(text: str, end: int, blanks: str | None = None) -> bool:
+    """Whether nothing but blanks (or these characters) stands on a line before `end`.
+
+    Looks no further than to the first that is none: one line may hold any number of spans.
+    """
+    place = end
+    while place and (char := text[place - 1]) != "\n":
+        if not (char.isspace() if blanks is None else char in blanks):
+            return False
+        place -= 1
+    return True
+
+
+def blank_behind(text: str, start: int) -> int | None:
+    """Where the line ends on which nothing but blanks stands from `start` on; None where something else does."""
+    match = _REST.match(text, start)
+    return match.end() if match else None
 
 
 def _frames(document: Document) -> Iterator[Frame]:

@@ -25,7 +25,9 @@ _TABLE_PART = 1_000
 #: Tables with longer headers are written as one line of `name: value` per row.
 _LONGEST_HEADER = 300
 _SPACES = re.compile(r"[ \t\xa0\u2000-\u200a\u202f\u3000]+")
-_CONTROLS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127, 65534, 65535)) | {13: "\n"}
+#: Characters that say where a word may be parted or not, which nobody sees: a soft hyphen, blanks without width.
+_UNSEEN = (0xAD, 0x200B, 0x2060, 0xFEFF)
+_CONTROLS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127, *_UNSEEN, 65534, 65535)) | {13: "\n"}
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _LANGUAGE = re.compile(r"[^\w+#.-]")
 

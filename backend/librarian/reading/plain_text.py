@@ -24,15 +24,19 @@ _NAMED_TARGET = re.compile(r"(?::[a-z][\w+.:-]*:`([^`<>]+?)\s*<[^<>`]*>`|`([^`<>
 _TAG = re.compile(r"(?<!<)</?[A-Za-z][A-Za-z0-9.-]*(?:\s[^<>]{0,500})?/?>|<!--.*?-->")
 _AUTOLINK = re.compile(r"<((?:https?|mailto):[^<>\s]*)>")
 _STRONG = re.compile(r"(\*\*|__|~~)(?=\S)(.+?)(?<=\S)\1")
-#: Asterisks may touch letters of scripts that put no blanks between words.
+#: Asterisks may touch letters of scripts that put no blanks between words. An underscore behind code and before a stop
+#: ends a reference of reStructuredText.
 _EMPHASIS = re.compile(
-    r"(?<![A-Za-z0-9_*])\*(?=[^\s*_])(.+?)(?<=[^\s*_])\*(?![A-Za-z0-9_*])|(?<![\w*])_(?=[^\s*_])(.+?)(?<=[^\s*_])_(?![\w*])"
+    r"(?<![A-Za-z0-9_*])\*(?=[^\s*_])(.+?)(?<=[^\s*_])\*(?![A-Za-z0-9_*])|(?<![\w*])(?!(?<=\x00)_\W)_(?=[^\s*_])(.+?)(?<=[^\s*_])_(?![\w*])"
 )
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 #: A character's name or number in a word; alone, as in code that tells of it, it stays.
-_ENTITY = r"&(?:[A-Za-z]{2,8}|#\w{2,6});"
+_ENTITY = r"&(?:[A-Za-z]{2,16}|#\w{2,6});"
 _LETTER = re.compile(rf"(?<=[\w;]){_ENTITY}|{_ENTITY}(?=[\w&])")
 _SPACES = re.compile(r"\s+")
+#: Where a word may be parted or not, which nobody sees: a soft hyphen, blanks without width, and HTML's tag.
+_UNSEEN = re.compile("[\u00ad\u200b\u2060\ufeff]")
+_BREAK = re.compile(r"(?<=[^\s`>])<wbr\s*/?>(?=[^\s`<])", re.I)
 _MAX_CHARACTERS = 1_000
 
 
@@ -45,23 +49,26 @@ def plain(text: str) -> str:
     text = _SPACES.sub(" ", text[:_MAX_CHARACTERS])  # markup goes on over the ends of lines
     if _MARKUP.search(text):
         text = _SPACES.sub(" ", _without_markup(text))
-    return text.strip()
+    return text.strip() if text.isascii() else _UNSEEN.sub("", text).strip()
 
 
 def spelt(text: str) -> str:
-    """The text with the letters that its words spell as entities of HTML.
+    """The text with the letters that its words spell as entities of HTML, and without what says where they may part.
 
-    >>> spelt("Gr&ouml;&#223;e &amp; `&ouml;`")
-    'Größe &amp; `&ouml;`'
+    >>> spelt("Gr&ouml;&#223;e &amp; `&ouml;`, docu&shy;ment, a/<wbr>b")
+    'Größe &amp; `&ouml;`, document, a/b'
     """
-    return _LETTER.sub(
-        lambda match: letter if is_letter(letter := html.unescape(match.group())) else match.group(), text
-    )
+    return _BREAK.sub("", _LETTER.sub(_spelt, text))
 
 
-def is_letter(text: str) -> bool:
-    """Whether a text is one letter, of any script."""
-    return len(text) == 1 and text.isalpha()
+def _spelt(match: re.Match[str]) -> str:
+    letter = html.unescape(match.group())
+    return _UNSEEN.sub("", letter) if is_of_word(letter) else match.group()
+
+
+def is_of_word(text: str) -> bool:
+    """Whether a text is one letter, of any script, or a character in a word that nobody sees."""
+    return len(text) == 1 and (text.isalpha() or _UNSEEN.match(text) is not None)
 
 
 def shortcode_words(inner: str) -> str:

@@ -20,6 +20,7 @@ from .mail.mbox import begins_as_archive
 from .mail.quoted import quoted_blocks
 from .metadata import given_doc_type
 from .parsers import ARCHIVES, PARSERS, READABLE, SOURCES
+from .parsers.asciidoc import AsciiDocParser
 from .parsers.markdown import MarkdownParser
 from .plain_text import spelt
 
@@ -28,7 +29,8 @@ _log = logging.getLogger(__name__)
 _VERSION = "16"
 #: Characters of prose that the language is found by.
 _LANGUAGE_SAMPLE = 4_000
-_MARKDOWN = frozenset(MarkdownParser.extensions)
+#: Formats whose words may hold entities and tags of HTML.
+_SPELLING = frozenset((*MarkdownParser.extensions, *AsciiDocParser.extensions))
 
 
 class FileReader:
@@ -266,7 +268,7 @@ class _Visible:
 
     def __init__(self, document: Document) -> None:
         self._text = document.text
-        self._spells = document.file_type in _MARKDOWN and "&" in document.text
+        self._spells = document.file_type in _SPELLING and ("&" in document.text or "<wbr" in document.text)
         self._excluded = document.excluded
         self._ends = [span.end for span in document.excluded]
 

@@ -52,10 +52,10 @@ class Listener(Protocol):
         """A file changed, came or went; or a folder, with all below it."""
 
     def lost(self, reason: str) -> None:
-        """Events were dropped: look at everything again."""
+        """Events were dropped, as a sentence says: look at everything again."""
 
     def gone(self, reason: str) -> None:
-        """The root can't be watched any more."""
+        """The root can't be watched any more, as a sentence says."""
 
 
 class Source(Protocol):
@@ -176,7 +176,7 @@ class _InotifyFolders:
         is_self = mask & (self._constants.IN_DELETE_SELF | self._constants.IN_MOVE_SELF)
         if not name:
             if folder == self._root and is_self:
-                self._listener.gone("the root was moved or deleted")
+                self._listener.gone(f"{self._root} was moved or deleted.")
             elif folder == self._root and mask & self._constants.IN_ATTRIB:
                 self._listener.changed(folder)  # perhaps it can be looked into again
             return
@@ -196,7 +196,7 @@ class _InotifyFolders:
                 try:
                     self._watch_below(path)  # also where it can be looked into only now
                 except OSError as error:
-                    self._listener.gone(f"{error.strerror or error}")
+                    self._listener.gone(f"{path} can't be watched: {error.strerror or error}.")
             else:
                 return
         self._listener.changed(path)
@@ -207,7 +207,7 @@ class _InotifyFolders:
             if path is not None and self._watch_of.get(path) == wd:
                 del self._watch_of[path]
         if path == self._root and not self._stopped:
-            self._listener.gone("the root can't be watched any more")
+            self._listener.gone(f"{self._root} can't be watched any more, as where a volume was unmounted.")
 
     def on_queue_overflow(self) -> None:
         if self._stopped:
@@ -215,8 +215,8 @@ class _InotifyFolders:
         try:
             self._watch_below(self._root)
         except OSError as error:
-            self._listener.gone(f"{error.strerror or error}")
-        self._listener.lost("the kernel dropped events")
+            self._listener.gone(f"{self._root} can't be watched: {error.strerror or error}.")
+        self._listener.lost(f"The kernel dropped news of changes below {self._root}: too many came at once.")
 
     # -- watches ---------------------------------------------------------------------------------------------------
 
@@ -303,7 +303,7 @@ class _Observed(FileSystemEventHandler):  # type: ignore[misc]  # watchdog is un
         for path in map(os.fsdecode, filter(None, (event.src_path, event.dest_path))):
             if path == self._root:
                 if event.event_type in {"deleted", "moved"}:
-                    self._listener.gone("the root was moved or deleted")
+                    self._listener.gone(f"{self._root} was moved or deleted.")
             elif not self._below_ignored(path):
                 self._listener.changed(path)
 

@@ -20,6 +20,7 @@ from .index_work import IndexWork
 from .indexer_options import IndexerOptions
 from .spaces import EMBEDDINGS, Answering
 from .vector_work import BACKOFF_S, Unfilled
+from .writable import TRY_S, Again, can_write
 
 __all__ = ["FileIndexer", "IndexerOptions"]
 
@@ -50,6 +51,8 @@ class FileIndexer(IndexWork):
     _look_at: float = 0.0  # when everything is to be looked at next, by the monotonic clock; 0 means now
     _retry_at: float = 0.0  # when embedding may be tried again
     _backoff_s: float = 0.0
+    _unwritten: bool = False  # whether embedding failed while the index couldn't be written
+    _again: Again  # when text work that failed is tried again
     _problem_log: ProblemLog
 
     # -- state -----------------------------------------------------------------------------------------------------
@@ -126,6 +129,7 @@ class FileIndexer(IndexWork):
         self._look_at = 0.0 if look else time.monotonic() + self._pause()
         self._retry_at = 0.0
         self._problem_log = ProblemLog()
+        self._again = Again(self._options.folder, self._catalog)
         if look:
             self._text_progress = Progress("scanning")  # nobody may take what the last run left for what is there
         self._threads = (
@@ -192,7 +196,10 @@ class FileIndexer(IndexWork):
         first = True
         while (turn := self._turn()) is not None:
             if not (turn.everything or turn.paths):
-                self._rest()
+                if self._again.due():
+                    self.look_at_everything()
+                elif not self._again.wanted:
+                    self._rest()
             elif self._look(turn, first=first):
                 first = False
 
@@ -219,13 +226,17 @@ class FileIndexer(IndexWork):
                     self._renew()
             report = self.refresh(None if turn.everything else turn.paths)
             came = bool(report.added or report.changed or report.moved or report.unchanged)
+            self._again.worked()
             if self._problems.pop("index", None):
                 self.retry()  # what kept text from being written, as a full disk, may have kept vectors, too
+                if not turn.everything:
+                    self.look_at_everything()  # for what failed before
             done = True
         except Exception as error:
             if not self._stop.is_set():
                 logger.exception("indexing failed")
                 self._problems["index"] = f"Indexing failed and is tried again: {error}"
+                self._again.failed()
         finally:
             self._problem_log.tell(self._problems)
             if turn.everything:
@@ -241,6 +252,8 @@ class FileIndexer(IndexWork):
         now = time.monotonic()
         if turn.everything:
             self._look_took_s = now - started
+        if self._look_at == 0.0 and not turn.everything:
+            return  # it is wanted at once
         if turn.everything or "index" in self._problems:
             self._look_at = now + self._pause()
         elif "root" in self._problems:  # whether those files are gone or elsewhere is seen by looking there
@@ -253,7 +266,7 @@ class FileIndexer(IndexWork):
         return min([self._options.reconcile_s, *(pause for part, pause in soon.items() if part in self._problems)])
 
     def _patience(self) -> float:
-        return max(0.0, min(self._look_at - time.monotonic(), self._options.idle_s))
+        return max(0.0, min(self._look_at - time.monotonic(), self._options.idle_s, self._again.wait_s))
 
     def _rest(self) -> None:
         """End children that have had nothing to do for a while, and give back what working and answering left free."""
@@ -280,11 +293,15 @@ class FileIndexer(IndexWork):
                     return
                 if not self._may_embed() and self._retry_at > time.monotonic():
                     continue
+            if self._unwritten and not self._can_write():
+                with self._state:
+                    self._retry_at = time.monotonic() + TRY_S
+                continue
             try:
                 self.embed(self._stop)
                 self._problem_log.tell(self._problems)
                 with self._state:
-                    self._backoff_s = 0.0
+                    self._backoff_s, self._unwritten = 0.0, False
                     self._retry_at = time.monotonic() + _HELD_S if self._vectors.elsewhere else 0.0
                     self._lacking = self._lacking or self._vectors.elsewhere
             except Exception as error:
@@ -295,10 +312,14 @@ class FileIndexer(IndexWork):
                 if not isinstance(error, Unfilled):
                     self._problems[EMBEDDINGS] = str(error)
                 self._problem_log.tell(self._problems)
+                self._unwritten = not self._can_write()
                 with self._state:
-                    self._backoff_s = min(self._backoff_s * 2, BACKOFF_S[1]) or BACKOFF_S[0]
-                    self._retry_at = time.monotonic() + self._backoff_s
+                    self._backoff_s = 0.0 if self._unwritten else min(self._backoff_s * 2, BACKOFF_S[1]) or BACKOFF_S[0]
+                    self._retry_at = time.monotonic() + (self._backoff_s or TRY_S)
                     self._state.notify_all()
+
+    def _can_write(self) -> bool:
+        return can_write(self._options.folder, self._catalog)
 
     def _may_embed(self) -> bool:
         if self._stop.is_set():

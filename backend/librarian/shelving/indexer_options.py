@@ -9,6 +9,7 @@ from dataclasses import dataclass
 class IndexerOptions:
     """How the indexer works. Times in seconds, memory in MiB."""
 
+    folder: str = ""  #: the index's, in which it is tried whether what couldn't be written can be now; empty: nowhere
     processes: int = 2  #: children that read files; 0 reads in this process, without limits
     file_timeout_s: float = 60.0
     file_memory_mb: int | None = 1024

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol
 
+from librarian.vocabulary.errors import SetupError
 from librarian.vocabulary.protocols import Catalog, VectorArchive
 from librarian.vocabulary.types import IndexReport, Progress
 from librarian.vocabulary.wire import CheckAnswer
@@ -23,6 +25,8 @@ class Watching(Protocol):
     def start(self) -> None: ...
 
     def stop(self) -> None: ...
+
+    def problem(self) -> str: ...
 
     def note(self) -> str: ...
 
@@ -110,14 +114,14 @@ class Upkeep:
         self._look_at_start = look_at_start
         self._watcher: Watching | None = None
         self._starting: threading.Thread | None = None
-        self._lost = ""
+        self._unstarted = ""  # why the watcher couldn't be started
 
     def start(self) -> None:
         """Begin to index and to watch. Raises `SetupError` where the index belongs to another root."""
         self._indexer.start(look=self._look_at_start)
         if self._make_watcher is None:
             return
-        self._watcher = self._make_watcher(self._changed, self._watcher_lost)
+        self._watcher = self._make_watcher(self._indexer.changed, self._watcher_lost)
         self._starting = threading.Thread(target=self._start_watcher, name="start-watcher", daemon=True)
         self._starting.start()
 
@@ -126,16 +130,15 @@ class Upkeep:
             if self._watcher is not None:
                 self._watcher.start()
         except OSError as error:
-            self._watcher_lost(str(error))
+            self._unstarted = f"The folder can't be watched: {error}."
+            logger.warning("%s", self._unstarted)
 
-    def _changed(self, paths: frozenset[str]) -> None:
-        self._lost = ""
-        self._indexer.changed(paths)
-
-    def _watcher_lost(self, reason: str) -> None:
-        logger.warning("The watcher doesn't work: %s", reason)
-        self._lost = reason
+    def _watcher_lost(self, reason: str) -> None:  # the watcher itself says it in the log
         self._indexer.look_at_everything()
+
+    def _unwatched(self) -> str:
+        """Why changes aren't noticed now though they are to be."""
+        return self._unstarted or (self._watcher.problem() if self._watcher is not None else "")
 
     def close(self) -> None:
         """End watcher, threads and children."""
@@ -151,9 +154,11 @@ class Upkeep:
         """Make the text equal to the folder now, and try a failed model again where that is the whole folder. The
         report includes what the background found since the last one."""
         if paths is not None:
-            return self._indexer.refresh(paths)
+            with self._made_up_for():
+                return self._indexer.refresh(paths)
         self._indexer.retry()  # who asks may have mended what failed, and would hear of the old failure otherwise
-        report = self._indexer.refresh()
+        with self._made_up_for():
+            report = self._indexer.refresh()
         added, changed, removed, moved = self._tally.since_last()
         unchanged = max(0, report.unchanged + report.added + report.changed + report.moved - added - changed - moved)
         return replace(report, added=added, changed=changed, removed=removed, moved=moved, unchanged=unchanged)
@@ -161,12 +166,25 @@ class Upkeep:
     def rebuild(self) -> IndexReport:
         """Read every file again."""
         self._indexer.retry()
-        return self._indexer.rebuild()
+        with self._made_up_for():
+            return self._indexer.rebuild()
 
     def prune(self) -> IndexReport:
         """Drop what is missing, however much it is."""
         self._indexer.retry()
-        return self._indexer.prune()
+        with self._made_up_for():
+            return self._indexer.prune()
+
+    @contextmanager
+    def _made_up_for(self) -> Iterator[None]:
+        """What fails within is said to whoever asked, and taken up in the background as soon as it can be."""
+        try:
+            yield
+        except SetupError:
+            raise
+        except Exception:
+            self._indexer.look_at_everything()
+            raise
 
     def notice(self, paths: Sequence[str]) -> None:
         """Look at these paths soon."""
@@ -183,9 +201,10 @@ class Upkeep:
 
     def problems(self) -> list[str]:
         """`part: sentence` of everything that doesn't work now."""
-        found = [f"{part}: {sentence}" for part, sentence in self._indexer.problems().items()]
-        if self._lost:
-            found.append(f"watcher: {self._lost} Changes are found by the periodic look at the folder.")
+        problems = self._indexer.problems()
+        found = [f"{part}: {sentence}" for part, sentence in problems.items()]
+        if "root" not in problems and (unwatched := self._unwatched()):
+            found.append(f"watcher: {unwatched} Changes are found by the periodic look at the folder.")
         return found
 
     def notes(self) -> list[str]:
@@ -213,7 +232,7 @@ class Upkeep:
     @property
     def watching(self) -> bool:
         """Whether changes are being watched for."""
-        return self._watcher is not None and not self._lost
+        return self._watcher is not None and not self._unwatched()
 
     def check(self, repair: bool = False) -> CheckAnswer:
         """Hold catalog, keyword index, vectors and folder against each other; with `repair`, mend what differs.

@@ -35,7 +35,7 @@ class FileWatcher:
     """Calls `on_change` with absolute paths of what came, changed, moved or went; a folder's path means all below it.
 
     Changes are gathered until nothing happened for `debounce_ms`, at most twice that from the first. `on_lost` is
-    called with a reason where events were dropped, and `on_change` with the root itself: look at everything. Folders
+    called with a sentence where events were dropped, and `on_change` with the root itself: look at everything. Folders
     that are `usually_ignored` aren't watched. Reading files never fires.
 
     A root that becomes another folder, as a link that is set anew or a folder whose parent is replaced, is watched
@@ -72,6 +72,7 @@ class FileWatcher:
         self._last = 0.0
         self._problem = ""
         self._note = ""
+        self._dropped = 0
         self._source: Source | None = None
         self._watched: tuple[int, int] | None = None
         self._how: Literal["events", "polling", "off"] = "off"
@@ -84,12 +85,22 @@ class FileWatcher:
         return self._how
 
     def problem(self) -> str:
-        """Why nothing is noticed now; empty where all is well."""
+        """Why nothing is noticed now, in a sentence; empty where all is well."""
         return self._problem
 
     def note(self) -> str:
-        """Why the folder is polled although the kernel could tell of its changes, and what helps; else empty."""
-        return self._note if self._how == "polling" else ""
+        """Why the folder is polled although the kernel could tell of its changes, or how often that has lost some, and
+        what helps; else empty."""
+        if self._how == "polling":
+            return self._note
+        if not self._dropped:
+            return ""
+        times = "once" if self._dropped == 1 else f"{self._dropped:,} times"
+        return (
+            f"The kernel dropped news of changes {times} since the start, as too many came at once; the whole folder"
+            " was looked at instead. Where that is often, raise fs.inotify.max_queued_events (with sysctl) and start"
+            " again."
+        )
 
     def start(self) -> None:
         """Begin to watch; where the root isn't there yet, as soon as it is."""
@@ -131,16 +142,17 @@ class FileWatcher:
 
     def lost(self, reason: str) -> None:
         """A source's news; not for callers."""
-        logger.warning("changes below %s may have been missed: %s", self._root, reason)
+        logger.warning("%s The whole folder is looked at.", reason)
         with self._news:
             self._lost.append(reason)
+            self._dropped += 1
         self.changed(self._root)
 
     def gone(self, reason: str) -> None:
         """A source's news; not for callers."""
         with self._news:
             if not self._problem:
-                logger.warning("%s isn't watched: %s", self._root, reason)
+                logger.warning("%s It is watched again once it can be.", reason)
             self._problem = reason
             self._lost.append(reason)
         self.changed(self._root)
@@ -163,7 +175,7 @@ class FileWatcher:
                     paths, self._paths = frozenset(self._paths), set()
                     lost, self._lost = self._lost, []
             if self._how == "events" and _folder(self._root) not in (None, self._watched):
-                self.gone("it is another folder now")
+                self.gone(f"{self._root} is another folder now.")
             if self._problem:
                 self._disarm()
                 if self._arm():
@@ -202,11 +214,11 @@ class FileWatcher:
                 self._how = "events"
             if self._source is None:
                 if self._polling is False:
-                    raise OSError("the kernel tells nothing about this folder")
+                    raise OSError("the kernel tells nothing about it")
                 self._source = polled_events(self._root, self, usually_ignored, self._poll_s)
                 self._how = "polling"
         except OSError as error:
-            self._problem = f"{error.strerror or error}"
+            self._problem = f"{self._root} can't be watched: {error.strerror or error}."
             self._how = "off"
             return False
         return True

@@ -375,7 +375,7 @@ of it -->
 def test_lines_that_show_nothing_are_in_no_snippet() -> None:
     (snippet,) = snippets(HIDDEN, "port of the gateway", target=600)
     assert snippet.text == (
-        '# Ports\n\n{{< details title="Since version two" >}}\n\nThe gateway listens on port 8080.\n\n> [!note]\n'
+        '# Ports\n\n{{< details title="Since version two" >}}\n\nThe gateway listens on port 8080.\n\n'
         '> Change it in the file.\n\n<Tab label="Linux">Run it.</Tab>'
     )
     assert (snippet.line_start, snippet.line_end) == (1, 17)

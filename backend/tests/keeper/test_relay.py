@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import stat
 import sys
 import threading
 from pathlib import Path
@@ -67,6 +68,19 @@ def test_ten_relays_at_once_start_one_keeper(relay: StartRelay, index: Path) -> 
         one.send(0, "initialize")
     assert {one.receive()["result"]["pid"] for one in relays} == {keeper_pid(index)}
     assert (index / "keeper.log").read_bytes().count(b"keeper started") == 1
+
+
+@pytest.mark.parametrize("before", [None, 0o644])
+def test_the_keepers_log_which_may_tell_of_questions_is_for_this_user_alone(
+    relay: StartRelay, index: Path, before: int | None
+) -> None:
+    log = index / "keeper.log"
+    if before is not None:
+        log.write_text("of an earlier version\n")
+        log.chmod(before)
+    shake_hands(relay())
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    assert log.read_text("utf-8").startswith("of an earlier" if before else "--- keeper started")
 
 
 def test_two_libraries_lie_side_by_side(relay: StartRelay, index: Path, tmp_path: Path) -> None:

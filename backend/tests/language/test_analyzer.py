@@ -351,6 +351,19 @@ def test_accents_make_no_difference() -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["getUserName()", "k8s-proxy", "StatefulSets", "/etc/hosts", "Vorgaben", "東京都の設定"]
+)
+@pytest.mark.parametrize("unseen", ["\u00ad", "\u200b", "\u2060"])
+def test_what_nobody_sees_in_a_word_makes_no_difference(text: str, unseen: str) -> None:
+    """Names have their parts, and all places are of the text as it is."""
+    strewn = unseen.join(text)
+    assert ANALYZER.entry(strewn) == ANALYZER.entry(text)
+    found = [(span.token, strewn[span.start : span.end].replace(unseen, "")) for span in ANALYZER.spans(strewn)]
+    assert found == [(span.token, text[span.start : span.end]) for span in ANALYZER.spans(text)]
+    assert ANALYZER.query(strewn).identifiers == ANALYZER.query(text).identifiers
+
+
+@pytest.mark.parametrize(
     ("text", "typed", "language"),
     [
         ("configuração", "configuracao", "pt"),

@@ -319,3 +319,13 @@ def test_a_huge_line_costs_no_more_than_its_length(unit: str) -> None:
     assert time.process_time() - started < 10
     assert chunks[0].start == 0
     assert chunks[-1].end == len(text.rstrip())
+
+
+@pytest.mark.no_cover
+def test_however_many_links_stand_on_one_line_each_costs_the_same() -> None:
+    text = "[[page|the words that a link shows a reader of this page]] " * 30_000
+    doc = document(text)
+    started = time.process_time()
+    chunks = StructureChunker().chunk(doc)
+    assert time.process_time() - started < 10
+    assert chunks[-1].end == len(text.rstrip())

@@ -420,6 +420,19 @@ def test_of_a_myst_directive_the_body_is_text_unless_it_is_code(parse: Parse) ->
     assert ":linenos:" in shown
 
 
+def test_what_a_note_or_a_tab_of_mkdocs_holds_is_text_and_what_else_is_indented_is_code(parse: Parse) -> None:
+    doc = parse(
+        '??? "Why it is so slow"\n\n    The pump is cold.\n\n    ```sh\n    heat\n    ```\n\n'
+        '=== "Linux"\n\n    Wait a while.\n\nSo:\n\n    code\n'
+    )
+    kinds = [(block.kind, doc.text[block.start : block.end].split("\n")[0].strip()) for block in doc.blocks]
+    assert ("paragraph", "The pump is cold.") in kinds
+    assert ("fence", "```sh") in kinds
+    assert ("paragraph", "Wait a while.") in kinds
+    assert ("other", "code") in kinds
+    assert doc.summary.startswith("Why it is so slow The pump is cold.")
+
+
 def test_a_line_of_a_formula_underlines_no_heading(parse: Parse) -> None:
     text = "$$\na + b\n=\nc\n-\nd\n$$\n\nWords\n=====\n\n$$a = b$$\nstands above\n---\n\n$5 a day\n---\n"
     assert [heading.text for heading in parse(text).headings] == ["Words", "$$a = b$$ stands above", "$5 a day"]

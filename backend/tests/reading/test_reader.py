@@ -92,6 +92,23 @@ def test_words_whose_letters_markdown_spells_as_entities_are_found(tmp_path: Pat
     assert "größe" not in raw.body.lower()
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("page.md", "# The hand\u00adbook\n\nOf docu&shy;men&#173;tation, ele<wbr>phants, `<wbr>`\n"),
+        ("page.adoc", "= The hand\u00adbook\n\nOf docu&shy;men&#173;tation, ele&ZeroWidthSpace;phants\n"),
+        ("page.html", "<h1>The hand&shy;book</h1><p>Of docu&shy;mentation, ele<wbr>phants<pre>&lt;wbr></pre>"),
+    ],
+)
+def test_words_are_found_whole_where_it_is_said_how_they_may_be_parted(tmp_path: Path, name: str, text: str) -> None:
+    result = read(tmp_path, text, f"acme/auth/{name}")
+    (entry,) = result.entries
+    assert {"documentation", "elephants"} <= set(entry.body.split())
+    assert ("wbr" in entry.body) == (not name.endswith(".adoc"))
+    assert result.document.title == result.document.headings[0].text == "The handbook"
+    assert result.chunks[0].heading_path == ("The handbook",)
+
+
 def test_a_reader_reads_the_same_after_a_pickle(tmp_path: Path) -> None:
     source_reader = reader()
     other = pickle.loads(pickle.dumps(source_reader))

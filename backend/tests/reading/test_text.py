@@ -310,3 +310,48 @@ def test_a_literal_block_goes_on_where_its_lines_stand_further_left_than_its_fir
     doc = parse(f"{above}\n\n{drawing}\n\n   Words below.\n", "a/b/c.rst")
     fence = next(block for block in doc.blocks if block.kind == "fence")
     assert doc.text[fence.start : fence.end].startswith(drawing)
+
+
+TARGETS = """\
+The `Sphinx`_ tool
+==================
+
+See `many words
+wrapped`_, Zope_ (`Sphinx`_), a var_name_ and `anonymous`__.
+
+.. _Sphinx: https://sphinx.example/zzyzx
+.. _zope: home_
+.. _home: https://zope.example
+.. _many words wrapped: https://wrapped.example/
+   and/on
+.. _`a: b`: ab.html
+.. __: https://anonymous.example
+__ https://anonymous.example/2
+
+.. _place:
+
+After.
+"""
+
+
+def test_where_the_names_of_a_restructured_page_lead_is_no_text_and_what_names_them_is_a_link(parse: Parse) -> None:
+    doc = parse(TARGETS, "a/b/page.rst")
+    hidden = [doc.text[span.start : span.end].replace("\n   ", "") for span in doc.excluded]
+    assert hidden == [line for line in TARGETS.replace("\n   ", "").split("\n") if line.startswith((".. _", "__"))]
+    assert [(link.text, link.target) for link in doc.links] == [
+        ("Sphinx", "https://sphinx.example/zzyzx"),
+        ("many words wrapped", "https://wrapped.example/and/on"),
+        ("Zope", "https://zope.example"),
+        ("Sphinx", "https://sphinx.example/zzyzx"),
+    ]
+    assert doc.labels == ("place",)
+    assert doc.title == doc.headings[0].text == "The Sphinx tool"
+    assert doc.summary == "See many words wrapped, Zope (Sphinx), a var_name_ and anonymous."
+    chunks = StructureChunker().chunk(doc)
+    assert not any("example" in chunk.text for chunk in chunks)
+
+
+def test_a_text_whose_only_markup_is_where_a_name_leads_is_structured(parse: Parse) -> None:
+    doc = parse("Title\n=====\n\nSee Zope_.\n\n.. _Zope: https://zope.example\n", "a/b/page.txt")
+    assert [(link.text, link.target) for link in doc.links] == [("Zope", "https://zope.example")]
+    assert [span.reason for span in doc.excluded] == ["markup"]

@@ -3,6 +3,7 @@
 * It indexes at start, then embeds, then follows the watcher; `wait_until_ready` waits for just that.
 * News go before embedding; a failed model is tried again and doesn't stop the text.
 * A hanging or crashing file is listed and the others are found.
+* What couldn't be written is made up for as soon as it can be.
 * Files that come back are missing no longer, as soon as the watcher tells of them.
 * `stop` leaves no thread and no child, whenever it comes.
 """
@@ -10,18 +11,25 @@
 from __future__ import annotations
 
 import functools
+import math
 import multiprocessing
 import shutil
+import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import librarian.shelving.indexer as indexer_module
+import librarian.shelving.watcher as watcher_module
 from librarian.shelving.indexer import IndexerOptions
+from librarian.shelving.spaces import EMBEDDINGS
+from librarian.shelving.upkeep import Listeners, Tally, Upkeep
 from librarian.shelving.watcher import FileWatcher
+from librarian.shelving.writable import Again, can_write
 from librarian.vocabulary.errors import Unavailable
 from tests.models.fakes import FakeEmbedder
 from tests.shelving.library import PATIENCE_S, Library, Trap, wait_for
@@ -198,6 +206,120 @@ def test_once_text_can_be_written_again_embedding_is_tried_at_once_too(library: 
         wait_for(lambda: {"index", "embeddings"} <= indexer.problems().keys())
         library.fault_at, library.embedder.fail = "", None
         indexer.look_at_everything()
+        wait_for(lambda: indexer.problem() == "")
+        assert indexer.wait_until_ready(PATIENCE_S)
+    library.assert_whole()
+
+
+@pytest.fixture
+def no_other_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fails isn't tried again because time has passed."""
+    monkeypatch.setattr(indexer_module, "BACKOFF_S", (math.inf, math.inf))
+
+
+@pytest.mark.usefixtures("no_other_try")
+def test_what_could_not_be_written_is_made_up_for_as_soon_as_it_can_be(library: Library) -> None:
+    library.options = replace(library.options, folder=str(library.index / "disk"), reconcile_s=math.inf)
+    (disk := library.index / "disk").mkdir()
+    library.reopen()
+    fill_the_disk(library)
+    with library.indexer as indexer:
+        indexer.start()
+        assert indexer.wait_until_ready(PATIENCE_S)
+        library.fault_at = "lexical commit"
+        path = library.write("ray/core/0.md", "# Zero\n\nabout ocelots\n")
+        disk.rmdir()
+        indexer.changed(frozenset({str(path)}))
+        wait_for(lambda: "index" in indexer.problems())
+        library.fault_at = ""
+        disk.mkdir()
+        wait_for(lambda: library.find("ocelots") == {"ray/core/0.md"})
+        wait_for(lambda: indexer.problem() == "")
+        assert indexer.wait_until_ready(PATIENCE_S)
+    library.assert_whole()
+
+
+def test_what_fails_although_it_can_be_written_is_tried_ever_more_seldom(library: Library) -> None:
+    again, waits = Again("", library.catalog), []
+    for _ in range(9):
+        again.failed()
+        waits.append(round(again.wait_s))
+    assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+    assert (again.wanted, again.due()) == (True, False)
+    again.worked()
+    assert (again.wanted, again.wait_s) == (False, math.inf)
+
+
+@pytest.mark.parametrize("hindrance", ["no folder", "a lock", ""])
+def test_whether_an_index_can_be_written_is_found_out_by_writing(library: Library, hindrance: str) -> None:
+    folder = library.index / ("none" if hindrance == "no folder" else "")
+    with sqlite3.connect(library.index / "catalog.sqlite", isolation_level=None) as other:
+        library.catalog._writer.execute("PRAGMA busy_timeout = 0")
+        if hindrance == "a lock":
+            other.execute("BEGIN IMMEDIATE")
+        assert can_write(str(folder), library.catalog) is not bool(hindrance)
+    other.close()
+    assert sorted(path.name for path in library.index.iterdir() if path.name.startswith("tmp")) == []
+
+
+@pytest.mark.usefixtures("no_other_try")
+def test_a_look_that_was_asked_for_and_failed_is_made_up_for_by_itself(library: Library) -> None:
+    upkeep = Upkeep(library.indexer, library.catalog, library.archive, None, listeners=Listeners(), tally=Tally())
+    fill_the_disk(library)
+    upkeep.start()
+    try:
+        assert upkeep.wait_until_idle(PATIENCE_S)
+        library.fault_at = "lexical commit"
+        path = library.write("ray/core/0.md", "# Zero\n\nabout ocelots\n")
+        with pytest.raises(OSError, match="disk full"):
+            upkeep.refresh([str(path)])
+        library.fault_at = ""
+        wait_for(lambda: library.find("ocelots") == {"ray/core/0.md"})
+        assert upkeep.wait_until_idle(PATIENCE_S)
+    finally:
+        upkeep.close()
+    library.assert_whole()
+
+
+def test_a_folder_that_cannot_be_watched_is_said_for_as_long_as_that_is_so(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unwatched(*_: object) -> None:
+        raise OSError(28, "no space left for watches")
+
+    def watching(on_change: Callable[[frozenset[str]], None], on_lost: Callable[[str], None]) -> FileWatcher:
+        return FileWatcher(library.root, on_change, on_lost=on_lost, debounce_ms=10, polling=False, retry_s=0.05)
+
+    upkeep = Upkeep(library.indexer, library.catalog, library.archive, watching, listeners=Listeners(), tally=Tally())
+    with monkeypatch.context() as patched:
+        patched.setattr(watcher_module, "kernel_events", unwatched)
+        upkeep.start()
+        try:
+            wait_for(lambda: not upkeep.watching)
+            upkeep.notice([str(library.root)])  # what is found otherwise makes the watcher no better
+            assert upkeep.wait_until_idle(PATIENCE_S)
+            assert upkeep.problems() == [
+                f"watcher: {library.root} can't be watched: no space left for watches."
+                " Changes are found by the periodic look at the folder."
+            ]
+            patched.undo()
+            wait_for(lambda: upkeep.watching and upkeep.problems() == [])
+        finally:
+            upkeep.close()
+
+
+@pytest.mark.usefixtures("no_other_try")
+def test_vectors_that_could_not_be_written_are_made_up_for_as_soon_as_they_can_be(library: Library) -> None:
+    library.embedder.fail = Unavailable("The disk is full.", hint="Make room.")
+    library.options = replace(library.options, folder=str(library.index / "none"), reconcile_s=math.inf)
+    library.reopen()
+    with library.indexer as indexer:
+        indexer.start()
+        wait_for(lambda: indexer._unwritten)
+        assert EMBEDDINGS in indexer.problems()
+        assert library.find("badgers")
+        library.embedder.fail = None
+        (library.index / "none").mkdir()
         wait_for(lambda: indexer.problem() == "")
         assert indexer.wait_until_ready(PATIENCE_S)
     library.assert_whole()

@@ -121,7 +121,8 @@ def test_a_root_that_goes_is_said_and_watched_again_when_it_is_back(
 ) -> None:
     away = root.with_name("away")
     root.rename(away)
-    assert told.lost.get(timeout=PATIENCE_S)
+    assert str(root) in told.lost.get(timeout=PATIENCE_S)
+    wait_for(lambda: watcher.problem() == f"{root} can't be watched: No such file or directory.")
     away.rename(root)
     told.until(root)
     wait_for(lambda: not watcher.problem() and watcher.how != "off")
@@ -245,11 +246,20 @@ def test_a_listener_that_fails_is_logged_and_told_again_the_next_time(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="inotify")
 class TestInotify:
-    def test_dropped_events_are_noticed_and_mean_look_at_everything(self, root: Path, told: Told) -> None:
+    def test_dropped_events_are_said_in_sentences_and_mean_look_at_everything(
+        self, root: Path, told: Told, caplog: pytest.LogCaptureFixture
+    ) -> None:
         with FileWatcher(root, told.batches.put, debounce_ms=10, on_lost=told.lost.put) as watcher:
-            watcher._source.on_queue_overflow()  # type: ignore[union-attr]
-            assert "dropped" in told.lost.get(timeout=PATIENCE_S)
-            told.until(root)
+            assert watcher.note() == ""
+            for times in ("once", "2 times"):
+                watcher._source.on_queue_overflow()  # type: ignore[union-attr]
+                said = f"The kernel dropped news of changes below {root}: too many came at once."
+                assert told.lost.get(timeout=PATIENCE_S) == said
+                told.until(root)
+                assert f"{said} The whole folder is looked at." in caplog.text
+                assert f"dropped news of changes {times} since the start" in watcher.note()
+                assert "raise fs.inotify.max_queued_events" in watcher.note()
+            assert watcher.problem() == ""
             (root / "after.md").write_text("still watched")
             told.until(root / "after.md")
 

@@ -12,7 +12,7 @@ from ..encoding import decode
 from ..front_matter import read_front_matter
 from ..metadata import doc_type_of, given_doc_type, given_language, modified_of, summary_of, tags_of, title_of, without
 from .markdown_blocks import BlockScanner
-from .markdown_code import InsideCodeSpan, code_blocks
+from .markdown_code import InsideCodeSpan, code_blocks, told_apart
 from .markdown_links import labels_in, links_in, links_told
 from .markdown_markup import markup_spans, silent_spans
 from .mdx import IMPORT_LINE, is_mdx, mdx_spans, paired_tags
@@ -42,14 +42,15 @@ class MarkdownParser:
         front = read_front_matter(text)
         mdx = source.extension == ".mdx"
         scanner = BlockScanner(text, front.end, mdx=mdx).scan()
-        code = Inside(code_blocks(text, scanner.blocks))
+        blocks = told_apart(text, scanner.blocks)
+        code = Inside(code_blocks(text, blocks))
         if not mdx and _is_mdx(text, front.end, scanner, code):
             mdx = True
             scanner = BlockScanner(text, front.end, mdx=mdx).scan()
-            code = Inside(code_blocks(text, scanner.blocks))
+            blocks = told_apart(text, scanner.blocks)
+            code = Inside(code_blocks(text, blocks))
         told = links_told(text, front.end)
         headings = [replace(one, text=told(one.text)) if "[" in one.text else one for one in scanner.headings]
-        blocks = scanner.blocks
         excluded = _excluded(text, front.end, scanner, code, mdx=mdx)
         # A page that shows nothing but what it includes, or nothing at all, is found by its front matter.
         if front.end and without(text, front.end, len(text), excluded).strip():

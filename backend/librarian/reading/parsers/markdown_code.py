@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from librarian.vocabulary.types import Block
 
@@ -36,20 +37,29 @@ class InsideCodeSpan:
         return offset in self._known[place]
 
 
-def code_blocks(text: str, blocks: Sequence[Block]) -> Iterator[Span]:
-    """Fences and indented code."""
+def told_apart(text: str, blocks: Sequence[Block]) -> list[Block]:
+    """The blocks, where what is indented as part of a note, a tab or a definition is a paragraph, not code."""
+    told: list[Block] = []
     above: Block | None = None
     owned: bool | None = False  # whether what is indented belongs to `above`; None where nobody has asked
     for block in blocks:
-        if block.kind == "fence":
-            yield block.start, block.end
         if text[block.start] not in " \t":
             above, owned = block, None
         elif block.kind == "other" and _INDENTED.match(text, block.start):
             if owned is None and above is not None:
                 owned = _OWNER.search(text, above.start, above.end) is not None
-            if not owned:
-                yield block.start, block.end
+            if owned:
+                told.append(replace(block, kind="paragraph"))
+                continue
+        told.append(block)
+    return told
+
+
+def code_blocks(text: str, blocks: Sequence[Block]) -> Iterator[Span]:
+    """Fences and indented code, of blocks that are `told_apart`."""
+    for block in blocks:
+        if block.kind == "fence" or (block.kind == "other" and _INDENTED.match(text, block.start)):
+            yield block.start, block.end
 
 
 def code_spans(text: str, block: Block) -> Iterator[Span]:

@@ -10,13 +10,16 @@ import re
 from collections.abc import Iterator
 from html import unescape
 
-from ..plain_text import is_letter
+from ..plain_text import is_of_word
 from .mdx import around_shown
 
 Span = tuple[int, int, str]  #: start, end, reason
 
-#: MkDocs `!!! note "Title"`, `??? tip "Title"`, `=== "Tab"`; group 1 is shown.
-_MKDOCS = re.compile(r"^[ \t]*(?:!!!|\?\?\?\+?)[ \t]+[\w-]+(?:[ \t]+[\w-]+)*(?:[ \t]+\"([^\"\n]*)\")?[ \t]*$", re.M)
+#: MkDocs `!!! note "Title"`, `??? tip "Title"`, `??? "Title"`, `=== "Tab"`; group 1 is shown.
+_MKDOCS = re.compile(
+    r"^[ \t]*(?:!!!|\?\?\?\+?)(?=[ \t]+[\w-]|[ \t]*\")(?:[ \t]+[\w-]+(?:[ \t]+[\w-]+)*)?(?:[ \t]*\"([^\n]*)\")?[ \t]*$",
+    re.M,
+)
 _TAB = re.compile(r"^[ \t]*===[!+]?[ \t]+\"([^\"\n]+)\"[ \t]*$", re.M)
 #: Docusaurus, VitePress and MyST `:::note Title`, `:::tip[Title]`, `:::{note} Title`, and the closing `:::`.
 _COLONS = re.compile(
@@ -24,6 +27,12 @@ _COLONS = re.compile(
 )
 #: PyMdown blocks `/// note | Title`, and the closing `///`.
 _SLASHES = re.compile(r"^[ \t]*/{3,}[ \t]*(?:[\w-]+(?:[ \t]*\|[ \t]*([^\n]*))?)?[ \t]*$", re.M)
+#: Marks of quotes that are notes, GitHub's, Obsidian's and Microsoft's: `> [!tip]- Title`, `> [!div class="a"]`.
+_CALLOUT = re.compile(
+    r"^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]{1,8})?>[ \t>]*"
+    r"(\[!(?=[a-z])[\w-]+(?:\|[^\[\]\n]*|[ \t]+\w+=\"[^\"\n]*\")?\][+-]?)(?=[ \t\n]|\Z)",
+    re.M | re.I,
+)
 _INCLUDE = re.compile(
     r"^[ \t]*(?:\{\*[ \t][^\n]*\*\}|\{![^\n]*!\}|-{1,2}8<-{1,2}[^\n]*|;?-*8<-*[^\n]*|\{\{#[\w-]+[^\n]*\}\}"
     r"|\[TOC\]|\[\[_?toc_?\]\])[ \t]*$",
@@ -85,6 +94,8 @@ def markup_spans(text: str, start: int) -> Iterator[Span]:
     """The spans of such markup from `start` on, in no order; those inside code are found too."""
     if "!!!" in text or "???" in text:
         yield from _around_title(_MKDOCS, text, start)
+    if "[!" in text:
+        yield from ((*match.span(1), "admonition") for match in _CALLOUT.finditer(text, start))
     if '=== "' in text:
         yield from _around_title(_TAB, text, start)
     if ":::" in text:
@@ -105,7 +116,7 @@ def markup_spans(text: str, start: int) -> Iterator[Span]:
         yield from silent_spans(text, start)
     if "&" in text:
         for match in _ENTITY.finditer(text, start):
-            if not is_letter(unescape(match.group())):
+            if not is_of_word(unescape(match.group())):
                 yield match.start(), match.end(), "entity"
     if "{:" in text or "{." in text or "{#" in text or "{ ." in text or "{ #" in text:
         yield from ((match.start(), match.end(), "attributes") for match in _ATTRIBUTES.finditer(text, start))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 
 from librarian.vocabulary.types import Document, Excluded, Link, SourceFile
@@ -12,14 +13,20 @@ from ..encoding import decode
 from ..metadata import doc_type_of, iso_of_ns, summary_of, title_of
 from ..plain_text import plain
 from .spans import Inside
-from .text_blocks import TextScanner
+from .text_blocks import TARGET_NAME, TextScanner
 
-_DIRECTIVE = re.compile(r"^[ \t]*\.\. (?:[\w:-]+ ?::|_[\w .-]+:[ \t]*$)", re.M)
+_DIRECTIVE = re.compile(r"^[ \t]*\.\. (?:[\w:-]+ ?::|_[\w .-]+:(?:[ \t]*$|[ \t]+\S))", re.M)
 _LINK = re.compile(r"`([^`<>]{1,300}?)\s*<([^`<>\s]+)>`__?(?!\w)")
 #: Roles that lead to a page or one of its labels, with words to show or the name alone.
 _ROLE = re.compile(r":(?:doc|ref|numref|std:doc|std:ref|any):`(?:([^`<>]{1,300}?)\s*<([^`<>]+)>|([^`<>]{1,300}))`")
 #: `.. _label:` above a heading, a figure or a paragraph.
 _LABEL = re.compile(r"^[ \t]*\.\. _(?:`([^`\n]+)`|((?:[^:`\n\\]|\\.|:(?![ \t]*$))+)):[ \t]*$", re.M)
+#: `.. _name: https://…`, perhaps over several lines, and what leads there: `` `name`_ `` or `name_`.
+_NAMED = re.compile(rf"^[ \t]*\.\. _(?!_?:)({TARGET_NAME}):[ \t]+(\S[^\n]*(?:\n[ \t]+\S[^\n]*)*)", re.M)
+_REFERENCE = re.compile(r"`([^`<>]{1,300})`_(?![\w_])|(?<![\w`.:+-])(\w+(?:[-.:+]\w+)*)_(?![\w`])")
+_LEADING = re.compile(r"(?<=[^\s_])_(?![\w_])")
+_LONGEST_NAME = 12  #: words
+_MOST_STEPS = 9  #: of a name that leads to another name
 #: Roles whose names a reader sees: `:pep:`8`` is shown as PEP 8.
 _SHOWN_ROLE = r"(?!:(?:pep|rfc|cve|cwe):)"
 #: Markup that no reader sees: `.. note::`, options of directives, names of roles and the targets beside their words.
@@ -45,7 +52,10 @@ class TextParser:
         structured = source.file_path.lower().endswith((".rst", ".rst.txt")) or _is_structured(text)
         scanner = TextScanner(text, directives=structured).scan()
         excluded = _excluded(text, scanner) if structured else tuple(scanner.excluded)
-        title, in_text = title_of({}, scanner.headings, source.file_path)
+        named = _named(text) if structured else {}
+        told = _told(named)
+        headings = [replace(heading, text=told(heading.text)) for heading in scanner.headings]
+        title, in_text = title_of({}, headings, source.file_path)
         return Document(
             file_path=source.file_path,
             product=source.product,
@@ -54,15 +64,15 @@ class TextParser:
             file_type=source.extension,
             title=title,
             text=text,
-            headings=tuple(scanner.headings),
+            headings=tuple(headings),
             blocks=tuple(scanner.blocks),
             excluded=excluded,
-            links=tuple(_links(text)) if structured else (),
+            links=tuple(_links(text, named)) if structured else (),
             labels=_labels(text) if structured else (),
             doc_type=doc_type_of(source.file_path, title, text),
             encoding=decoded.encoding,
             encoding_confidence=decoded.confidence,
-            summary=summary_of(text, scanner.blocks, {}, excluded),
+            summary=told(summary_of(text, scanner.blocks, {}, excluded)),
             last_modified=iso_of_ns(source.mtime_ns),
             size=source.size,
             mtime_ns=source.mtime_ns,
@@ -99,7 +109,32 @@ def _options(text: str) -> Iterator[tuple[int, int]]:
             yield option.start(1), alt.end() if alt else option.end(1)
 
 
-def _links(text: str) -> list[Link]:
+def _named(text: str) -> dict[str, str]:
+    """Where the names lead that a page defines for itself, by the names as they are compared."""
+    found: dict[str, str] = {}
+    for match in _NAMED.finditer(text):
+        target = match.group(2).strip()
+        is_name = target.endswith("_") and not target.endswith("\\_")
+        found[_name(match.group(1))] = target if is_name else "".join(target.split()).replace("\\", "")
+    return found
+
+
+def _name(written: str) -> str:
+    return " ".join(written.strip("`").replace("\\", "").split()).casefold()
+
+
+def _told(named: Mapping[str, str]) -> Callable[[str], str]:
+    """Takes the underscore off plain words that lead to a name that the page defines."""
+
+    def shown(match: re.Match[str]) -> str:
+        words = match.string[: match.start()].split()[-_LONGEST_NAME:]
+        names = (_name(" ".join(words[first:]).lstrip("([{\"'")) for first in range(len(words)))
+        return "" if any(name in named for name in names) else match.group()
+
+    return (lambda words: _LEADING.sub(shown, words)) if named else str
+
+
+def _links(text: str, named: Mapping[str, str]) -> list[Link]:
     found = [
         Link(plain(match.group(1)), match.group(2).strip(), match.start())
         for match in _LINK.finditer(text)
@@ -108,6 +143,17 @@ def _links(text: str) -> list[Link]:
     for match in _ROLE.finditer(text):
         words, target, name = match.groups()
         found.append(Link(plain(words or ""), (target or name).strip(), match.start()))
+    leads = {match.start(2) for match in _NAMED.finditer(text)}
+    for match in _REFERENCE.finditer(text) if named else ():
+        if match.start() in leads:  # a name that leads to another
+            continue
+        target = named.get(_name(match[1] or match[2]), "")
+        for _ in range(_MOST_STEPS):
+            if not target.endswith("_") or _name(target[:-1]) not in named:
+                break
+            target = named[_name(target[:-1])]
+        if target:
+            found.append(Link(plain(match[1] or match[2]), target, match.start()))
     return sorted(found, key=lambda link: link.start)
 
 

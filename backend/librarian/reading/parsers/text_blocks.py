@@ -31,6 +31,10 @@ _PROSE_DIRECTIVE = re.compile(
 _TARGET = re.compile(
     r"[ \t]*\.\. _[^\n]*:[ \t]*$|[ \t]*\.\. (?:include|literalinclude|image|raw|currentmodule) ?::[^\n]*$"
 )
+#: The name of a target as it stands in front of its colon, in backticks where it holds a colon itself.
+TARGET_NAME = r"(?:`[^`\n]+`|(?:[^:`\n\\]|\\.|:(?!\s))+)"
+#: Where a name leads that is used elsewhere: `.. _name: https://…`, without a name `.. __: https://…` or `__ https://…`.
+_LEADS = re.compile(rf"[ \t]*(?:\.\. _{TARGET_NAME}:|__)[ \t]+\S[^\n]*$")
 _COMMENT = re.compile(r"\.\.(?:[ \t]+(?![\w:+.-]+ ?::|_|\[|\||\S*::)\S.*)?$")
 _BRACKET = re.compile(r"(?<!\\)<")
 #: What joins letters to a word in backticks (a plural's) and isn't seen.
@@ -181,7 +185,7 @@ class TextScanner:
     # -- indented and ruled matter -----------------------------------------------------------------------------------
 
     def _directive(self, number: int, line: str) -> int:
-        if not line.lstrip().startswith(".."):
+        if not line.lstrip().startswith(("..", "__")):
             return 0
         if _CODE_DIRECTIVE.match(line):
             return self._indented_block(number, number + 1)
@@ -189,6 +193,11 @@ class TextScanner:
             self.blocks.append(Block("other", self._starts[number], self._end(number)))
             self.excluded.append(Excluded(self._starts[number], self._end(number), "markup"))
             return number + 1
+        if _LEADS.match(line):
+            last = self._indented_end(number + 1, _indent(line), over_blanks=False)
+            self.blocks.append(Block("other", self._starts[number], self._end(last)))
+            self.excluded.append(Excluded(self._starts[number], self._end(last), "markup"))
+            return last + 1
         if _COMMENT.match(line):
             below = number + 1
             if line.strip() == ".." and not "".join(self._lines[below : below + 1]).strip():
@@ -209,7 +218,7 @@ class TextScanner:
         self._literal_next = False
         return last + 1
 
-    def _indented_end(self, number: int, margin: int) -> int:
+    def _indented_end(self, number: int, margin: int, *, over_blanks: bool = True) -> int:
         """The last line from `number` on that is indented by more than `margin`; the one before `number` if none."""
         last = number - 1
         while number < len(self._lines):
@@ -218,6 +227,8 @@ class TextScanner:
                 if _indent(line) <= margin:
                     break
                 last = number
+            elif not over_blanks:
+                break
             number += 1
         return last
 

@@ -1,13 +1,13 @@
 // Notes, warnings and tabs as site generators write them: what names each, and the lines that it holds.
 
 const KINDS = "note|tip|hint|important|warning|caution|danger|error|attention|admonition|seealso|info|success|question|failure|bug|example|abstract|todo|alert|callout|details|dropdown";
-const INDENTED = /^ {0,3}(?:(?:!!!|\?\?\?\+?) +([\w-]+)(?: +[\w-]+)*(?: +"(.*)")?|===[!+]? +"(.+)")$/; // MkDocs
+const INDENTED = /^ {0,3}(?:(?:!!!|\?\?\?\+?)(?= +[\w-]| *")(?: +([\w-]+)(?: +[\w-]+)*)?(?: *"(.*)")?|===[!+]? +"(.+)")$/; // MkDocs
 const FENCED = [
   /^ {0,3}(:{3,}) *(?:\{?\.?([\w-]+)\}?)(?:\[(.*)\]| ([^{}]*))?(?:\{[^{}]*\})?$/, // Docusaurus, VitePress, MyST
   /^ {0,3}(\/{3,}) *([\w-]+)(?: *\|(.*))?$/, // PyMdown
 ];
 const SHORTCODE = new RegExp(`^ {0,3}\\{\\{[<%] *(${KINDS}|hint|tabs?)\\b(.*?)[>%]\\}\\} *$`, "i"); // Hugo
-const ALERT = /^ {0,3}> ?\[!(\w+)\][+-]? *(.*)$/; // GitHub, Obsidian
+const ALERT = /^ {0,3}> ?\[!([a-z][\w-]*)(?:\|[^\]]*)?\][+-]? *(.*)$/i; // GitHub, Obsidian
 const DIRECTIVE = new RegExp(`^ {0,3}(\`{3,}|~{3,})\\{(${KINDS})\\} *(.*)$`); // MyST
 const NAMELESS = /^(code-group|tabs?|tab-set|tab-item|tabitem|steps|raw|v-pre|grid|columns?|container|admonition|alert)$/i;
 
