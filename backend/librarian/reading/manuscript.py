@@ -13,6 +13,7 @@ from typing import Literal
 from librarian.vocabulary.types import Block, Document, Heading, Link, SourceFile
 
 from .metadata import doc_type_of, iso_of_ns, summary_of, title_of
+from .plain_text import UNSEEN
 
 Kind = Literal["heading", "paragraph", "list", "table", "fence", "quote"]
 
@@ -25,9 +26,7 @@ _TABLE_PART = 1_000
 #: Tables with longer headers are written as one line of `name: value` per row.
 _LONGEST_HEADER = 300
 _SPACES = re.compile(r"[ \t\xa0\u2000-\u200a\u202f\u3000]+")
-#: Characters that say where a word may be parted or not, which nobody sees: a soft hyphen, blanks without width.
-_UNSEEN = (0xAD, 0x200B, 0x2060, 0xFEFF)
-_CONTROLS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127, *_UNSEEN, 65534, 65535)) | {13: "\n"}
+_CONTROLS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127, *map(ord, UNSEEN), 65534, 65535)) | {13: "\n"}
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _LANGUAGE = re.compile(r"[^\w+#.-]")
 

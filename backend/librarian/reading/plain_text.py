@@ -24,18 +24,19 @@ _NAMED_TARGET = re.compile(r"(?::[a-z][\w+.:-]*:`([^`<>]+?)\s*<[^<>`]*>`|`([^`<>
 _TAG = re.compile(r"(?<!<)</?[A-Za-z][A-Za-z0-9.-]*(?:\s[^<>]{0,500})?/?>|<!--.*?-->")
 _AUTOLINK = re.compile(r"<((?:https?|mailto):[^<>\s]*)>")
 _STRONG = re.compile(r"(\*\*|__|~~)(?=\S)(.+?)(?<=\S)\1")
-#: Asterisks may touch letters of scripts that put no blanks between words. An underscore behind code and before a stop
-#: ends a reference of reStructuredText.
+#: Asterisks may touch letters of scripts that put no blanks between words.
 _EMPHASIS = re.compile(
-    r"(?<![A-Za-z0-9_*])\*(?=[^\s*_])(.+?)(?<=[^\s*_])\*(?![A-Za-z0-9_*])|(?<![\w*])(?!(?<=\x00)_\W)_(?=[^\s*_])(.+?)(?<=[^\s*_])_(?![\w*])"
+    r"(?<![A-Za-z0-9_*])\*(?=[^\s*_])(.+?)(?<=[^\s*_])\*(?![A-Za-z0-9_*])|(?<![\w*])_(?=[^\s*_])(.+?)(?<=[^\s*_])_(?![\w*])"
 )
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 #: A character's name or number in a word; alone, as in code that tells of it, it stays.
 _ENTITY = r"&(?:[A-Za-z]{2,16}|#\w{2,6});"
 _LETTER = re.compile(rf"(?<=[\w;]){_ENTITY}|{_ENTITY}(?=[\w&])")
 _SPACES = re.compile(r"\s+")
-#: Where a word may be parted or not, which nobody sees: a soft hyphen, blanks without width, and HTML's tag.
-_UNSEEN = re.compile("[\u00ad\u200b\u2060\ufeff]")
+#: Characters that say where a word may be parted or not, which nobody sees: a soft hyphen, blanks without width.
+UNSEEN = "\u00ad\u200b\u2060\ufeff"
+_UNSEEN = re.compile(f"[{UNSEEN}]")
+#: HTML's tag for the same.
 _BREAK = re.compile(r"(?<=[^\s`>])<wbr\s*/?>(?=[^\s`<])", re.I)
 _MAX_CHARACTERS = 1_000
 

@@ -41,14 +41,10 @@ class MarkdownParser:
         text = decoded.text
         front = read_front_matter(text)
         mdx = source.extension == ".mdx"
-        scanner = BlockScanner(text, front.end, mdx=mdx).scan()
-        blocks = told_apart(text, scanner.blocks)
-        code = Inside(code_blocks(text, blocks))
+        scanner, blocks, code = _scanned(text, front.end, mdx=mdx)
         if not mdx and _is_mdx(text, front.end, scanner, code):
             mdx = True
-            scanner = BlockScanner(text, front.end, mdx=mdx).scan()
-            blocks = told_apart(text, scanner.blocks)
-            code = Inside(code_blocks(text, blocks))
+            scanner, blocks, code = _scanned(text, front.end, mdx=mdx)
         told = links_told(text, front.end)
         headings = [replace(one, text=told(one.text)) if "[" in one.text else one for one in scanner.headings]
         excluded = _excluded(text, front.end, scanner, code, mdx=mdx)
@@ -85,6 +81,13 @@ class MarkdownParser:
             front_matter=front.values,
             notes=(front.note,) if front.note else (),
         )
+
+
+def _scanned(text: str, start: int, *, mdx: bool) -> tuple[BlockScanner, list[Block], Inside]:
+    """What stands in the lines from `start` on, its blocks, and where code is."""
+    scanner = BlockScanner(text, start, mdx=mdx).scan()
+    blocks = told_apart(text, scanner.blocks)
+    return scanner, blocks, Inside(code_blocks(text, blocks))
 
 
 def _is_mdx(text: str, start: int, scanner: BlockScanner, code: Inside) -> bool:
