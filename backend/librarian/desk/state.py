@@ -21,6 +21,7 @@ FAILURES_SHOWN = 50
 EXAMPLES_SHOWN = 20
 MANY_UNREAD = 20  #: files; fewer are read before an answer could tell of them
 _DISK_EVERY_S = 30.0
+_SILENT = "database: "  #: how the reason begins that a catalog on a server can't be asked now
 _MULTILINGUAL_MODEL = "multilingual-e5-small"
 
 
@@ -32,9 +33,10 @@ class StateReport:
         self._started = time.monotonic()
         self._disk: tuple[float, int] = (-_DISK_EVERY_S, 0)
 
-    def reasons(self) -> list[str]:
-        """Everything configured that doesn't work now."""
+    def reasons(self, *, spaces: bool = True) -> list[str]:
+        """Everything configured that doesn't work now. `spaces`: whether the catalog is asked for them."""
         found = list(self._parts.indexing.problems())
+        spaces = spaces and not any(reason.startswith(_SILENT) for reason in found)
         if damage := self._parts.catalog.damage:
             found.append(f"catalog: {damage}")
         parts: dict[str, Loadable[Any] | None] = {
@@ -42,7 +44,7 @@ class StateReport:
             "rerank": self._parts.reranker,
         }
         with suppress(LibrarianError):  # a catalog that can't be read, which is a reason of its own
-            for space in self._parts.spaces() if self._parts.embedder else ():
+            for space in self._parts.spaces() if self._parts.embedder and spaces else ():
                 parts[f"embeddings of {', '.join(sorted(space.products))}"] = space.embedder
         for part, loadable in parts.items():
             if loadable is not None and loadable.problem() and not any(item.startswith(f"{part}: ") for item in found):
@@ -62,12 +64,14 @@ class StateReport:
     def health(self) -> wire.HealthAnswer:
         """The short form for `curl /health`. A catalog that can't be read is a reason, not an error."""
         unread: list[str] = []
+        count = Count()
         try:
-            with self._parts.catalog.read() as reader:
-                count = reader.count()
+            if not any(reason.startswith(_SILENT) for reason in self._parts.indexing.problems()):  # which takes long
+                with self._parts.catalog.read() as reader:
+                    count = reader.count()
         except LibrarianError as error:
-            count, unread = Count(), [f"catalog: {error}"]
-        reasons = self.reasons()
+            unread = [f"catalog: {error}"]
+        reasons = self.reasons(spaces=not unread)
         if not any(reason.startswith("catalog: ") for reason in reasons):
             reasons += unread
         word = self.word(reasons, count, self._parts.indexing.progress())

@@ -7,6 +7,7 @@ The tree is walked by events, so depth costs nothing.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -33,11 +34,13 @@ _AROUND_NAMES = frozenset(
         "linenodiv", "rst-footer-buttons", "wy-nav-side", "anchor-link", "hash-link", "sr-only", "visually-hidden",
         "topnav", "subnav", "bottomnav", "lineno", "ttc", "ingroups", "projectlogo", "projectalign", "navpath",
         "navrow1", "navrow2", "navrow3", "navrow4", "msearchselectwindow", "msearchresultswindow",
+        "previous_page", "next_page", "method-click-advice",
         "sphinxsidebarwrapper", "toc-macro", "msotocheading", *(f"msotoc{level}" for level in range(1, 10)),
     }
 )  # fmt: skip
 #: Names of links around a text in some generators, and in others of its boxes (DocBook's tips, Sphinx's asides).
 _MAYBE_AROUND_NAMES = frozenset({"sidebar", "related", "menu"})
+_MAYBE_AROUND_IDS = frozenset({"path", "page-header", "global-nav"})  #: Apache's and Django's
 _SAMPLE = 2_000  #: elements that such a box is judged by
 _MAIN = (
     "//main", "//*[@role='main']", "//div[@itemprop='articleBody']", "//article",
@@ -56,7 +59,7 @@ _BLOCKS = frozenset(
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _LAYOUT = frozenset({"table", "h1", "h2", "h3", "h4", "h5", "h6", "pre"})
 _LANGUAGE = re.compile(r"(?:^|\s)(?:language-|lang-|highlight-|brush:\s*|sourceCode\s+)([\w+#.-]+)")
-_SELF = frozenset("¶§#🔗")  #: what a heading's link to itself shows
+_SELF = frozenset((*"¶§#🔗", "More..."))  #: what a heading's link to itself shows, and Doxygen's to what stands below
 _SPACES = re.compile(r"\s+")
 _MAX_SPAN = 64
 
@@ -64,9 +67,10 @@ _MAX_SPAN = 64
 class HtmlPage:
     """Writes one parsed page, or part of a book, into `manuscript`."""
 
-    def __init__(self, manuscript: Manuscript, *, strict: bool = True) -> None:
+    def __init__(self, manuscript: Manuscript, *, strict: bool = True, around: Collection[_Element] = ()) -> None:
         self._out = manuscript
         self._strict = strict  # whether what stands around the text is left out
+        self._around = around  # of which these elements are part
         self._pieces: list[str] = []
         self._links: list[Target] = []
         self._anchors: list[int] = []  # places in `_pieces` where open links began
@@ -114,6 +118,8 @@ class HtmlPage:
     def _is_silent(self, element: _Element, name: str) -> bool:
         if name in _SILENT or (name == "math" and element.get("alttext")):
             return True
+        if self._strict and element in self._around:
+            return True
         if not element.attrib:
             return self._strict and name in _AROUND
         get = element.get
@@ -126,7 +132,7 @@ class HtmlPage:
         if name in _AROUND or get("role") in _AROUND_ROLES:
             return True
         names = f"{get('class') or ''} {get('id') or ''}".lower().split()
-        if not _AROUND_NAMES.isdisjoint(names):
+        if not _AROUND_NAMES.isdisjoint(names) or (get("id") in _MAYBE_AROUND_IDS and _mostly_links(element)):
             return True
         return not _MAYBE_AROUND_NAMES.isdisjoint(names) and _mostly_links(element)
 
@@ -146,6 +152,8 @@ class HtmlPage:
             self._add("\n" if self._rows is None and not self._heading else " ")
         elif name == "img":
             self._add(f" {element.get('alt') or ''} ")
+        elif name == "span" and self._heading and element.get("class") == "sep" and not (element.text or len(element)):
+            self._add(".")  # drawn by a style, between the parts of a name
         elif self._rows is not None:
             self._start_in_table(element, name)
         elif name in _HEADINGS:
@@ -312,7 +320,10 @@ def main_of(root: _Element) -> _Element:
     total = len("".join(root.itertext()))
     for path in _MAIN:
         found = root.xpath(path)
-        if len(found) == 1 and len("".join(found[0].itertext())) >= _MAIN_SHARE * total:
+        if len(found) != 1:
+            continue
+        told = path in _MAIN[:2] and found[0].find(".//h1") is not None  # however short it is
+        if told or len("".join(found[0].itertext())) >= _MAIN_SHARE * total:
             return _with_header(found[0])
     return root
 

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from librarian.assembly import Librarian
 from librarian.language.analyzer import StandardAnalyzer
 from librarian.shelving.postgres.claims import ClaimingCatalog
 from librarian.shelving.postgres.database import Database
@@ -307,6 +308,22 @@ def test_what_is_given_back_is_free_at_once(tmp_path: Path) -> None:
     database.leave()
 
 
+def test_a_restart_of_the_database_between_two_claims_costs_nothing(tmp_path: Path) -> None:
+    database = postgres.database(tmp_path).join()
+    catalog = ClaimingCatalog(database, patience_s=0)
+    catalog.put([result(document(text="x" * 70))])
+    held = catalog.pending("m", 99)
+    catalog.release()
+    assert catalog._session is not None
+    pid = catalog._session.info.backend_pid
+    with database.connection() as connection:
+        connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
+        until(lambda: connection.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", (pid,)).fetchone() is None)
+    assert catalog.pending("m", 99) == held
+    catalog.close()
+    database.leave()
+
+
 def test_another_server_passes_requests_on_and_hears_of_the_outcome(tmp_path: Path) -> None:
     root = tmp_path / "docs"
     write(root, "ray/api/a.md", "alpha")
@@ -338,6 +355,29 @@ def test_another_server_passes_requests_on_and_hears_of_the_outcome(tmp_path: Pa
     finally:
         for server in servers:
             server.close()
+
+
+@pytest.mark.skipif(bool(os.environ.get("LIBRARIAN_TEST_DATABASE")), reason="that server isn't ours to stop")
+def test_the_health_of_a_library_whose_database_is_known_to_be_silent_waits_for_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "docs", "ray/api/a.md", "alpha")
+    storage = {"catalog": "postgres", "database_url": postgres.url(), "database_schema": postgres.schema_of(tmp_path)}
+    settings = {f"storage.{name}": value for name, value in storage.items()} | {"embeddings.enabled": False}
+    own, asked = postgres.own_server(), list[str]()
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **settings) as library:
+        assert library.health().documents == 1
+        try:
+            own.stop()
+            until(lambda: any(reason.startswith("database: ") for reason in library._parts.indexing.problems()))
+            monkeypatch.setattr(Database, "snapshot", lambda _: asked.append("in vain"))
+            health = library.health()
+            assert (health.status, asked) == ("degraded", [])
+            assert "doesn't answer" in health.reasons[0]
+            monkeypatch.undo()
+        finally:
+            own.start()
+        until(lambda: library.health().status == "ok")
 
 
 @pytest.mark.skipif(bool(os.environ.get("LIBRARIAN_TEST_DATABASE")), reason="that server isn't ours to restart")

@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from librarian.vocabulary.errors import SourceError
-from librarian.vocabulary.types import Document, SourceFile
+from librarian.vocabulary.types import Document, Excluded, SourceFile
 
 from ..encoding import Decoded, decode
 from ..front_matter import FrontMatter, read_front_matter
+from ..html_around import around_text, is_sent_on
 from ..html_page import HtmlPage, main_of
 from ..manuscript import Manuscript
 from ..metadata import DATE_KEYS, given_doc_type, given_language, modified_of, parse_date, summary_of, tags_of
@@ -28,6 +29,7 @@ _TAGS = re.compile(r"<[^<>]*>")
 _DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 _TEMPLATE = re.compile(r"\{%-?[^%\n]*%\}")  #: a generator's tag
 _HEAD_BYTES = 4096
+_LONGEST_SIGNPOST = 1_000  #: characters of a page that only says where another one is
 
 
 class HtmlParser:
@@ -41,13 +43,14 @@ class HtmlParser:
         text = decoded.text[front.end :]
         root = html_tree(_TEMPLATE.sub("", text) if front.end else text)
         manuscript = Manuscript()
-        if root is not None:
-            for strict in (True, False):
-                HtmlPage(manuscript, strict=strict).write(main_of(root) if strict else root)
-                if not manuscript.is_empty:
-                    break
         given = plain(str(front.values.get("title") or ""))
         title = given or ("" if root is None else _title(root))
+        if root is not None:
+            for strict in (True, False):
+                around = around_text(root, _title(root)) if strict else ()
+                HtmlPage(manuscript, strict=strict, around=around).write(main_of(root) if strict else root)
+                if not manuscript.is_empty:
+                    break
         if manuscript.is_empty and (root is None or not "".join(root.itertext()).strip()):  # too deep for a tree
             for words in _TAGS.split(text):
                 manuscript.paragraph(html.unescape(words))
@@ -64,11 +67,18 @@ class HtmlParser:
             source,
             source.extension,
             title=title,
-            tags=tags_of(front.values) or (() if root is None else _meta(root, "keywords").split(",")),
+            tags=tags_of(front.values) or (() if root is None else _keywords(root)),
             modified=parse_date(modified),
             is_better=bool(given),
         )
-        document = replace(document, encoding=decoded.encoding, encoding_confidence=decoded.confidence)
+        document = replace(
+            document,
+            encoding=decoded.encoding,
+            encoding_confidence=decoded.confidence,
+            summary=_summary(document) or document.summary,
+        )
+        if root is not None and len(document.text) < _LONGEST_SIGNPOST and is_sent_on(root):
+            document = replace(document, excluded=(Excluded(0, len(document.text), "sent on"),))
         return _told(document, front) if front.end else document
 
 
@@ -85,6 +95,19 @@ def _told(document: Document, front: FrontMatter) -> Document:
         front_matter=values,
         notes=(*document.notes, *([front.note] if front.note else [])),
     )
+
+
+def _summary(document: Document) -> str:
+    """Of what stands below the title: above it stand a site's name and motto."""
+    titles = [heading.start for heading in document.headings if heading.text == document.title]
+    below = [block for block in document.blocks if block.start > titles[0]] if titles else ()
+    return summary_of(document.text, below, {})
+
+
+def _keywords(root: _Element) -> list[str]:
+    """Those that say more than the page's title, which Texinfo gives as its keyword."""
+    words = _meta(root, "keywords")
+    return [] if " ".join(words.split()) == _title(root) else words.split(",")
 
 
 def html_tree(text: str) -> _Element | None:

@@ -105,12 +105,11 @@ class ClaimingCatalog(PostgresCatalog):
     def _claim(self, model: str, limit: int, within: Products) -> list[tuple[StoredChunk, str]]:
         try:
             with self._database.told():
-                if self._session is None or self._session.broken:
-                    self._session = self._database.session()
-                session = self._session
+                session = self._session = self._begun()
                 self._model, self._within = model, within
                 for turn in range(2):
-                    session.execute("BEGIN")
+                    if turn:
+                        session.execute("BEGIN")
                     rows = session.execute(_CLAIM, {"model": model, "limit": min(limit, self._at_most)}).fetchall()
                     self._claimed = [number for (number,) in rows]
                     if self._claimed or turn:
@@ -133,6 +132,17 @@ class ClaimingCatalog(PostgresCatalog):
             self.release()
             return self._claim(model, limit, within)
         return found
+
+    def _begun(self) -> Connection[Any]:
+        """The session, in a transaction; a new one where a restart of the server has ended the one that was kept."""
+        if self._session is not None:
+            with contextlib.suppress(Unavailable), self._database.told():
+                self._session.execute("BEGIN")
+                return self._session
+            self._drop_session()
+        session = self._database.session()
+        session.execute("BEGIN")
+        return session
 
     def _given(self, **more: object) -> dict[str, object]:
         return {"model": self._model, "from": 0, "products": list(self._within.named), **more}

@@ -85,6 +85,7 @@ class Database:
             configure=self._configure,
             check=ConnectionPool.check_connection,
             timeout=wait_s,
+            reconnect_timeout=wait_s,  # then the pool begins anew: it waits twice as long after each try
             open=True,
         )
 
