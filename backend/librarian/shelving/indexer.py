@@ -20,7 +20,7 @@ from .index_work import IndexWork
 from .indexer_options import IndexerOptions
 from .spaces import EMBEDDINGS, Answering
 from .vector_work import BACKOFF_S, Unfilled
-from .writable import TRY_S, Again, can_write
+from .writable import TRY_S, Backoff, can_write
 
 __all__ = ["FileIndexer", "IndexerOptions"]
 
@@ -52,7 +52,7 @@ class FileIndexer(IndexWork):
     _retry_at: float = 0.0  # when embedding may be tried again
     _backoff_s: float = 0.0
     _unwritten: bool = False  # whether embedding failed while the index couldn't be written
-    _again: Again  # when text work that failed is tried again
+    _text_backoff: Backoff  # when text work that failed is tried again
     _problem_log: ProblemLog
 
     # -- state -----------------------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ class FileIndexer(IndexWork):
         self._look_at = 0.0 if look else time.monotonic() + self._pause()
         self._retry_at = 0.0
         self._problem_log = ProblemLog()
-        self._again = Again(self._options.folder, self._catalog)
+        self._text_backoff = Backoff(self._options.folder, self._catalog)
         if look:
             self._text_progress = Progress("scanning")  # nobody may take what the last run left for what is there
         self._threads = (
@@ -196,9 +196,9 @@ class FileIndexer(IndexWork):
         first = True
         while (turn := self._turn()) is not None:
             if not (turn.everything or turn.paths):
-                if self._again.due():
+                if self._text_backoff.due():
                     self.look_at_everything()
-                elif not self._again.wanted:
+                elif not self._text_backoff.wanted:
                     self._rest()
             elif self._look(turn, first=first):
                 first = False
@@ -226,7 +226,7 @@ class FileIndexer(IndexWork):
                     self._renew()
             report = self.refresh(None if turn.everything else turn.paths)
             came = bool(report.added or report.changed or report.moved or report.unchanged)
-            self._again.worked()
+            self._text_backoff.worked()
             if self._problems.pop("index", None):
                 self.retry()  # what kept text from being written, as a full disk, may have kept vectors, too
                 if not turn.everything:
@@ -236,7 +236,7 @@ class FileIndexer(IndexWork):
             if not self._stop.is_set():
                 logger.exception("indexing failed")
                 self._problems["index"] = f"Indexing failed and is tried again: {error}"
-                self._again.failed()
+                self._text_backoff.failed()
         finally:
             self._problem_log.tell(self._problems)
             if turn.everything:
@@ -266,7 +266,7 @@ class FileIndexer(IndexWork):
         return min([self._options.reconcile_s, *(pause for part, pause in soon.items() if part in self._problems)])
 
     def _patience(self) -> float:
-        return max(0.0, min(self._look_at - time.monotonic(), self._options.idle_s, self._again.wait_s))
+        return max(0.0, min(self._look_at - time.monotonic(), self._options.idle_s, self._text_backoff.wait_s))
 
     def _rest(self) -> None:
         """End children that have had nothing to do for a while, and give back what working and answering left free."""

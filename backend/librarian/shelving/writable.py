@@ -32,7 +32,7 @@ def can_write(folder: str, catalog: Catalog) -> bool:
     return True
 
 
-class Again:
+class Backoff:
     """When work that failed is tried again: as soon as the index can be written. What fails although it can is tried
     after 1, 2, 4 … 60 seconds. For one thread."""
 

@@ -29,7 +29,7 @@ from librarian.shelving.indexer import IndexerOptions
 from librarian.shelving.spaces import EMBEDDINGS
 from librarian.shelving.upkeep import Listeners, Tally, Upkeep
 from librarian.shelving.watcher import FileWatcher
-from librarian.shelving.writable import Again, can_write
+from librarian.shelving.writable import Backoff, can_write
 from librarian.vocabulary.errors import Unavailable
 from tests.models.fakes import FakeEmbedder
 from tests.shelving.library import PATIENCE_S, Library, Trap, wait_for
@@ -240,14 +240,14 @@ def test_what_could_not_be_written_is_made_up_for_as_soon_as_it_can_be(library: 
 
 
 def test_what_fails_although_it_can_be_written_is_tried_ever_more_seldom(library: Library) -> None:
-    again, waits = Again("", library.catalog), []
+    backoff, waits = Backoff("", library.catalog), []
     for _ in range(9):
-        again.failed()
-        waits.append(round(again.wait_s))
+        backoff.failed()
+        waits.append(round(backoff.wait_s))
     assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60]
-    assert (again.wanted, again.due()) == (True, False)
-    again.worked()
-    assert (again.wanted, again.wait_s) == (False, math.inf)
+    assert (backoff.wanted, backoff.due()) == (True, False)
+    backoff.worked()
+    assert (backoff.wanted, backoff.wait_s) == (False, math.inf)
 
 
 @pytest.mark.parametrize("hindrance", ["no folder", "a lock", ""])
