@@ -164,6 +164,11 @@ def test_front_matter_of_a_page_for_a_site_generator_tells_of_it_and_is_no_text(
     assert parse("--- <p>a rule</p> ---", "a/b/c.html").text == "---\n\na rule\n\n---"
 
 
+def test_the_summary_of_a_page_begins_below_its_title_also_where_front_matter_gives_that(parse: Parse) -> None:
+    page = "<p>All that a pump of ours can do.</p><h1>Setup</h1><p>Bolt the pump to its plate.</p>"
+    assert parse(f"---\ntitle: Setup\n---\n{page}", "a/b/c.html").summary == "Bolt the pump to its plate."
+
+
 def test_what_a_heading_links_to_itself_with_is_left_out(parse: Parse) -> None:
     link = '<a title="Permanent link" class="permalink" href="#a">&para;</a>'
     page = f'<h2><a id="a">Setup</a> {link}</h2><p>See <a href="#b">§ 5</a>.</p>'

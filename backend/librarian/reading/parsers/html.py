@@ -42,18 +42,9 @@ class HtmlParser:
         front = read_front_matter(decoded.text) if decoded.text.startswith(("---", "+++")) else FrontMatter()
         text = decoded.text[front.end :]
         root = html_tree(_TEMPLATE.sub("", text) if front.end else text)
-        manuscript = Manuscript()
         given = plain(str(front.values.get("title") or ""))
-        title = given or ("" if root is None else _title(root))
-        if root is not None:
-            for strict in (True, False):
-                around = around_text(root, _title(root)) if strict else ()
-                HtmlPage(manuscript, strict=strict, around=around).write(main_of(root) if strict else root)
-                if not manuscript.is_empty:
-                    break
-        if manuscript.is_empty and (root is None or not "".join(root.itertext()).strip()):  # too deep for a tree
-            for words in _TAGS.split(text):
-                manuscript.paragraph(html.unescape(words))
+        title = given or _title(root)
+        manuscript = _written(root, text)
         if manuscript.is_empty and not title and decoded.text.strip():
             raise SourceError(
                 f"'{source.file_path}' holds no text that a reader would see.",
@@ -62,13 +53,12 @@ class HtmlParser:
             )
         if manuscript.is_empty:
             manuscript.paragraph(title)
-        modified = "" if root is None else _meta(root, "dcterms.modified", "article:modified_time", "last-modified")
         document = manuscript.document(
             source,
             source.extension,
             title=title,
-            tags=tags_of(front.values) or (() if root is None else _keywords(root)),
-            modified=parse_date(modified),
+            tags=tags_of(front.values) or _keywords(root),
+            modified=parse_date(_meta(root, "dcterms.modified", "article:modified_time", "last-modified")),
             is_better=bool(given),
         )
         document = replace(
@@ -82,6 +72,20 @@ class HtmlParser:
         return _told(document, front) if front.end else document
 
 
+def _written(root: _Element | None, text: str) -> Manuscript:
+    """The main text of a page, or all of it where that is nothing; of one too deep for a tree what stands in `text`
+    between its tags."""
+    manuscript = Manuscript()
+    if root is not None:
+        HtmlPage(manuscript, around=around_text(root, _title(root))).write(main_of(root))
+        if manuscript.is_empty:
+            HtmlPage(manuscript, strict=False).write(root)
+    if manuscript.is_empty and (root is None or not "".join(root.itertext()).strip()):
+        for words in _TAGS.split(text):
+            manuscript.paragraph(html.unescape(words))
+    return manuscript
+
+
 def _told(document: Document, front: FrontMatter) -> Document:
     """With what the front matter says, which site generators take off a page."""
     values = front.values
@@ -90,7 +94,7 @@ def _told(document: Document, front: FrontMatter) -> Document:
         document,
         doc_type=given_doc_type(values) or document.doc_type,
         language=given_language(values),
-        summary=summary_of(document.text, document.blocks, values),
+        summary=summary_of("", (), values) or document.summary,
         last_modified=modified_of(values, document.mtime_ns) if dated else document.last_modified,
         front_matter=values,
         notes=(*document.notes, *([front.note] if front.note else [])),
@@ -104,7 +108,7 @@ def _summary(document: Document) -> str:
     return summary_of(document.text, below, {})
 
 
-def _keywords(root: _Element) -> list[str]:
+def _keywords(root: _Element | None) -> list[str]:
     """Those that say more than the page's title, which Texinfo gives as its keyword."""
     words = _meta(root, "keywords")
     return [] if " ".join(words.split()) == _title(root) else words.split(",")
@@ -139,13 +143,13 @@ def _decoded(data: bytes, name: str) -> Decoded:
     return decode(data, name)
 
 
-def _title(root: _Element) -> str:
-    found = root.find(".//title")
+def _title(root: _Element | None) -> str:
+    found = None if root is None else root.find(".//title")
     return "" if found is None else " ".join("".join(found.itertext()).split())
 
 
-def _meta(root: _Element, *names: str) -> str:
-    for element in root.iter("meta"):
+def _meta(root: _Element | None, *names: str) -> str:
+    for element in root.iter("meta") if root is not None else ():
         if (element.get("name") or element.get("property") or element.get("http-equiv") or "").lower() in names:
             return element.get("content") or ""
     return ""
