@@ -132,7 +132,8 @@ def _order(settings: Settings, name: str = "", *, threads: int, max_batch: int) 
 
 
 def embedder_of(settings: Settings) -> Retrying[Embedder] | None:
-    """The model that embeds questions, loaded at first use."""
+    """The model that embeds questions, loaded at first use. Raises `SetupError` where the settings give it another
+    dimension."""
     if not settings.embeddings.enabled:
         return None
     if settings.embeddings.provider == "local":  # a service may call its models what it likes

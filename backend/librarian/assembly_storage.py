@@ -92,7 +92,7 @@ def _embedded(settings: Settings) -> Storage:
 
 
 def database(settings: Settings) -> Database:
-    """The PostgreSQL database of `storage.database_url`."""
+    """The PostgreSQL database of `storage.database_url`. Raises `SetupError` where there is no address."""
     from .shelving.postgres.database import Database
 
     if settings.storage.database_url is None:

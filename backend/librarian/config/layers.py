@@ -75,7 +75,10 @@ def find_config(config: Path | None, variables: Mapping[str, str], cwd: Path, re
 
 
 def read_variables(folders: list[Path], environ: Mapping[str, str]) -> dict[str, Given]:
-    """Environment variables over the `.env` of each folder; an earlier folder beats a later one. Empty means unset."""
+    """Environment variables over the `.env` of each folder; an earlier folder beats a later one. Empty means unset.
+
+    Raises `SetupError` for a file that can't be read.
+    """
     found: dict[str, Given] = {}
     for folder in reversed(folders):
         path = folder / ".env"

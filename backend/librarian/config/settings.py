@@ -176,7 +176,10 @@ class Settings(sections.Section):
         return self.provenance(key, masked=False).value
 
     def provenance(self, key: str, *, masked: bool = True) -> Provenance:
-        """A setting's value and where it comes from: `default`, a file, `environment: NAME` or `command line`."""
+        """A setting's value and where it comes from: `default`, a file, `environment: NAME` or `command line`.
+
+        Raises `CallerError` with the nearest name where there is no such setting.
+        """
         knob = next((knob for knob in knobs() if knob.key == layers.ALIASES.get(key, key)), None)
         if knob is None:
             near = get_close_matches(key, [knob.key for knob in knobs()], 1)

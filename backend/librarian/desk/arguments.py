@@ -1,4 +1,8 @@
-"""What a caller may ask for: every argument is checked here, once, so that each door gives the same sentence."""
+"""What a caller may ask for: every argument is checked here, once, so that each door gives the same sentence.
+
+What is wrong raises `CallerError`, which names the argument, the value and what would be right; the name of something
+that isn't there raises `NotFound`.
+"""
 
 from __future__ import annotations
 

@@ -50,7 +50,11 @@ def _measuring(llm: bool) -> Iterator[None]:
 
 
 class Librarian(Knowledge, Gathered, Hosting):
-    """A library, open. Use as a context manager or call `close`."""
+    """A library, open. Use as a context manager or call `close`.
+
+    Every verb raises `CallerError` for arguments that are wrong and once its budget is spent, `NotFound` among them for
+    what isn't there, and `Unavailable` where a part that it can't do without doesn't work.
+    """
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts

@@ -38,7 +38,10 @@ def load(queries: Path, qrels: Path) -> list[Judged]:
 
 
 def read(queries: Path, qrels: Path) -> Judgments:
-    """The same with notes; empty questions, and those of more than `LONGEST_QUERY` characters, can't be asked."""
+    """The same with notes; empty questions, and those of more than `LONGEST_QUERY` characters, can't be asked.
+
+    Raises `CallerError` with the line for a file that isn't as it should be, and where no question is left.
+    """
     texts = _texts(queries)
     grades = _grades(qrels, texts)
     wanted = [query_id for query_id in texts if any(grade > 0 for grade in grades.get(query_id, {}).values())]

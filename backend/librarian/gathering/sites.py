@@ -110,7 +110,10 @@ class Sites:
     def list_doc(
         self, project: str | None, category: str | None, content_type: str | None, sort_by: str
     ) -> SiteListAnswer:
-        """All documents by category. `content_type` is a document's type (guide) or its file's (.md)."""
+        """All documents by category. `content_type` is a document's type (guide) or its file's (.md).
+
+        Raises `NotFound` for a category or type that isn't there, `CallerError` for another `sort_by`.
+        """
         if sort_by not in SORTINGS:
             raise CallerError(f"sort_by {shortened(sort_by)} is unknown.", hint=f"Use one of {', '.join(SORTINGS)}.")
         entries = list(_within(self._entries().values(), project, category))

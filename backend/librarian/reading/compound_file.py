@@ -47,7 +47,8 @@ class CompoundFile:
             raise self._broken(error) from error
 
     def read(self, stream: list[str]) -> bytes:
-        """What a stream holds; less than it says where its chain of sectors ends early."""
+        """What a stream holds; less than it says where its chain of sectors ends early. Raises `SourceError` for what
+        no honest file holds."""
         try:
             found = bytes(self._file.openstream(stream).read())
         except Exception as error:

@@ -87,7 +87,7 @@ class ZipPackage:
         return _Limited(self._archive.open(info), size)
 
     def tree(self, target: str) -> _Element:
-        """A part parsed as XML."""
+        """A part parsed as XML. Raises `SourceError` for one that is too large."""
         from lxml import etree
 
         parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)

@@ -42,7 +42,7 @@ def work(place: Place, out: TextIO) -> None:
 
 
 def move_to(place: Place, to: str, out: TextIO | None) -> dict[str, Any]:
-    """Copy the library into the storage `to`."""
+    """Copy the library into the storage `to`. Raises `SetupError` where another process owns it."""
     from dataclasses import asdict
 
     from librarian import assembly_parts
