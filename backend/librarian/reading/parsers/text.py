@@ -24,7 +24,7 @@ _LABEL = re.compile(r"^[ \t]*\.\. _(?:`([^`\n]+)`|((?:[^:`\n\\]|\\.|:(?![ \t]*$)
 #: `.. _name: https://…`, perhaps over several lines, and what leads there: `` `name`_ `` or `name_`.
 _NAMED = re.compile(rf"^[ \t]*\.\. _(?!_?:)({TARGET_NAME}):[ \t]+(\S[^\n]*(?:\n[ \t]+\S[^\n]*)*)", re.M)
 _REFERENCE = re.compile(r"`([^`<>]{1,300})`_(?![\w_])|(?<![\w`.:+-])(\w+(?:[-.:+]\w+)*)_(?![\w`])")
-_LEADING = re.compile(r"(?<=[^\s_])_(?![\w_])")
+_LEADING = re.compile(r"(?<=[^\s_])__?(?![\w_])")
 _LONGEST_NAME = 12  #: words
 _MOST_STEPS = 9  #: of a name that leads to another name
 #: Roles whose names a reader sees: `:pep:`8`` is shown as PEP 8.
@@ -113,7 +113,7 @@ def _options(text: str) -> Iterator[tuple[int, int]]:
 
 def _named(text: str) -> dict[str, str]:
     """Where the names lead that a page defines for itself, by the names as they are compared."""
-    found: dict[str, str] = {}
+    found = {_name(match[1]): match[2] for match in _LINK.finditer(text)}
     for match in _NAMED.finditer(text):
         target = match.group(2).strip()
         is_name = target.endswith("_") and not target.endswith("\\_")
