@@ -53,7 +53,7 @@ class TextParser:
         scanner = TextScanner(text, directives=structured).scan()
         excluded = _excluded(text, scanner) if structured else tuple(scanner.excluded)
         named = _named(text) if structured else {}
-        told = _told(named)
+        told = _told(named) if structured else str
         headings = [replace(heading, text=told(heading.text)) for heading in scanner.headings]
         title, in_text = title_of({}, headings, source.file_path)
         return Document(
@@ -113,7 +113,8 @@ def _options(text: str) -> Iterator[tuple[int, int]]:
 
 def _named(text: str) -> dict[str, str]:
     """Where the names lead that a page defines for itself, by the names as they are compared."""
-    found = {_name(match[1]): match[2] for match in _LINK.finditer(text)}
+    links = sorted(_LINK.finditer(text), key=lambda match: not match[0].endswith("__"))  # those name nothing for others
+    found = {_name(match[1]): match[2] for match in links}
     for match in _NAMED.finditer(text):
         target = match.group(2).strip()
         is_name = target.endswith("_") and not target.endswith("\\_")
@@ -126,14 +127,14 @@ def _name(written: str) -> str:
 
 
 def _told(named: Mapping[str, str]) -> Callable[[str], str]:
-    """Takes the underscore off plain words that lead to a name that the page defines."""
+    """Takes off plain words the underscore that leads to a name that the page defines, and what joins two to one."""
 
     def shown(match: re.Match[str]) -> str:
         words = match.string[: match.start()].split()[-_LONGEST_NAME:]
         names = (_name(" ".join(words[first:]).lstrip("([{\"'")) for first in range(len(words)))
         return "" if any(name in named for name in names) else match.group()
 
-    return (lambda words: _LEADING.sub(shown, words)) if named else str
+    return lambda words: _LEADING.sub(shown, words.replace("\\ ", "")) if named else words.replace("\\ ", "")
 
 
 def _links(text: str, named: Mapping[str, str]) -> list[Link]:
