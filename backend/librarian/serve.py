@@ -30,7 +30,7 @@ from .keeper.address import url_of
 from .keeper.client import served_at
 from .keeper.host import Host
 from .keeper.lock import KEEPER, FolderLock
-from .keeper.starting import take_over
+from .keeper.starting import shorten_log, take_over
 from .keeper.visitors import Visitors
 from .keeper.where import fingerprint
 from .listening import bind
@@ -246,6 +246,7 @@ class _Process:
         while not self._stop.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stop.wait(), WATCH_S)
+            shorten_log(self.settings.index.path)
             library = self._opening.library
             if self._stop.is_set() or library is None:
                 continue

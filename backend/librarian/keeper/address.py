@@ -140,13 +140,17 @@ def listen(index: Path, *, version: str, url: str = "", unix: bool | None = None
 
 
 def publish(index: Path, address: Address) -> None:
-    """Write the address for others to find, readable for this user alone, whole or not at all."""
+    """Write the address for others to find, readable for this user alone, whole or not at all; where that fails nothing
+    is left behind."""
     beside = index / f"{ADDRESS}.{os.getpid()}"
     beside.unlink(missing_ok=True)
-    file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(file, "w", encoding="utf-8") as out:
-        json.dump({**address._asdict(), "index": str(index.resolve())}, out)
-    beside.replace(index / ADDRESS)
+    try:
+        file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(file, "w", encoding="utf-8") as out:
+            json.dump({**address._asdict(), "index": str(index.resolve())}, out)
+        beside.replace(index / ADDRESS)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def leads(index: Path, address: Address) -> bool:

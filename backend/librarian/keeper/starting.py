@@ -31,6 +31,7 @@ LOG: Final = "keeper.log"
 START_S: Final = 30.0  #: until a started keeper must have published its address; it does so before it loads anything
 _LONGEST_LOG: Final = 1 << 20  #: bytes; a longer log begins anew
 _POLL_S: Final = 0.01
+_STDERR: Final = 2
 
 
 class Library(NamedTuple):
@@ -267,6 +268,15 @@ def _log(path: Path) -> BinaryIO:
     with suppress(OSError):  # another user's, which this one may write
         path.chmod(0o600)
     return open(file, "ab")
+
+
+def shorten_log(index: Path) -> None:
+    """Begin a keeper's log anew where it has grown long. For the keeper itself, whose standard error it is; its lines
+    are in `librarian.log` as well, which is kept in parts."""
+    with suppress(OSError):
+        now = os.fstat(_STDERR)
+        if now.st_size > _LONGEST_LOG and os.path.samestat(now, os.stat(index / LOG)):
+            os.ftruncate(_STDERR, 0)
 
 
 def _failed(library: Library, code: int) -> SetupError | Unavailable:

@@ -57,6 +57,7 @@ _BLOCKS = frozenset(
     }
 )  # fmt: skip
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_NOTES = frozenset({"note", "tip", "hint", "important", "caution", "warning", "danger", "admonition"})
 _LAYOUT = frozenset({"table", "h1", "h2", "h3", "h4", "h5", "h6", "pre"})
 _LANGUAGE = re.compile(r"(?:^|\s)(?:language-|lang-|highlight-|brush:\s*|sourceCode\s+)([\w+#.-]+)")
 _SELF = frozenset((*"¶§#🔗", "More..."))  #: what a heading's link to itself shows, and Doxygen's to what stands below
@@ -158,7 +159,7 @@ class HtmlPage:
             self._start_in_table(element, name)
         elif name in _HEADINGS:
             self._flush()
-            self._heading = _HEADINGS[name]
+            self._heading = 0 if _is_of_note(element) else _HEADINGS[name]
         elif name == "pre" or (name == "div" and _is_listing(element)):
             self._flush()
             self._pre, self._pre_element = _language(element), element
@@ -301,6 +302,12 @@ def _is_title(element: _Element) -> bool:
     """The title of a page by Word or by Doxygen."""
     name, around = element.get("class"), element.getparent()
     return name == "MsoTitle" or (name == "title" and around is not None and around.get("class") == "headertitle")
+
+
+def _is_of_note(element: _Element) -> bool:
+    """Whether a heading is that of a box, as DocBook has its notes: what stands below the box isn't part of it."""
+    around = element.getparent()
+    return around is not None and not _NOTES.isdisjoint((around.get("class") or "").lower().split())
 
 
 def _names_its_rows(table: _Element) -> bool:

@@ -32,6 +32,8 @@ class IgnoreRules:
             except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
                 continue
             except OSError as error:
+                if not os.path.lexists(os.path.join(folder, name)):
+                    continue  # the folder can't be looked into, which is said of it
                 _log.warning("Ignore file '%s' can't be read: %s", os.path.join(folder, name), error)
                 continue
             added.append((f"{relative}/" if relative else "", _spec(lines, os.path.join(folder, name))))

@@ -5,6 +5,7 @@ Pure comparison: nothing is read but the bytes of files whose time alone changed
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -12,12 +13,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from librarian.vocabulary.errors import SourceError
-from librarian.vocabulary.paths import mtime_of
+from librarian.vocabulary.paths import Paths, mtime_of
 from librarian.vocabulary.protocols import Scanner
 from librarian.vocabulary.types import Failure, SourceFile
 
 Known = Mapping[str, tuple[int, int, str]]  #: file_path → (size, mtime_ns, content_hash or "" if failed)
 
+_NOT_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})  # other errors say nothing
 _BLOCK = 1 << 20
 _SHOWN = 3  #: file paths that a sentence names
 
@@ -43,13 +45,16 @@ class FolderDiff:
         return found
 
 
-def examine_folder(scanner: Scanner, known: Known, away: Callable[[], str]) -> tuple[list[str], frozenset[str]]:
+def examine_folder(
+    root: str, scanner: Scanner, known: Known, away: Callable[[], str]
+) -> tuple[list[str], frozenset[str]]:
     """How the index differs from the folder, in sentences, and what has to be read; compares all content. `away` says
     why the folder isn't there; empty where it is."""
     try:
         diff = compare(scanner.scan(), known, doubted=frozenset(known))
     except SourceError as error:
         return [str(error)], frozenset()
+    diff.gone = really_gone(diff, Paths(root).on_disk)
     if diff.gone and (why := away()):
         return [why], frozenset()
     return diff.sentences(), frozenset(source.file_path for source in diff.to_read)
@@ -101,6 +106,23 @@ def compare(
     looked_at = known if scope is None else scope
     diff.gone = [path for path in looked_at if path in known and known[path][2] and path not in seen]
     return diff
+
+
+def really_gone(diff: FolderDiff, on_disk: Callable[[str], str]) -> list[str]:
+    """Those of `diff.gone` that the folder no longer holds. Of files in a folder that can't be looked into, as on a
+    network drive that falters, nobody knows. `on_disk` gives a file path's absolute path."""
+    unlisted = tuple(f"{failure.file_path}/" for failure in diff.skipped if failure.kind == "failed")
+    gone = []
+    for path in diff.gone:
+        try:
+            os.lstat(on_disk(path))
+            if path.startswith(unlisted):
+                continue  # else it is left out on purpose
+        except OSError as error:
+            if error.errno not in _NOT_THERE:
+                continue
+        gone.append(path)
+    return gone
 
 
 def hash_of(path: str) -> str:

@@ -164,7 +164,7 @@ class IndexWork:
     def check(self, *, repair: bool = False) -> list[str]:
         """What catalog, keyword index and stores lack or hold too much, in sentences; with `repair`, what is mended."""
         with self._urgent(), self._refreshing:
-            folder, unread = examine_folder(self._scanner, self._catalog.known(), self.away)
+            folder, unread = examine_folder(self._root, self._scanner, self._catalog.known(), self.away)
             if not repair:
                 found = folder + examine_lexical(self._catalog, self._lexical, thoroughly=True).sentences()
                 for model in self._spaces.fingerprints():

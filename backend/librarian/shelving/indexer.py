@@ -252,8 +252,8 @@ class FileIndexer(IndexWork):
         now = time.monotonic()
         if turn.everything:
             self._look_took_s = now - started
-        if self._look_at == 0.0 and not turn.everything:
-            return  # it is wanted at once
+        if self._look_at == 0.0:
+            return  # it was asked for meanwhile, and may have missed what changed since it began
         if turn.everything or "index" in self._problems:
             self._look_at = now + self._pause()
         elif "root" in self._problems:  # whether those files are gone or elsewhere is seen by looking there

@@ -20,7 +20,7 @@ from librarian.vocabulary.paths import Paths, name_of, spelling_of
 from librarian.vocabulary.protocols import Catalog, Reader, Scanner
 from librarian.vocabulary.types import OUTDATED, Failure, IndexReport, Progress, ReadResult, SourceFile
 
-from .folder_diff import FolderDiff, compare, is_as_it_was
+from .folder_diff import FolderDiff, compare, is_as_it_was, really_gone
 from .index_log import tell_left_out
 from .parcel import Parcel, packing, unpack
 from .text_writer import Batch, as_read
@@ -93,6 +93,7 @@ class Refresh:
         retried = frozenset(path for path, failure in before.items() if failure.reason in worth_it)
         again = scope.again | scope.refill | scope.renew
         diff, looked_at = self._look(replace(scope, again=again | retried), known, before)
+        diff.gone = really_gone(diff, self._paths.on_disk)
         if diff.touched:
             with self.catalog.transaction():
                 for source in diff.touched:

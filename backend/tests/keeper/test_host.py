@@ -313,6 +313,7 @@ def test_it_is_found_again_where_its_address_or_socket_was_removed(
                 await host.stay()
             with pytest.raises(SetupError, match="can't be written"):
                 await hosting(folder).__aenter__()
+            assert list(folder.glob(f"{address.ADDRESS}.*")) == []  # nor is half an address left behind
             folder.joinpath(address.ADDRESS).rmdir()
             await host.stay()
             assert address.leads(folder, host.address)

@@ -14,6 +14,7 @@ import json
 import os
 import signal
 import stat
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -29,7 +30,7 @@ from librarian.keeper.starting import Library, connect
 from librarian.mcp_server.app import LONGEST_LINE as LONGEST_TAKEN
 from librarian.vocabulary.errors import Unavailable
 from tests.keeper.conftest import StartRelay
-from tests.keeper.processes import ECHO, RelayProcess, keeper_of, until
+from tests.keeper.processes import BACKEND, ECHO, RelayProcess, keeper_of, until
 
 
 def keeper_pid(index: Path) -> int:
@@ -81,6 +82,22 @@ def test_the_keepers_log_which_may_tell_of_questions_is_for_this_user_alone(
     shake_hands(relay())
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
     assert log.read_text("utf-8").startswith("of an earlier" if before else "--- keeper started")
+
+
+def test_a_log_that_grows_long_under_a_keeper_begins_anew(index: Path) -> None:
+    writing = "sys.stderr.write('x' * 100 + '\\n'); sys.stderr.flush(); shorten_log(Path(sys.argv[1]))"
+    code = f"import sys; from pathlib import Path; from librarian.keeper.starting import shorten_log; {writing}"
+    environ = {**os.environ, "PYTHONPATH": str(BACKEND)}
+    for before, left in ((1 << 20, 0), (1000, 1101)):
+        (index / "keeper.log").write_bytes(b"x" * before)
+        with open(index / "keeper.log", "ab") as log:
+            subprocess.run([sys.executable, "-c", code, str(index)], stderr=log, check=True, env=environ)
+        assert (index / "keeper.log").stat().st_size == left
+    with open(index / "other.log", "wb") as log:  # what isn't its own log is left alone
+        log.write(b"x" * (1 << 20))
+        log.flush()
+        subprocess.run([sys.executable, "-c", code, str(index)], stderr=log, check=True, env=environ)
+    assert (index / "other.log").stat().st_size == (1 << 20) + 101
 
 
 def test_two_libraries_lie_side_by_side(relay: StartRelay, index: Path, tmp_path: Path) -> None:

@@ -351,6 +351,24 @@ def test_where_the_names_of_a_restructured_page_lead_is_no_text_and_what_names_t
     assert not any("example" in chunk.text for chunk in chunks)
 
 
+def test_a_link_with_its_target_beside_its_words_names_it_for_others(parse: Parse) -> None:
+    doc = parse(
+        "Title\n=====\n\nNative support of Zope_, that is\n`Zope <https://z.example>`_, and `Zope <b>`__.\n",
+        "a/b/c.rst",
+    )
+    assert [link.target for link in doc.links] == ["https://z.example", "https://z.example", "b"]
+    assert doc.summary == "Native support of Zope, that is Zope, and Zope."
+
+
+def test_directives_and_targets_may_stand_right_below_each_other(parse: Parse) -> None:
+    text = ".. highlight:: none\n.. _faq:\n\nTitle\n=====\n\n.. index:: pump\n.. _oil:\n\nUse **oil**\\ s and water.\n"
+    doc = parse(text, "a/b/c.rst")
+    hidden = [doc.text[span.start : span.end] for span in doc.excluded]
+    assert hidden == [".. highlight:: none", ".. _faq:", ".. index::", ".. _oil:"]
+    assert doc.labels == ("faq", "oil")
+    assert doc.summary == "Use oils and water."
+
+
 def test_a_text_whose_only_markup_is_where_a_name_leads_is_structured(parse: Parse) -> None:
     doc = parse("Title\n=====\n\nSee Zope_.\n\n.. _Zope: https://zope.example\n", "a/b/page.txt")
     assert [(link.text, link.target) for link in doc.links] == [("Zope", "https://zope.example")]

@@ -10,10 +10,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -357,6 +358,9 @@ class TestFailures:
         library.assert_whole()
 
 
+SCANDIR = os.scandir
+
+
 class TestVanished:
     @pytest.fixture
     def many(self, library: Library) -> Library:
@@ -507,6 +511,33 @@ class TestVanished:
         assert many.indexer.refresh().removed == 0
         many.now += 24 * 3600 + 1
         assert many.indexer.refresh().removed == 30
+
+    @pytest.mark.parametrize("error", [errno.EIO, errno.EACCES, errno.ESTALE])
+    def test_what_lies_in_a_folder_that_cannot_be_looked_into_is_neither_gone_nor_forgotten(
+        self, many: Library, monkeypatch: pytest.MonkeyPatch, error: int
+    ) -> None:
+        closed = str(many.root / "ray" / "core")
+
+        def where_open(asked: Callable[..., Any]) -> Callable[..., Any]:
+            def ask(path: Any, *more: Any, **named: Any) -> Any:
+                below = isinstance(path, str) and path.startswith(closed + os.sep)
+                if below or (path == closed and asked is SCANDIR):
+                    raise OSError(error, os.strerror(error), path)
+                return asked(path, *more, **named)
+
+            return ask
+
+        (many.root / "ray" / "serve" / "guide.md").unlink()
+        with monkeypatch.context() as patched:  # to root, and where nothing falters, nothing is closed
+            for name, asked in (("scandir", SCANDIR), ("lstat", os.lstat), ("stat", os.stat)):
+                patched.setattr(os, name, where_open(asked))
+            assert many.indexer.refresh([f"{closed}/tasks.md"]).removed == 0
+            report = many.indexer.refresh()
+            assert (report.removed, [failure.file_path for failure in report.failed]) == (1, ["ray/core"])
+            assert {"ray/core/tasks.md", "ray/core/actors.md"} <= many.documents()
+            assert not [said for said in many.indexer.check() if "no file" in said]
+        assert many.indexer.refresh().unchanged == 32
+        many.assert_whole()
 
     def test_files_left_out_by_a_setting_are_not_missing(self, many: Library) -> None:
         (many.root / ".gitignore").write_text("many/\n")

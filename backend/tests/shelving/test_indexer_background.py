@@ -32,7 +32,7 @@ from librarian.shelving.watcher import FileWatcher
 from librarian.shelving.writable import Backoff, can_write
 from librarian.vocabulary.errors import Unavailable
 from tests.models.fakes import FakeEmbedder
-from tests.shelving.library import PATIENCE_S, Library, Trap, wait_for
+from tests.shelving.library import PATIENCE_S, Library, Refusing, Trap, wait_for
 
 
 @pytest.fixture
@@ -152,6 +152,22 @@ def test_everything_is_looked_at_from_time_to_time(library: Library) -> None:
     assert indexer.wait_until_ready(PATIENCE_S)
     library.write("ray/core/unseen.md", "# Unseen\n\nabout axolotls\n")
     wait_for(lambda: library.find("axolotls") == {"ray/core/unseen.md"})
+
+
+def test_a_look_that_is_asked_for_during_another_one_comes_after_it(library: Library) -> None:
+    library.options = replace(library.options, reconcile_s=math.inf)
+    library.reader = reader = Refusing(library.reader)
+    indexer = library.reopen()
+
+    def meanwhile() -> None:
+        reader.on_read = lambda: None
+        library.write("aaa/core/late.md", "# Late\n\nabout axolotls\n")  # where the look has been already
+        indexer.look_at_everything()
+
+    reader.on_read = meanwhile
+    with indexer:
+        indexer.start()
+        wait_for(lambda: library.find("axolotls") == {"aaa/core/late.md"})
 
 
 def test_a_model_that_fails_is_said_and_tried_again(library: Library) -> None:

@@ -407,6 +407,7 @@ def test_a_restart_of_the_database_is_told_once_and_overcome(tmp_path: Path, cap
     try:
         until(lambda: shared.upkeep.turn.mine and not shared.upkeep.problems())
         assert sum("waiting for the database" in record.message for record in caplog.records) == 1
+        assert not [record for record in caplog.records if record.name.startswith("psycopg")]
         assert shared.lexical.search(query, selection, 5).ids
         write(root, "ray/api/b.md", "beta")
         shared.upkeep.refresh()

@@ -28,6 +28,7 @@ _DECLARED = re.compile(
 _TAGS = re.compile(r"<[^<>]*>")
 _DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 _TEMPLATE = re.compile(r"\{%-?[^%\n]*%\}")  #: a generator's tag
+_FIRST, _SECOND = re.compile(r"1(?:\.0)?\.?\s"), re.compile(r"2(?:\.0)?\.?\s")
 _HEAD_BYTES = 4096
 _LONGEST_SIGNPOST = 1_000  #: characters of a page that only says where another one is
 
@@ -59,7 +60,7 @@ class HtmlParser:
             title=title,
             tags=tags_of(front.values) or _keywords(root),
             modified=parse_date(_meta(root, "dcterms.modified", "article:modified_time", "last-modified")),
-            is_better=bool(given),
+            is_better=bool(given) or _are_parts(manuscript),
         )
         document = replace(
             document,
@@ -99,6 +100,12 @@ def _told(document: Document, front: FrontMatter) -> Document:
         front_matter=values,
         notes=(*document.notes, *([front.note] if front.note else [])),
     )
+
+
+def _are_parts(manuscript: Manuscript) -> bool:
+    """Whether the headings of the highest level are numbered parts of a page whose title stands elsewhere."""
+    first, *others = [heading.text for heading in manuscript.headings if heading.level == 1] or [""]
+    return _FIRST.match(first) is not None and any(_SECOND.match(other) for other in others)
 
 
 def _summary(document: Document) -> str:

@@ -24,7 +24,7 @@ _LABEL = re.compile(r"^[ \t]*\.\. _(?:`([^`\n]+)`|((?:[^:`\n\\]|\\.|:(?![ \t]*$)
 #: `.. _name: https://…`, perhaps over several lines, and what leads there: `` `name`_ `` or `name_`.
 _NAMED = re.compile(rf"^[ \t]*\.\. _(?!_?:)({TARGET_NAME}):[ \t]+(\S[^\n]*(?:\n[ \t]+\S[^\n]*)*)", re.M)
 _REFERENCE = re.compile(r"`([^`<>]{1,300})`_(?![\w_])|(?<![\w`.:+-])(\w+(?:[-.:+]\w+)*)_(?![\w`])")
-_LEADING = re.compile(r"(?<=[^\s_])_(?![\w_])")
+_LEADING = re.compile(r"(?<=[^\s_])__?(?![\w_])")
 _LONGEST_NAME = 12  #: words
 _MOST_STEPS = 9  #: of a name that leads to another name
 #: Roles whose names a reader sees: `:pep:`8`` is shown as PEP 8.
@@ -53,7 +53,7 @@ class TextParser:
         scanner = TextScanner(text, directives=structured).scan()
         excluded = _excluded(text, scanner) if structured else tuple(scanner.excluded)
         named = _named(text) if structured else {}
-        told = _told(named)
+        told = _told(named) if structured else str
         headings = [replace(heading, text=told(heading.text)) for heading in scanner.headings]
         title, in_text = title_of({}, headings, source.file_path)
         return Document(
@@ -111,7 +111,8 @@ def _options(text: str) -> Iterator[tuple[int, int]]:
 
 def _named(text: str) -> dict[str, str]:
     """Where the names lead that a page defines for itself, by the names as they are compared."""
-    found: dict[str, str] = {}
+    links = sorted(_LINK.finditer(text), key=lambda match: not match[0].endswith("__"))  # those name nothing for others
+    found = {_name(match[1]): match[2] for match in links}
     for match in _NAMED.finditer(text):
         target = match.group(2).strip()
         is_name = target.endswith("_") and not target.endswith("\\_")
@@ -124,14 +125,14 @@ def _name(written: str) -> str:
 
 
 def _told(named: Mapping[str, str]) -> Callable[[str], str]:
-    """Takes the underscore off plain words that lead to a name that the page defines."""
+    """Takes off plain words the underscore that leads to a name that the page defines, and what joins two to one."""
 
     def shown(match: re.Match[str]) -> str:
         words = match.string[: match.start()].split()[-_LONGEST_NAME:]
         names = (_name(" ".join(words[first:]).lstrip("([{\"'")) for first in range(len(words)))
         return "" if any(name in named for name in names) else match.group()
 
-    return (lambda words: _LEADING.sub(shown, words)) if named else str
+    return lambda words: _LEADING.sub(shown, words.replace("\\ ", "")) if named else words.replace("\\ ", "")
 
 
 def _links(text: str, named: Mapping[str, str]) -> list[Link]:

@@ -29,7 +29,8 @@ _PROSE_DIRECTIVE = re.compile(
     r"sidebar|glossary|only|container|compound|epigraph|highlights|pull-quote|list-table|hlist) ?::$"
 )
 _TARGET = re.compile(
-    r"[ \t]*\.\. _[^\n]*:[ \t]*$|[ \t]*\.\. (?:include|literalinclude|image|raw|currentmodule) ?::[^\n]*$"
+    r"[ \t]*\.\. _[^\n]*:[ \t]*$|[ \t]*\.\. (?:include|literalinclude|image|raw|currentmodule|"
+    r"highlight|default-role|default-domain|tabularcolumns|sectionauthor|codeauthor) ?::[^\n]*$"
 )
 #: The name of a target as it stands in front of its colon, in backticks where it holds a colon itself.
 TARGET_NAME = r"(?:`[^`\n]+`|(?:[^:`\n\\]|\\.|:(?!\s))+)"
@@ -98,6 +99,11 @@ class TextScanner:
             self._first = self._last = number
             if not indented and self._kind != "table" and (taken := self._underlined_title(number, line)):
                 return taken
+        elif (
+            self._directives and first == "." and line.startswith(".. ") and self._lines[self._first].startswith(".. ")
+        ):
+            self._close()  # a directive or target right below another
+            return self._line(number, line)
         elif (
             self._kind in ("paragraph", "quote")
             and _ITEM.match(line)

@@ -77,6 +77,8 @@ class Database:
                 f"The PostgreSQL database can't be used: {_first(error).replace(url, '…')}.",  # it may hold a password
                 hint="Check storage.database_url (DATABASE_URL), that the server runs, and that pgvector is installed.",
             ) from error
+        if (trying := logging.getLogger("psycopg.pool")).level == logging.NOTSET:
+            trying.setLevel(logging.ERROR)  # it tells of each try to connect; whoever waits for one says it once
         self._pool = ConnectionPool(
             url,
             min_size=1,
