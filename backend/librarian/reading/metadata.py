@@ -13,7 +13,7 @@ from librarian.vocabulary.graphemes import whole_until
 from librarian.vocabulary.sentences import ENDS_ALONE, ENDS_BEFORE_BLANK
 from librarian.vocabulary.types import Block, Excluded, Heading
 
-from .plain_text import plain
+from .plain_text import picture_words, plain
 
 SUMMARY_CHARACTERS = 300
 DOC_TYPES = frozenset({"api", "guide", "architecture", "reference", "readme", "documentation"})
@@ -22,6 +22,13 @@ _OF_FOLDERS = frozenset({"index", "readme", "toc"})  #: files that are named aft
 _WORD_BREAKS = re.compile(r"[-_.\s]+")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _PICTURES = re.compile(r"^[ \t]*(?:\[?!\[|<).*", re.MULTILINE)  #: badges and logos that a page opens with
+_HTML_TITLE = re.compile(r"<h1\b[^<>]*>(.{0,1000}?)</h1>", re.S | re.I)
+#: Signs of a project's state, each a picture that is a link; and pictures alone.
+_BADGE = re.compile(
+    r"\[!\[[^\[\]]{0,200}\](?:\([^()]{0,400}\)|\[[^\[\]]{0,200}\])\](?:\([^()]{0,400}\)|\[[^\[\]]{0,200}\])"
+)
+_PICTURE = re.compile(r"!\[[^\[\]]{0,200}\](?:\([^()]{0,400}\)|\[[^\[\]]{0,200}\])")
+_OPENING = 4_000  #: characters in which such a heading is looked for
 _PROSE = 10  #: words before a page's first heading, from which on they are no caption or date
 _SENTENCE_END = re.compile(
     rf"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\betc)[{ENDS_BEFORE_BLANK}](?=[\"')\]]*\s)|[{ENDS_ALONE}]"
@@ -74,7 +81,8 @@ def title_of(
     """Title, and whether the document holds it: front matter, first level-1 heading, sole highest heading, file name.
 
     Several headings below level 1, or one behind prose (`opening` is the markup before the first), name the parts of a
-    page whose title is its file's name, as wikis have it; unless that says nothing (`index`, `0042`).
+    page whose title is its file's name, as wikis have it; unless that says nothing (`index`, `0042`). A readme may have
+    its project's name as a heading of HTML.
     """
     given = front_matter.get("title")
     if isinstance(given, (str, int, float)) and not isinstance(given, bool) and (title := plain(str(given))):
@@ -82,11 +90,18 @@ def title_of(
     named = [heading for heading in headings if heading.text]
     highest = min((heading.level for heading in named), default=0)
     first, *others = [heading.text for heading in named if heading.level == highest] or [""]
+    if highest != 1 and _stem(file_path).lower() == "readme" and (name := _name_in_html(opening)):
+        return name, True
     prose = _WORD.findall(_PICTURES.sub("", opening))
     is_part = highest > 1 and (len(others) > 0 or len(prose) >= _PROSE)
     if first and (not is_part or _says_nothing(_stem(file_path))):
         return first, True
     return title_from_name(file_path), False
+
+
+def _name_in_html(opening: str) -> str:
+    found = _HTML_TITLE.search(opening, 0, _OPENING)
+    return plain(found.group(1)) or picture_words(found.group(1)) if found else ""
 
 
 def title_from_name(file_path: str) -> str:
@@ -218,7 +233,12 @@ def summary_of(
             if collected and block.kind == "heading":
                 break
             continue
-        piece = plain(without(text, block.start, min(block.end, block.start + 4 * SUMMARY_CHARACTERS), excluded))
+        piece = without(text, block.start, min(block.end, block.start + 4 * SUMMARY_CHARACTERS), excluded)
+        if "![" in piece:
+            piece = _BADGE.sub(" ", piece)
+            if not _PICTURE.sub("", piece).strip():
+                continue
+        piece = plain(piece)
         if sum(map(_is_written, piece)) < max(12, len(piece) // 2):
             continue  # badges, directives, rules
         collected = f"{collected} {piece}".strip()

@@ -22,6 +22,7 @@ _NAMED_TARGET = re.compile(r"(?::[a-z][\w+.:-]*:`([^`<>]+?)\s*<[^<>`]*>`|`([^`<>
 #: What follows a tag's name parts it from text such as `Map<K, V>`, `<a_b>` and `<host:port>`; a second bracket makes
 #: AsciiDoc's `<<reference>>`.
 _TAG = re.compile(r"(?<!<)</?[A-Za-z][A-Za-z0-9.-]*(?:\s[^<>]{0,500})?/?>|<!--.*?-->")
+_PICTURE_NAME = re.compile(r"<img\s(?:[^<>]{0,500}?\s)??(title|alt)=\"([^\"<>]*[^\W\d_][^\"<>]*)\"", re.I)
 _AUTOLINK = re.compile(r"<((?:https?|mailto):[^<>\s]*)>")
 _STRONG = re.compile(r"(\*\*|__|~~)(?=\S)(.+?)(?<=\S)\1")
 #: Asterisks may touch letters of scripts that put no blanks between words.
@@ -51,6 +52,15 @@ def plain(text: str) -> str:
     if _MARKUP.search(text):
         text = _SPACES.sub(" ", _without_markup(text))
     return text.strip() if text.isascii() else _UNSEEN.sub("", text).strip()
+
+
+def picture_words(markup: str) -> str:
+    """What pictures of HTML are called; empty where none has a name.
+
+    >>> picture_words('<img src="a.png" alt="The logo">')
+    'The logo'
+    """
+    return " ".join(html.unescape(found.group(2)) for found in _PICTURE_NAME.finditer(markup[:_MAX_CHARACTERS])).strip()
 
 
 def spelt(text: str) -> str:

@@ -353,6 +353,33 @@ def test_a_title_is_taken_from_the_best_place_there_is(parse: Parse) -> None:
     assert parse("---\ntitle: true\n---\n# H\n").title == "H"
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "title"),
+    [
+        (
+            '<h1 align="center">\n  <img src="a" alt="The logo"><br>\n  Wobbler\n</h1>\n\n## Install\n\n## Use\n',
+            "README.md",
+            "Wobbler",
+        ),
+        ('<h1><a href="b"><img src="a" alt="Wobbler"></a></h1>\n\nIt wobbles.\n', "readme.md", "Wobbler"),
+        ('# <img src="a.png" title="Wobbler" alt="The logo" width="9">\n\n## Why it wobbles\n', "README.md", "Wobbler"),
+        ("<h1>Shop</h1>\n\n# The pump\n\n## Oil\n", "README.md", "The pump"),
+        ("<h1>Shop</h1>\n\n## Oil\n\n## Water\n", "pump.md", "Pump"),
+    ],
+)
+def test_a_readme_is_called_as_its_heading_of_html_or_its_picture_is(
+    parse: Parse, text: str, name: str, title: str
+) -> None:
+    doc = parse(text, f"acme/wobble/{name}")
+    assert (doc.title, doc.title_in_text) == (title, name != "pump.md")
+
+
+def test_badges_are_no_summary_and_pictures_in_sentences_are_named(parse: Parse) -> None:
+    badges = "[![npm version](https://a/b.svg)](https://a) [![Build Status][ci]][ci-url]\n![The code style](c.svg)"
+    doc = parse(f"# Wobbler\n{badges}\n\n![A picture of it](d.png)\n\nPress ![the gear](e.png) to make it wobble.\n")
+    assert doc.summary == "Press the gear to make it wobble."
+
+
 def test_what_hugo_highlights_is_code(parse: Parse) -> None:
     opening = '{{< highlight yaml "linenos=false" >}}'
     text = f"Deny all:\n\n{opening}\n# Deny everything\n- name: pump\n{{{{< /highlight >}}}}\n\nEnd.\n"

@@ -22,6 +22,7 @@ _SHORTCODE = re.compile(r"\{\{([<%])(?!\s*/\*)")
 _COMMENT_OPENING = re.compile(r"\{\{[<%]\s*comment\s*[>%]\}\}")
 _COMMENT_CLOSING = re.compile(r"\{\{[<%]\s*/\s*comment\s*[>%]\}\}")
 _MAX_SHORTCODE = 4_000  #: characters
+_OPENING = 4_000  #: characters of a page without headings in which its title may stand
 #: Arguments of a shortcode that a reader sees; they stay in the index.
 _SHOWN = re.compile(
     r"(?:\b(?:text|title|caption|alt|name|header)\s*=\s*|(?<![=\w\"])(?<!=\s))\"([^\"]*[^\W\d_][^\"]*)\""
@@ -53,7 +54,7 @@ class MarkdownParser:
             excluded.insert(0, Excluded(0, front.end, "front_matter"))
         elif front.end:
             blocks = [Block("other", 0, len(text[: front.end].rstrip()))]
-        opening = text[front.end : headings[0].start] if headings else ""
+        opening = text[front.end : headings[0].start if headings else front.end + _OPENING]
         title, in_text = title_of(front.values, headings, source.file_path, opening)
         return Document(
             file_path=source.file_path,

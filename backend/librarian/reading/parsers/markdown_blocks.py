@@ -14,7 +14,7 @@ from typing import Literal
 
 from librarian.vocabulary.types import Block, Heading
 
-from ..plain_text import plain
+from ..plain_text import picture_words, plain
 from .markdown_tags import OPEN_FORMULA, CodeTags, hidden_in_directive
 from .mdx import LONGEST_TAG, OPENING_TAG, end_of_tag
 
@@ -211,7 +211,7 @@ class BlockScanner:
     def _add_heading(self, level: int, markup: str, start: int, end: int) -> None:
         self._line += self._text.count("\n", self._counted_to, start)
         self._counted_to = start
-        self.headings.append(Heading(level, plain(markup), self._line, start))
+        self.headings.append(Heading(level, plain(markup) or picture_words(markup), self._line, start))
         self.blocks.append(Block("heading", start, end))
         self._after_blank, self._previous_opens_item = True, False
 
