@@ -46,7 +46,7 @@ class Server:
         self.wait_for(lambda health: not ready or (health["status"] == "ok" and health["chunks"] > 0))
         return self
 
-    def wait_for(self, condition: Any, timeout_s: float = 120) -> None:
+    def wait_for(self, condition: Any, timeout_s: float = 300) -> None:
         """Wait for `/health` to say something."""
         deadline = time.monotonic() + timeout_s
         health: Any = None
