@@ -37,7 +37,7 @@ from .scripts import (
 from .shapes import ASCII_COMPOUND, COMPOUND, LONGEST, Part, dissect, has_inner_capital, is_version
 from .stopwords import LANGUAGES, stop_words
 
-_FORMAT = 7  #: raised when the rules change so that the same text gives other tokens
+_FORMAT = 8  #: raised when the rules change so that the same text gives other tokens
 _PIECE = re.compile(r"\S+")
 #: One word of ASCII letters between punctuation that means nothing: the quick way.
 _PLAIN = re.compile(r"[(\[{*`\"'<>|!?,;:$%&=~^]*+([A-Za-z]{1,200}+)[)\]}*`\"'<>|!?,;:$%&=~^./]*+")

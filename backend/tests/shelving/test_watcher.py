@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from librarian.shelving.folder_events import is_remote, kernel_events
+from librarian.shelving.folder_events import _InotifyFolders, is_remote, kernel_events
 from librarian.shelving.watcher import FileWatcher, usually_ignored
 
 PATIENCE_S = 120.0  #: matters only where something is wrong
@@ -251,8 +251,10 @@ class TestInotify:
     ) -> None:
         with FileWatcher(root, told.batches.put, debounce_ms=10, on_lost=told.lost.put) as watcher:
             assert watcher.note() == ""
+            source = watcher._source
+            assert isinstance(source, _InotifyFolders)
             for times in ("once", "2 times"):
-                watcher._source.on_queue_overflow()  # type: ignore[union-attr]
+                source.on_queue_overflow()
                 said = f"The kernel dropped news of changes below {root}: too many came at once."
                 assert told.lost.get(timeout=PATIENCE_S) == said
                 told.until(root)
