@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .shelving.postgres.database import Database
     from .shelving.postgres.writers import Writers
 
-EXACT_UP_TO = 100_000  #: windows; above, a graph index answers (decisions page)
+EXACT_UP_TO = 1_000_000  #: windows; above, a graph index answers (decisions page)
 
 
 @dataclass(frozen=True, slots=True)

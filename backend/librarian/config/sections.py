@@ -259,7 +259,7 @@ class HnswSettings(Section):
 class VectorDbSettings(Section):
     store: Annotated[StoreName, LOWER] = knob(
         "auto",
-        "What answers vector queries; auto: an exact scan up to 100,000 windows, Chroma above; pgvector on PostgreSQL.",
+        "What answers vector queries; auto: an exact scan, above a million windows Chroma; pgvector on PostgreSQL.",
     )
     path: Path | None = knob(None, "Where Chroma lies; null: inside index.path.")
     collection_name: str = knob(

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from chromadb.api.shared_system_client import SharedSystemClient
 
-from librarian.shelving.vectors import chroma_files
+from librarian.shelving.vectors import chroma, chroma_files
 from librarian.shelving.vectors.chroma import ChromaStore, Distance
 from librarian.shelving.vectors.collection_names import collection_name
 from librarian.vocabulary.errors import Unavailable
@@ -67,7 +67,11 @@ def test_every_distance_gives_cosines(folder: Path, distance: Distance) -> None:
     store.close()
 
 
-def test_filtered_recall_stays_at_0_99_for_any_share_that_passes(folder: Path) -> None:
+@pytest.mark.parametrize("few", [0, chroma.FEW])
+def test_filtered_recall_stays_at_0_99_for_any_share_that_passes(
+    folder: Path, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chroma, "FEW", few)
     count, dimension = 6000, 64
     store = ChromaStore(folder, "windows", dimension)
     rows = clustered(count, dimension, seed=2)
