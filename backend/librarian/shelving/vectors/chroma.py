@@ -21,7 +21,6 @@ One process at a time may have the folder open. Telemetry is off and no embeddin
 from __future__ import annotations
 
 import logging
-import shutil
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -214,7 +213,7 @@ class ChromaStore:
         client, old = opened.client, opened.collection
         beside = f"{self.collection[:500]}-rebuild"
         if beside in (found.name for found in client.list_collections()):
-            self._drop(client, client.get_collection(beside, embedding_function=None))
+            chroma_files.drop(self.path, client, client.get_collection(beside, embedding_function=None))
         new = self._create(client, beside)
         batch = min(_PAGE, client.get_max_batch_size())
         for start in range(0, self._ids.size, batch):
@@ -222,7 +221,7 @@ class ChromaStore:
             rows = old.get(ids=names, include=["embeddings", "metadatas"])
             metadatas = rows["metadatas"] if any(rows["metadatas"]) else None
             new.upsert(ids=rows["ids"], embeddings=rows["embeddings"], metadatas=metadatas)
-        self._drop(client, old)
+        chroma_files.drop(self.path, client, old)
         new.modify(name=self.collection)
         self._dead = 0
         self._opened = _Opened(client, new)
@@ -363,7 +362,7 @@ class ChromaStore:
 
     def _start_over(self, client: Any) -> None:
         """An empty collection in place of the one there is."""
-        self._drop(client, client.get_collection(self.collection, embedding_function=None))
+        chroma_files.drop(self.path, client, client.get_collection(self.collection, embedding_function=None))
         self._ids, self._dead = np.empty(0, np.int64), 0
         self._opened = _Opened(client, self._create(client, self.collection))
         self.recreated = True
@@ -392,13 +391,6 @@ class ChromaStore:
                 f"{chroma_files.too_long(self.path) or error}.",
                 hint="Remove it, or choose another with vector_db.path.",
             ) from error
-
-    def _drop(self, client: Any, collection: Any) -> None:
-        """Delete a collection and the graph files that Chroma leaves behind."""
-        leftovers = chroma_files.segments(self.path, str(collection.id))
-        client.delete_collection(collection.name)
-        for folder in leftovers:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _storable(payload: Mapping[str, object]) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""The files of a Chroma folder, looked at without Chroma.
+"""The files of a Chroma folder, looked at and cleared away beside Chroma itself.
 
 Chroma maps its graph files as they are: one that was cut short ends the process with a segmentation fault instead of an
 error. So sizes are compared with the header first, and a mark lies in the folder while a graph is loaded for the first
@@ -15,7 +15,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from .. import path_length
 
@@ -102,3 +102,11 @@ def set_aside(folder: Path) -> None:
         aside = folder.with_name(folder.name + ".damaged")
         shutil.rmtree(aside, ignore_errors=True)
         folder.rename(aside)
+
+
+def drop(path: Path, client: Any, collection: Any) -> None:
+    """Delete a collection and the graph files that Chroma leaves behind."""
+    leftovers = segments(path, str(collection.id))
+    client.delete_collection(collection.name)
+    for folder in leftovers:
+        shutil.rmtree(folder, ignore_errors=True)
