@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import get_args
 
-from ..vocabulary.arguments import LONGEST_QUERY, LONGEST_TEXT, nearest, shortened
+from ..vocabulary.arguments import FLAGS, LONGEST_QUERY, LONGEST_TEXT, nearest, shortened
 from ..vocabulary.errors import CallerError, NotFound
 from ..vocabulary.paths import name_of
 from ..vocabulary.types import Mode
@@ -132,12 +132,11 @@ def line_or_none(name: str, value: object) -> str | None:
 
 
 def truth(name: str, value: object) -> bool | None:
-    """A boolean or None; the words true and false are accepted."""
+    """A boolean or None; words for yes and no are accepted."""
     if value is None or isinstance(value, bool):
         return value
-    words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-    if isinstance(value, str) and value.strip().lower() in words:
-        return words[value.strip().lower()]
+    if isinstance(value, str) and value.strip().lower() in FLAGS:
+        return FLAGS[value.strip().lower()]
     raise CallerError(f"{name} must be true or false, not {shortened(value)}.")
 
 

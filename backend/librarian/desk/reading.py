@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -70,10 +71,22 @@ def document_meant(reader: CatalogReader, path: object) -> tuple[addresses.Place
             return link, document_at(reader, link.file_path)
         if place is not None and (lines := addresses.cited(place)):
             return lines, document_at(reader, lines.file_path)
-        page, mark, anchor = place.file_path.partition("#") if place is not None else ("", "", "")
-        if place is None or not mark or place.ordinal is not None:  # a name may hold a # too
+        if place is None or place.ordinal is not None or "#" not in place.file_path:
             raise
-        return place._replace(file_path=page, anchor=unquote(anchor)), document_at(reader, page)
+        *longer, shortest = _parted(place)  # a name may hold a # too
+        for one in longer:
+            with suppress(NotFound):
+                return one, document_at(reader, one.file_path)
+        return shortest, document_at(reader, shortest.file_path)
+
+
+def _parted(place: addresses.Place) -> list[addresses.Place]:
+    """A page and an anchor in it for each `#` that may part them, the longest name first."""
+    marks = [at for at, char in enumerate(place.file_path) if char == "#"]
+    return [
+        place._replace(file_path=place.file_path[:at], anchor=unquote(place.file_path[at + 1 :]))
+        for at in reversed(marks)
+    ]
 
 
 def passage(chunks: Sequence[StoredChunk], place: addresses.Place) -> StoredChunk:

@@ -204,8 +204,8 @@ def _converted(argument: Argument, value: object) -> object:
         case "flag":
             if isinstance(value, int | float) and value in (0, 1):
                 return bool(value)
-            if isinstance(value, str) and value.strip().lower() in _FLAGS:
-                return _FLAGS[value.strip().lower()]
+            if isinstance(value, str) and value.strip().lower() in FLAGS:
+                return FLAGS[value.strip().lower()]
         case "texts":
             if (texts := _texts(value)) is not None:
                 items = argument.limits.get("items")
@@ -231,7 +231,8 @@ def _encodable(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-_FLAGS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+#: Words that callers write for yes and no.
+FLAGS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 
 
 def _whole(value: object) -> int | None:

@@ -67,7 +67,7 @@ def test_a_number_that_is_too_large_is_said_to_be_so() -> None:
 
 @pytest.mark.parametrize(
     ("value", "truth"),
-    [(None, None), (True, True), (" Yes", True), ("1", True), ("true", True), ("No ", False), ("0", False)],
+    [(None, None), (True, True), (" Yes", True), ("1", True), ("on", True), ("No ", False), ("0", False)],
 )
 def test_a_truth_comes_as_such_or_as_a_word(value: object, truth: bool | None) -> None:
     assert check.truth("has_attachments", value) is truth

@@ -237,6 +237,7 @@ def test_a_link_to_a_page_may_have_its_blanks_and_letters_encoded(tmp_path: Path
         for asked in ("p/c/Gr%C3%B6%C3%9Fe%20%231.md", "p/c/gr%C3%B6%C3%9Fe%20%231", "p\\c\\Größe%20%231.md"):
             assert library.get_document(asked).file_path == "p/c/Größe #1.md"
         assert library.get_document("p/c/Gr%C3%B6%C3%9Fe%20%231.md#use-it").section == "Use it"
+        assert library.get_document("p/c/Größe #1.md#use-it").section == "Use it", "a page's own # parts nothing"
         assert library.get_document("p/c/50%20.md").file_path == "p/c/50%20.md", "a name as it stands comes first"
         with pytest.raises(NotFound, match=r"Nearest: 'p/c/Größe #1\.md'"):
             library.get_document("p/c/Gr%C3%B6%C3%9Fe%00%232.md")
