@@ -286,6 +286,23 @@ def test_everything_goes_by_keys(page: Page) -> None:
     page.press("ESCAPE").until("!document.getElementById('help-dialog').open")
 
 
+def test_single_keys_can_be_switched_off_and_stay_so(page: Page) -> None:
+    page.open("/").until("document.getElementById('query')")
+    page.run("document.activeElement.blur()")
+    page.press("?").until("document.getElementById('help-dialog').open")
+    page.one("#single-keys").click()
+    page.press("ESCAPE").until("!document.getElementById('help-dialog').open")
+    page.open("/").until("document.getElementById('query')")
+    page.run("document.activeElement.blur()")
+    page.press("?").press("/")
+    assert not page.run("return document.getElementById('help-dialog').open || document.activeElement.id === 'query'")
+    page.one("#help-button").click()
+    assert page.one("#single-keys").get_attribute("checked") is None
+    page.one("#single-keys").click()
+    page.press("ESCAPE").press("/")
+    assert page.run("return document.activeElement.id") == "query"
+
+
 def test_keys_of_a_control_are_its_own(page: Page) -> None:
     page.open("/?q=refund").answered()
     page.run("document.getElementById('type-documents').focus()")

@@ -1,7 +1,7 @@
 // Before the first question: what there is, what was asked here before, what was kept. And the dialogs on these.
 import { at, button, el, plural, renew, showDialog } from "./dom.js";
 import { nothingIndexed } from "./empty.js";
-import { favourites, forget, history } from "./memory.js";
+import { favourites, forget, history, singleKeys, useSingleKeys } from "./memory.js";
 
 const safe = (address) => (typeof address === "string" && address.startsWith(`${location.pathname}?`) ? address : location.pathname);
 
@@ -57,6 +57,9 @@ export function showHelp() {
     el("dl", { class: "modes" }, MODES.flatMap(([name, text]) => [el("dt", {}, name), el("dd", {}, text)])),
     el("h3", {}, "Keys"),
     el("dl", { class: "keys" }, KEYS.flatMap(([key, text]) => [el("dt", {}, key.split(" ").map((one) => el("kbd", {}, one))), el("dd", {}, text)])),
+    el("p", {}, el("label", {},
+      el("input", { type: "checkbox", id: "single-keys", checked: singleKeys(), onchange: (event) => useSingleKeys(event.target.checked) }),
+      " / and ? are keys wherever nothing is typed")),
     el("h3", {}, "Grades"),
     el("p", {}, "Excellent, Good, Fair and Weak are steps of the calibrated relevance (from 0.75, 0.5, 0.25, 0): they mean the same in every question."));
 }

@@ -1,5 +1,6 @@
 // Everything by keys: / arrows Enter Esc, c, s and ?.
 import { at } from "./dom.js";
+import { singleKeys } from "./memory.js";
 
 const isTyping = (target) => target.closest("input:not([type=radio]):not([type=checkbox]), textarea, select") !== null;
 
@@ -22,9 +23,10 @@ export function listen({ submit, close, help }) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
     const inQuery = event.target === at("query");
     const typing = isTyping(event.target);
+    const anywhere = !typing && singleKeys();
     let used = true;
-    if (event.key === "/" && !typing) { at("query").focus(); at("query").select(); }
-    else if (event.key === "?" && !typing) help();
+    if (event.key === "/" && anywhere) { at("query").focus(); at("query").select(); }
+    else if (event.key === "?" && anywhere) help();
     else if (event.key === "ArrowDown" && (inQuery || (!event.target.closest("input, textarea, select, #panel")))) step(1);
     else if (event.key === "ArrowUp" && current() >= 0) step(-1);
     else if (event.key === "Enter" && inQuery) submit();

@@ -1,4 +1,4 @@
-// What this browser remembers, and nobody else: questions asked and passages kept. It never leaves its storage.
+// What this browser remembers, and nobody else: questions asked, passages kept and which keys are used. It never leaves its storage.
 
 const MOST = { history: 50, favourites: 200 };
 
@@ -17,6 +17,14 @@ function write(name, items) {
   } catch {
     // storage is full or off: nothing is remembered
   }
+}
+
+/** Whether / and ? are keys anywhere on the page. Speech input and a slip of the hand press single keys unasked. */
+export const singleKeys = () => {
+  try { return localStorage.getItem("librarian.keys") !== "off"; } catch { return true; }
+};
+export function useSingleKeys(on) {
+  try { localStorage.setItem("librarian.keys", on ? "on" : "off"); } catch { /* storage is off: they stay keys */ }
 }
 
 export const history = () => read("history");
