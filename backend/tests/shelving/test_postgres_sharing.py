@@ -402,6 +402,10 @@ def test_a_restart_of_the_database_is_told_once_and_overcome(tmp_path: Path, cap
             in_mid_search()
         with pytest.raises(Unavailable, match="doesn't answer"):
             shared.lexical.search(query, selection, 5)
+        began = time.monotonic()
+        with pytest.raises(Unavailable, match="doesn't answer"):
+            shared.lexical.search(query, selection, 5)
+        assert time.monotonic() - began < 4, "the next isn't kept for 5 s again"
     finally:
         own.start()
     try:

@@ -27,6 +27,7 @@ CONNECTIONS: Final = 20
 WRITING: Final = "writing"  #: the lock that transactions share while they commit
 _SPARE: Final = 6  # connections that snapshots leave to whoever needs one for a moment
 _WAIT_S: Final = 10.0
+_SILENT_S: Final = 1.0  # where the server was away the last time: whoever asks meanwhile isn't kept
 #: Seconds after which the server takes a machine that fell silent for dead, and frees what it had locked.
 _KEEPALIVE: Final = {"tcp_keepalives_idle": 10, "tcp_keepalives_interval": 5, "tcp_keepalives_count": 3}
 
@@ -66,6 +67,8 @@ class Database:
         self._here = threading.local()
         self._snapshots = threading.BoundedSemaphore(max(1, connections - _SPARE))
         self._wait_s = wait_s
+        self._silent = False  #: whether the last who waited waited for a server that takes no connection
+        self._failed = 0  #: tries to connect that had failed by then
         self._pool: ConnectionPool[Connection[Any]] | None = None
         try:
             with psycopg.connect(url, autocommit=True, connect_timeout=int(wait_s)) as connection:
@@ -156,11 +159,22 @@ class Database:
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[Connection[Any]]:
-        """A connection in autocommit mode."""
+        """A connection in autocommit mode.
+
+        The first who finds the server away waits `wait_s` for it, the others a moment until it is back.
+        """
         if self._pool is None:
             raise Unavailable("The PostgreSQL library is closed.", hint="Open the library again.")
-        with self._pool.connection() as connection:
-            yield connection
+        from psycopg_pool import PoolTimeout
+
+        try:
+            with self._pool.connection(timeout=min(_SILENT_S, self._wait_s) if self._silent else None) as connection:
+                self._silent = False
+                yield connection
+        except PoolTimeout:
+            failed = self._pool.get_stats().get("connections_errors", 0) if self._pool is not None else 0
+            self._silent, self._failed = failed > self._failed, failed  # else all are in use
+            raise
 
     def session(self) -> Connection[Any]:
         """A connection of one's own, outside the pool: for locks and listening. The caller closes it."""
