@@ -37,6 +37,9 @@ _SPACES = re.compile(r"\s+")
 #: Characters that say where a word may be parted or not, which nobody sees: a soft hyphen, blanks without width.
 UNSEEN = "\u00ad\u200b\u2060\ufeff"
 _UNSEEN = re.compile(f"[{UNSEEN}]")
+SOFT_HYPHEN = "\u00ad"
+#: A word that is parted at the end of a line, and goes on in the next, perhaps behind the mark of a quote.
+_PARTED = re.compile(rf"(?<=\w){SOFT_HYPHEN}[ \t]*\n[ \t>]*(?=[^\W\d_])")
 #: HTML's tag for the same.
 _BREAK = re.compile(r"(?<=[^\s`>])<wbr\s*/?>(?=[^\s`<])", re.I)
 _MAX_CHARACTERS = 1_000
@@ -48,7 +51,7 @@ def plain(text: str) -> str:
     >>> plain("The `kubectl` **command** {#kubectl}")
     'The kubectl command'
     """
-    text = _SPACES.sub(" ", text[:_MAX_CHARACTERS])  # markup goes on over the ends of lines
+    text = _SPACES.sub(" ", unparted(text[:_MAX_CHARACTERS]))  # markup goes on over the ends of lines
     if _MARKUP.search(text):
         text = _SPACES.sub(" ", _without_markup(text))
     return text.strip() if text.isascii() else _UNSEEN.sub("", text).strip()
@@ -72,8 +75,19 @@ def spelt(text: str) -> str:
     return _BREAK.sub("", _LETTER.sub(_spelt, text))
 
 
+def unparted(text: str) -> str:
+    """The text with words whole that a soft hyphen parts at the end of a line.
+
+    >>> unparted("Of docu\\u00ad\\n  mentation")
+    'Of documentation'
+    """
+    return _PARTED.sub("", text) if SOFT_HYPHEN in text else text
+
+
 def _spelt(match: re.Match[str]) -> str:
     letter = html.unescape(match.group())
+    if letter == SOFT_HYPHEN and match.string.startswith("\n", match.end()):
+        return letter  # tells that the word goes on in the next line
     return _UNSEEN.sub("", letter) if is_of_word(letter) else match.group()
 
 
