@@ -11,6 +11,7 @@ import time
 from bisect import bisect_right
 from dataclasses import replace
 
+from librarian.vocabulary.entities import spelt
 from librarian.vocabulary.errors import SourceError
 from librarian.vocabulary.protocols import Analyzer, Archive, Chunker, Parser
 from librarian.vocabulary.types import QUOTED_PATH, Chunk, Document, LexicalEntry, ReadResult, SourceFile
@@ -22,7 +23,7 @@ from .metadata import given_doc_type
 from .parsers import ARCHIVES, PARSERS, READABLE, SOURCES
 from .parsers.asciidoc import AsciiDocParser
 from .parsers.markdown import MarkdownParser
-from .plain_text import spelt, unparted
+from .plain_text import unparted
 
 _log = logging.getLogger(__name__)
 

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 from html import unescape
 
-from ..plain_text import is_of_word
+from librarian.vocabulary.entities import is_of_word
+
 from .mdx import around_shown
 
 Span = tuple[int, int, str]  #: start, end, reason
