@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from librarian.vocabulary.entities import is_spelt, spelt_with_places
 from librarian.vocabulary.protocols import Analyzer
 from librarian.vocabulary.types import AnalyzedQuery
 
@@ -20,6 +21,7 @@ _IDENTIFIER, _ALIKE, _ALIKE_LETTERS = 3.0, 0.3, 5
 #: `autoscaler` have 0.31, words that share a syllable by chance less.
 _RESEMBLING = 0.3
 
+_PIECE = re.compile(r"\S+")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
 
@@ -60,7 +62,7 @@ class Marks(dict[str, Said | None]):
         wanted, beginnings = self._wanted, self._beginnings
         weights: dict[str, float] = {}
         words: list[Word] = []
-        for word in self._by_piece[piece]:
+        for word in self._words_of(piece):
             token = word[0]
             if token in wanted:
                 weights[token] = wanted[token]
@@ -70,11 +72,29 @@ class Marks(dict[str, Said | None]):
         said = self[piece] = Said(weights, words, _without_overlap(words)) if weights else None
         return said
 
+    def _words_of(self, piece: str) -> Sequence[Word]:
+        """Those of a piece, also as it is read where it spells letters as entities, as the index has them."""
+        words = self._by_piece[piece]
+        if not is_spelt(piece, 0, len(piece)):
+            return words
+        read, places = spelt_with_places(piece)
+        known = {word[0] for word in words}
+        found = [word for word in self._by_piece[read] if word[0] not in known]
+        return [*words, *((token, places[start][0], places[end - 1][1], name) for token, start, end, name in found)]
+
+    def _pieces(self, text: str, start: int, end: int) -> Sequence[tuple[int, int]]:
+        """Those that may say something: the sieve knows words by the letters that stand there."""
+        places = self._places(text, start, end)
+        if not is_spelt(text, start, end):
+            return places
+        spelt = [piece.span() for piece in _PIECE.finditer(text, start, end) if is_spelt(text, *piece.span())]
+        return sorted({*places, *spelt})
+
     def within(self, text: str, start: int, end: int) -> list[Marked]:
         """In order, the pieces of `text[start:end]` that say something."""
         return [
             (first, last, said)
-            for first, last in self._places(text, start, end)
+            for first, last in self._pieces(text, start, end)
             if (said := self[text[first:last]]) is not None
         ]
 

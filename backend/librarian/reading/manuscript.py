@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from librarian.vocabulary.entities import UNSEEN
 from librarian.vocabulary.types import Block, Document, Heading, Link, SourceFile
 
 from .metadata import doc_type_of, iso_of_ns, summary_of, title_of
-from .plain_text import UNSEEN
 
 Kind = Literal["heading", "paragraph", "list", "table", "fence", "quote"]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import re
 
+from librarian.vocabulary.entities import SOFT_HYPHEN, UNSEEN
+
 #: Without one of these a text has no markup to remove.
 _MARKUP = re.compile(r"[*_`\[<&\\{~$!:]")
 #: With MyST's role before it, or the underscore behind it that makes a reference of reStructuredText.
@@ -30,15 +32,10 @@ _EMPHASIS = re.compile(
     r"(?<![A-Za-z0-9_*])\*(?=[^\s*_])(.+?)(?<=[^\s*_])\*(?![A-Za-z0-9_*])|(?<![\w*])_(?=[^\s*_])(.+?)(?<=[^\s*_])_(?![\w*])"
 )
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
-#: A character's name or number in a word; alone, as in code that tells of it, it stays.
-_ENTITY = r"&(?:[A-Za-z]{2,16}|#\w{2,6});"
-_LETTER = re.compile(rf"(?<=[\w;]){_ENTITY}|{_ENTITY}(?=[\w&])")
 _SPACES = re.compile(r"\s+")
-#: Characters that say where a word may be parted or not, which nobody sees: a soft hyphen, blanks without width.
-UNSEEN = "\u00ad\u200b\u2060\ufeff"
 _UNSEEN = re.compile(f"[{UNSEEN}]")
-#: HTML's tag for the same.
-_BREAK = re.compile(r"(?<=[^\s`>])<wbr\s*/?>(?=[^\s`<])", re.I)
+#: A word that is parted at the end of a line, and goes on in the next, perhaps behind the mark of a quote.
+_PARTED = re.compile(rf"(?<=\w){SOFT_HYPHEN}[ \t]*\n[ \t>]*(?=[^\W\d_])")
 _MAX_CHARACTERS = 1_000
 
 
@@ -48,7 +45,7 @@ def plain(text: str) -> str:
     >>> plain("The `kubectl` **command** {#kubectl}")
     'The kubectl command'
     """
-    text = _SPACES.sub(" ", text[:_MAX_CHARACTERS])  # markup goes on over the ends of lines
+    text = _SPACES.sub(" ", unparted(text[:_MAX_CHARACTERS]))  # markup goes on over the ends of lines
     if _MARKUP.search(text):
         text = _SPACES.sub(" ", _without_markup(text))
     return text.strip() if text.isascii() else _UNSEEN.sub("", text).strip()
@@ -63,23 +60,13 @@ def picture_words(markup: str) -> str:
     return " ".join(html.unescape(found.group(2)) for found in _PICTURE_NAME.finditer(markup[:_MAX_CHARACTERS])).strip()
 
 
-def spelt(text: str) -> str:
-    """The text with the letters that its words spell as entities of HTML, and without what says where they may part.
+def unparted(text: str) -> str:
+    """The text with words whole that a soft hyphen parts at the end of a line.
 
-    >>> spelt("Gr&ouml;&#223;e &amp; `&ouml;`, docu&shy;ment, a/<wbr>b")
-    'Größe &amp; `&ouml;`, document, a/b'
+    >>> unparted("Of docu\\u00ad\\n  mentation")
+    'Of documentation'
     """
-    return _BREAK.sub("", _LETTER.sub(_spelt, text))
-
-
-def _spelt(match: re.Match[str]) -> str:
-    letter = html.unescape(match.group())
-    return _UNSEEN.sub("", letter) if is_of_word(letter) else match.group()
-
-
-def is_of_word(text: str) -> bool:
-    """Whether a text is one letter, of any script, or a character in a word that nobody sees."""
-    return len(text) == 1 and (text.isalpha() or _UNSEEN.match(text) is not None)
+    return _PARTED.sub("", text) if SOFT_HYPHEN in text else text
 
 
 def shortcode_words(inner: str) -> str:

@@ -11,6 +11,7 @@ import time
 from bisect import bisect_right
 from dataclasses import replace
 
+from librarian.vocabulary.entities import spelt
 from librarian.vocabulary.errors import SourceError
 from librarian.vocabulary.protocols import Analyzer, Archive, Chunker, Parser
 from librarian.vocabulary.types import QUOTED_PATH, Chunk, Document, LexicalEntry, ReadResult, SourceFile
@@ -22,7 +23,7 @@ from .metadata import given_doc_type
 from .parsers import ARCHIVES, PARSERS, READABLE, SOURCES
 from .parsers.asciidoc import AsciiDocParser
 from .parsers.markdown import MarkdownParser
-from .plain_text import spelt
+from .plain_text import unparted
 
 _log = logging.getLogger(__name__)
 
@@ -264,7 +265,7 @@ def _prose(document: Document) -> str:
 
 
 class _Visible:
-    """A chunk's text without the excluded spans in it."""
+    """A chunk's text without the excluded spans in it, its words whole and spelt in letters."""
 
     def __init__(self, document: Document) -> None:
         self._text = document.text
@@ -273,7 +274,8 @@ class _Visible:
         self._ends = [span.end for span in document.excluded]
 
     def __call__(self, chunk: Chunk) -> str:
-        return spelt(self._seen(chunk)) if self._spells else self._seen(chunk)
+        seen = self._seen(chunk)
+        return unparted(spelt(seen) if self._spells else seen)
 
     def _seen(self, chunk: Chunk) -> str:
         place = bisect_right(self._ends, chunk.start)

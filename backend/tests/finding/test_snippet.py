@@ -381,3 +381,28 @@ def test_lines_that_show_nothing_are_in_no_snippet() -> None:
     assert (snippet.line_start, snippet.line_end) == (1, 17)
     (fence,) = snippets("```html\n<div>\n</div>\n```\n", "div")
     assert fence.text == "```html\n<div>\n</div>\n```"
+
+
+@pytest.mark.parametrize(
+    ("written", "question"),
+    [
+        ("zebra\u00adfish", "zebrafish"),
+        ("zebra&shy;fish", "zebrafish"),
+        ("z&#173;ebra<wbr>fish", "zebrafish"),
+        ("zebra\u2060fish", "zebrafish"),
+        ("Gr&ouml;&szlig;e", "größe"),
+        ("get&shy;User", "getuser"),
+    ],
+)
+def test_words_are_highlighted_that_say_how_they_may_be_parted_or_spell_their_letters(
+    written: str, question: str
+) -> None:
+    (snippet,) = snippets(f"# Fish\n\nA&nbsp;pump. The ({written}), at &lt;home&gt;, swims.\n", question)
+    shown = without_hidden(written)
+    assert [snippet.text[start:end] for start, end in snippet.highlights] == [shown]
+
+
+def test_the_sentence_is_shown_whose_words_spell_their_letters() -> None:
+    other = "The keeper feeds all of them at noon, whatever the day brings. "
+    (snippet,) = snippets(f"{other * 4}The z&shy;ebrafish swims. {other * 4}\n", "zebrafish", target=80)
+    assert "z&shy;ebrafish" in snippet.text

@@ -250,6 +250,22 @@ def test_tags_may_have_labels_and_addresses(parse: Parse) -> None:
     assert parse(text, "a/b/page.md").tags == ("one", "Two words")
 
 
+def test_of_a_role_of_myst_its_words_are_text_and_where_they_lead_is_not(parse: Parse) -> None:
+    page = (
+        "# Pumps\n\nSee {ref}`Oil a pump <pump-oil>`, {doc}`the\n guide <../guide>` and {func}``run it <a.b>`` now.\n\n"
+        "{kbd}`Ctrl <key>`, `Map <key>`, `` {ref}`oil <pump-oil>` ``, {doc}`<../a>` and {math}`a <b>`\n\n"
+        "```\n{ref}`code <code>`\n```\n"
+    )
+    doc = parse(page, "acme/auth/page.md")
+    hidden = [doc.text[span.start : span.end] for span in doc.excluded if doc.text[span.start] == "<"]
+    assert hidden == ["<pump-oil>", "<../guide>", "<a.b>"]
+    assert doc.summary.startswith(
+        "See Oil a pump, the guide and run it now. Ctrl <key>, Map <key>, {ref}`oil <pump-oil>`,"
+    )
+    given = parse("---\ndescription: See {ref}`Oil a pump <pump-oil>`.\n---\n# Pumps\n\nWords.\n", "acme/auth/page.md")
+    assert given.summary == "See Oil a pump."
+
+
 def test_targets_breaks_and_names_of_roles_of_myst_are_left_out(parse: Parse) -> None:
     text = (
         "(hidden-target)=\n# Using {func}`run <a.run>` and `/users/{id}`\n\nSee {hidden}`the guide` or `/users/{id}` of"

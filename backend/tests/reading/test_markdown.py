@@ -427,6 +427,42 @@ def test_tabs_of_hugo_that_show_text_keep_their_headings(parse: Parse, pane: str
     assert [heading.text for heading in doc.headings] == ["Heading"]
 
 
+TABLE = "| Pump | Oil |\n|---|---|\n| A1 | red |\n"
+
+
+@pytest.mark.parametrize(
+    ("above", "indent", "below"),
+    [
+        ("!!! note\n", 4, "\nAfter.\n"),
+        ('!!! note "Title"\n\n    Words.\n\n', 4, "\n    More words.\n\nAfter.\n"),
+        ('=== "Tab"\n\n    !!! tip\n\n', 8, "\n    Words.\n"),
+        ("- item\n\n    ??? note\n        Words\n\n", 8, "\n    More of the item.\n\n- item\n"),
+        ("[^1]: Of pumps:\n\n", 4, ""),
+    ],
+)
+def test_a_table_in_a_note_is_a_table(parse: Parse, above: str, indent: int, below: str) -> None:
+    rows = "".join(f"{' ' * indent}{row}\n" for row in TABLE.splitlines())
+    doc = parse(f"{above}{rows}{below}")
+    (table,) = (block for block in doc.blocks if block.kind == "table")
+    assert doc.text[table.start : table.end] == rows.rstrip("\n")
+    assert doc.text[table.start : table.header_end].endswith("|---|---|")
+    around = [doc.text[block.start : block.end].strip() for block in doc.blocks if block.kind != "table"]
+    assert " ".join(" ".join(around).split()) == " ".join(f"{above} {below}".split())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Words.\n\n    | a | b |\n    |---|---|\n",
+        "!!! note\n    ```\n    | a | b |\n    |---|---|\n    ```\n",
+        "!!! note\n    | a | b |\n    |---|\n",
+        "- item\n\n    !!! note\n\n- item\n\n        | a | b |\n        |---|---|\n",
+    ],
+)
+def test_rows_in_code_and_rows_with_no_rule_are_no_table(parse: Parse, text: str) -> None:
+    assert "table" not in {block.kind for block in parse(text).blocks}
+
+
 def test_of_a_myst_directive_the_body_is_text_unless_it_is_code(parse: Parse) -> None:
     text = (
         "# Page\n\n````{admonition} Mind *this*\n:class: hidden\n\nThe [pump](a.md).\n\n```python\n# code\n```\n\n"

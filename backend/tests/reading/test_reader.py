@@ -109,6 +109,26 @@ def test_words_are_found_whole_where_it_is_said_how_they_may_be_parted(tmp_path:
     assert result.chunks[0].heading_path == ("The handbook",)
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("page.txt", "Of docu\u00ad\nmentation and ele\u00ad \n  phants, up to 3\u00ad\n4 or so\u00ad\n\nend"),
+        ("page.md", "Of docu\u00ad\nmentation and so\u00ad\n\nend\n\n> ele&shy;\n> phants"),
+        ("page.adoc", "Of docu\u00ad\nmentation and ele&#173;\nphants, so\u00ad\n\nend"),
+    ],
+)
+def test_words_are_found_whole_that_a_soft_hyphen_parts_at_the_end_of_a_line(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    result = read(tmp_path, text, f"acme/auth/{name}")
+    (entry,) = result.entries
+    assert {"documentation", "elephants", "end"} <= set(entry.body.split())
+    assert {"34", "soend"}.isdisjoint(entry.body.split())
+    (chunk,) = result.chunks
+    assert result.document.text[chunk.start : chunk.end] == chunk.text
+    assert "documentation and" in result.document.summary
+
+
 def test_a_reader_reads_the_same_after_a_pickle(tmp_path: Path) -> None:
     source_reader = reader()
     other = pickle.loads(pickle.dumps(source_reader))

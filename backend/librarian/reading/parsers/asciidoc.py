@@ -10,18 +10,22 @@ from librarian.vocabulary.types import Block, Document, Excluded, Heading, Link,
 from ..encoding import decode
 from ..metadata import doc_type_of, modified_of, summary_of, tags_of, title_of
 from ..plain_text import plain
+from .asciidoc_attributes import resolved
+from .asciidoc_lines import (
+    ATTRIBUTE,
+    BLOCK_ATTRIBUTES,
+    COMMENT_BLOCK,
+    DELIMITER,
+    FENCE,
+    ITEM,
+    PASSED,
+    TABLE,
+    end_of_entry,
+    underline,
+)
 from .spans import Inside
 
 _TITLE = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+\1)?[ \t]*$")
-#: Below a title; a line that begins with a dot names the block below it instead.
-_UNDERLINE = re.compile(r"([=\-~^+])\1+[ \t]*$")
-_FENCE = re.compile(r"(?:-{4,}|\.{4,}|\+{4,})[ \t]*$|```[^\n`]*$")
-_DELIMITER = re.compile(r"(={4,}|\*{4,}|_{4,}|--)[ \t]*$")
-_COMMENT_BLOCK = re.compile(r"/{4,}[ \t]*$")
-_TABLE = re.compile(r"[|,:!]={3,}[ \t]*$")
-_ATTRIBUTE = re.compile(r":(!?[\w-]+!?):(?:[ \t]+(.*))?$")
-_PASSED = re.compile(r"pass:[a-z,]*\[(.*)\][ \t]*", re.S)  #: text whose markup alone is made
-_BLOCK_ATTRIBUTES = re.compile(r"\[(?:[^\[\]\n]*|\[[^\[\]\n]*\])\][ \t]*$")
 #: Directives and macros that no reader sees.
 _MACRO = re.compile(
     r"(?:include|ifdef|ifndef|ifeval|endif|toc|image|video|audio)::[^\n]*$|(?:<<<|'{3,})[ \t]*$|//(?!/)"
@@ -30,14 +34,12 @@ _MACRO = re.compile(
 _PICTURE = re.compile(
     r"image::[^\s\[\]]+\[(?:[^\n]{0,400}?\balt=)?(?![\w-]+=)(?:\"([^\"\n]*)\"|([^\",\]\n]*))[^\n]*\][ \t]*$"
 )
-_ITEM = re.compile(r"[ \t]*(?:[*-]{1,6}|\.{1,6}|\d{1,3}\.|<\.>|<\d{1,3}>)[ \t]+\S|\S[^\n]{0,200}?:{2,4}(?:[ \t]|$)")
 _LINK = re.compile(
     r"(?:link:|xref:)([^\s\[\]]+)\[([^\[\]]{0,400})\]|(https?://[^\s\[\]<>]+)\[([^\[\]]{1,400})\]|<<([^<>,\n]+),([^<>\n]+)>>"
 )
 
 #: What a title holds that no reader sees: anchors, and roles of what stands behind them.
 _UNSEEN = re.compile(r"\[\[[^\[\]]+\]\]|\[[.#%][\w.#%-]+\](?=[*_`#])")
-_REFERENCE = re.compile(r"(?<!\\)\{([\w-]+)\}")
 #: Links and pictures: the first text in their brackets is seen.
 _INLINE = re.compile(
     r"(?<!\\)(?:(?:link|xref|mailto|image|icon):(?!:)[^\s\[\]]+|https?://[^\s\[\]<>]+)"
@@ -45,21 +47,6 @@ _INLINE = re.compile(
     r"|<<[^<>,]+,[ ]*([^<>]+)>>"
 )
 _LONGEST_TARGET = 120  #: characters; more, left out, would part the passage that they stand in
-#: Attributes of every page.
-_KNOWN = {
-    "amp": "&",
-    "asterisk": "*",
-    "blank": "",
-    "caret": "^",
-    "cpp": "C++",
-    "empty": "",
-    "nbsp": " ",
-    "plus": "+",
-    "sp": " ",
-    "tilde": "~",
-    "vbar": "|",
-    "zwsp": "",
-}
 
 Kind = Literal["paragraph", "list", "table", "fence", "quote", "other"]
 
@@ -74,8 +61,8 @@ class AsciiDocParser:
 
     def parse(self, source: SourceFile, data: bytes) -> Document:
         decoded = decode(data, source.file_path)
-        text = decoded.text
-        scanner = _Scanner(text).scan()
+        scanner = _Scanner(decoded.text).scan()
+        text = scanner.text
         excluded = _excluded(text, scanner)
         title, in_text = title_of({}, scanner.headings, source.file_path)
         return Document(
@@ -103,16 +90,21 @@ class AsciiDocParser:
 
 
 class _Scanner:
-    """One pass over the lines."""
+    """One pass over the lines: what a line is is told by the file, what it says has the values of attributes.
+
+    No value can make a title or a list's item of a line then, nor part a paragraph where it is empty.
+    """
 
     def __init__(self, text: str) -> None:
         self.blocks: list[Block] = []
         self.headings: list[Heading] = []
         self.excluded: list[Excluded] = []
-        self.attributes: dict[str, object] = {}
         self._lines = text.split("\n")
+        self._shown, self.attributes = resolved(text)
+        self.text = "\n".join(self._shown)
+        self._is_described = False
         self._starts = [0]
-        for line in self._lines:
+        for line in self._shown:
             self._starts.append(self._starts[-1] + len(line) + 1)
         self._kind: Kind | None = None
         self._first = self._last = 0
@@ -131,71 +123,66 @@ class _Scanner:
         return self
 
     def _line(self, number: int, line: str) -> int:
-        if _COMMENT_BLOCK.match(line):
+        if COMMENT_BLOCK.match(line):
             return self._hidden(number, self._closing(number, line), "comment")
-        if _FENCE.match(line):
+        if FENCE.match(line):
             return self._delimited(number, "fence")
-        if _TABLE.match(line):
+        if TABLE.match(line):
             return self._delimited(number, "table")
-        if _DELIMITER.match(line):  # the blocks inside stand for themselves
+        if DELIMITER.match(line):  # the blocks inside stand for themselves
             self._delimiters ^= {line.rstrip()}
             return self._hidden(number, number, "markup")
-        if (picture := _PICTURE.match(line)) and any(map(str.isalpha, picture[picture.lastindex or 0])):
-            return self._shown(number, *picture.span(picture.lastindex or 0))
-        attribute = _ATTRIBUTE.match(line) if self._kind in (None, "paragraph") else None
-        if attribute:
-            self.attributes[attribute.group(1)] = attribute.group(2) or ""
+        picture = _PICTURE.match(self._shown[number]) if line.startswith("image::") else None
+        if picture and any(map(str.isalpha, picture[picture.lastindex or 0])):
+            return self._pictured(number, *picture.span(picture.lastindex or 0))
+        if self._kind in (None, "paragraph") and (attribute := ATTRIBUTE.match(line)):
+            last = end_of_entry(self._lines, number)
             if attribute.group(1) == "description" and attribute.group(2):
-                return self._description(number, attribute.start(2))
-        told = line.strip() == "{description}" and "description" in self.attributes
-        if attribute or told or _BLOCK_ATTRIBUTES.match(line) or _MACRO.match(line):
+                return self._description(number, last, attribute.start(2))
+            return self._hidden(number, last, "markup")
+        told = line.strip() == "{description}" and self._is_described
+        if told or BLOCK_ATTRIBUTES.match(line) or _MACRO.match(line):
             return self._hidden(number, number, "comment" if line.startswith("//") else "markup")
         if self._kind is None and (taken := self._title(number, line)):
             return taken
         if line.strip() == "+" and self._kind == "list":
             self._last = number
             return number + 1
-        kind: Kind = "list" if _ITEM.match(line) else "paragraph"
+        kind: Kind = "list" if ITEM.match(line) else "paragraph"
         if self._kind is None or (kind == "list" and self._kind != "list"):
             self._close()
             self._kind, self._first = kind, number
         self._last = number
         return number + 1
 
-    def _description(self, number: int, place: int) -> int:
-        """A paragraph of the attribute's value, which begins at `place` and goes on behind a backslash."""
+    def _description(self, number: int, last: int, place: int) -> int:
+        """A paragraph of the attribute's value, which begins at `place`."""
         self._close()
-        last = number
-        while self._lines[last].endswith(" \\") and last + 1 < len(self._lines):
-            last += 1
+        self._is_described = True
         line, end = self._starts[number], self._end(last)
-        value = "\n".join(self._lines[number : last + 1])[place:]
-        passed = _PASSED.fullmatch(value)
-        first, behind = passed.span(1) if passed else (0, len(value))
+        value = self.text[line + place : end]
+        passed = PASSED.fullmatch(value)
+        first, behind = passed.span(2) if passed else (0, len(value))
         self.excluded.append(Excluded(line, line + place + first, "markup"))
         if passed:
             self.excluded.append(Excluded(line + place + behind, end, "markup"))
-        self.attributes["description"] = value[first:behind].replace(" \\\n", " ")
         self.blocks.append(Block("paragraph", line, end))
         return last + 1
 
     def _title(self, number: int, line: str) -> int:
-        match = _TITLE.match(line)
-        if match:
-            self._heading(len(match.group(1)), match.group(2), number, number)
+        if match := _TITLE.match(line):
+            shown = _TITLE.match(self._shown[number])  # not where all that it says is an empty value
+            self._heading(len(match.group(1)), shown.group(2) if shown else "", number, number)
             return number + 1
         under = self._lines[number + 1] if number + 1 < len(self._lines) else ""
-        rule = _UNDERLINE.match(under)
-        close = abs(len(under.rstrip()) - len(line.rstrip())) <= 1 and under.rstrip() not in self._delimiters
-        if rule and close and line[0] != "." and any(map(str.isalnum, line)):
-            self._heading("=-~^+".index(rule.group(1)) + 1, line, number, number + 1)
+        if (rule := underline(line, under)) and under.rstrip() not in self._delimiters:
+            self._heading("=-~^+".index(rule.group(1)) + 1, self._shown[number], number, number + 1)
             return number + 2
         return 0
 
     def _heading(self, level: int, words: str, first: int, last: int) -> None:
-        start, known = self._starts[first], _KNOWN | self.attributes
+        start = self._starts[first]
         words = _INLINE.sub(lambda match: match[match.lastindex] if match.lastindex else "", _UNSEEN.sub("", words))
-        words = _REFERENCE.sub(lambda match: str(known.get(match.group(1), match.group())), words)
         self.headings.append(Heading(min(6, level), plain(words), first + 1, start))
         self.blocks.append(Block("heading", start, self._end(last)))
 
@@ -221,7 +208,7 @@ class _Scanner:
         self.excluded.append(Excluded(self._starts[first], self._end(last), reason))
         return last + 1
 
-    def _shown(self, number: int, first: int, last: int) -> int:
+    def _pictured(self, number: int, first: int, last: int) -> int:
         """A line of which only what stands between two columns is seen."""
         self._close()
         start, end = self._starts[number], self._end(number)
@@ -235,7 +222,7 @@ class _Scanner:
         self._kind = None
 
     def _end(self, number: int) -> int:
-        return self._starts[number] + len(self._lines[number])
+        return self._starts[number] + len(self._shown[number])
 
 
 def _excluded(text: str, scanner: _Scanner) -> list[Excluded]:

@@ -12,9 +12,10 @@ from ..encoding import decode
 from ..front_matter import read_front_matter
 from ..metadata import doc_type_of, given_doc_type, given_language, modified_of, summary_of, tags_of, title_of, without
 from .markdown_blocks import BlockScanner
-from .markdown_code import InsideCodeSpan, code_blocks, told_apart
+from .markdown_code import InsideCodeSpan, code_blocks
 from .markdown_links import labels_in, links_in, links_told
-from .markdown_markup import markup_spans, silent_spans
+from .markdown_markup import markup_spans, role_targets, silent_spans
+from .markdown_notes import told_apart
 from .mdx import IMPORT_LINE, is_mdx, mdx_spans, paired_tags
 from .spans import Inside
 
@@ -118,6 +119,7 @@ def _excluded(text: str, start: int, scanner: BlockScanner, code: Inside, *, mdx
     spans_of_code = InsideCodeSpan(text, scanner.blocks)
     others += _comments(text, start, code, spans_of_code)
     found += [span for span in others if span[0] not in spans_of_code]
+    found += [target for role, target in role_targets(text, start) if role not in spans_of_code]
     found += [(first, last, "admonition") for first, last in scanner.markers]
     found.sort(key=lambda span: (span[0], -span[1]))
     spans: list[Excluded] = []

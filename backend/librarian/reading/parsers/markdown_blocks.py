@@ -31,7 +31,7 @@ _FENCE = re.compile(r"(`{3,})[^`\n]*$|(~{3,})[^\n]*$")
 _SETEXT = re.compile(r"(=+|-+)[ \t]*$")
 _RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}[ \t]*$")
 _ITEM = re.compile(r"(?:[-*+]|(\d{1,9})[.)])(?=[ \t]|$)([ \t]*)")
-_DELIMITER_ROW = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+DELIMITER_ROW = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 _PIPE = re.compile(r"(?<!\\)\|")
 _RAW_HTML = re.compile(r"<(pre|script|style|textarea)(?=[\s>]|$)", re.I)
 _BLOCK_HTML = re.compile(
@@ -290,10 +290,10 @@ class BlockScanner:
         text, header = self._text, self._previous
         if self._kind == "list" and not self._items:
             return False
-        if _DELIMITER_ROW.match(text, first, end) is None:
+        if DELIMITER_ROW.match(text, first, end) is None:
             return False
         header_text = text[header:first].rstrip()
-        if "\n" in header_text or "|" not in header_text or _cells(header_text) != _cells(text[first:end]):
+        if "\n" in header_text or "|" not in header_text or cells(header_text) != cells(text[first:end]):
             return False
         if self._start < header:
             self._end = _rstrip(text, header)
@@ -392,7 +392,7 @@ def _rstrip(text: str, end: int) -> int:
     return end
 
 
-def _cells(row: str) -> int:
+def cells(row: str) -> int:
     row = row.strip()
     inner = row.removeprefix("|")
     if inner.endswith("|") and not inner.endswith("\\|"):

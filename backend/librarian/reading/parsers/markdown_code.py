@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from librarian.vocabulary.types import Block
 
@@ -14,9 +13,7 @@ from .spans import Inside, Span
 _TICKS = re.compile(r"`+|\\+")
 #: Where a paragraph, an item or a row ends: no code span reaches beyond it.
 _PART = re.compile(r"\n(?=[ \t>]*(?:\n|[-*+][ \t]|\d{1,9}[.)][ \t]|\|))")
-_INDENTED = re.compile(r" {0,3}\t| {4}")
-#: What indented text belongs to in the dialects of site generators: admonitions, tabs, footnotes, definitions.
-_OWNER = re.compile(r"^[ \t]*(?:!!!|\?\?\?|===[!+]?[ \t]+\"|\[\^[^\[\]\n]+\]:|:[ \t])", re.M)
+INDENTED = re.compile(r" {0,3}\t| {4}")
 
 
 class InsideCodeSpan:
@@ -37,28 +34,10 @@ class InsideCodeSpan:
         return offset in self._known[place]
 
 
-def told_apart(text: str, blocks: Sequence[Block]) -> list[Block]:
-    """The blocks, where what is indented as part of a note, a tab or a definition is a paragraph, not code."""
-    told: list[Block] = []
-    above: Block | None = None
-    owned: bool | None = False  # whether what is indented belongs to `above`; None where nobody has asked
-    for block in blocks:
-        if text[block.start] not in " \t":
-            above, owned = block, None
-        elif block.kind == "other" and _INDENTED.match(text, block.start):
-            if owned is None and above is not None:
-                owned = _OWNER.search(text, above.start, above.end) is not None
-            if owned:
-                told.append(replace(block, kind="paragraph"))
-                continue
-        told.append(block)
-    return told
-
-
 def code_blocks(text: str, blocks: Sequence[Block]) -> Iterator[Span]:
     """Fences and indented code, of blocks that are `told_apart`."""
     for block in blocks:
-        if block.kind == "fence" or (block.kind == "other" and _INDENTED.match(text, block.start)):
+        if block.kind == "fence" or (block.kind == "other" and INDENTED.match(text, block.start)):
             yield block.start, block.end
 
 

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 from html import unescape
 
-from ..plain_text import is_of_word
+from librarian.vocabulary.entities import is_of_word
+
 from .mdx import around_shown
 
 Span = tuple[int, int, str]  #: start, end, reason
@@ -75,6 +76,10 @@ _SIZE = re.compile(r"\d+(?:x\d+)?")
 #: MyST's `(target)=` and `+++` between cells, and the names of its roles: `{ref}`words``.
 _MYST_LINE = re.compile(r"^(?:\([\w.:/-]+\)=|\+\+\+(?:[ \t]+\{[^\n]*\})?)[ \t]*$", re.M)
 _MYST_ROLE = re.compile(r"\{[a-z][\w+:.-]{0,40}\}(?=`+[^`\s])")
+#: What stands in angle brackets behind a role's words, unless the role shows its words as they are.
+_MYST_TARGET = re.compile(
+    r"\{(?!(?:code|eval|file|kbd|math|samp|sub|sup)\})[a-z][\w+:.-]{0,40}\}(`+)[^`<>]{0,300}?[^`<>\s]\s*(<[^<>`]{1,300}>)\1(?!`)"
+)
 #: Scripts and styles of a page, as VitePress has them, and Obsidian's comments.
 _SILENT = re.compile(r"^(?:<(script|style)\b[^<>]*>|(%%)(?!%))", re.M)
 _SILENT_ENDS = {
@@ -134,6 +139,13 @@ def markup_spans(text: str, start: int) -> Iterator[Span]:
         yield from ((*match.span(1), "option") for match in _MYST_OPTIONS.finditer(text, start))
     if "}`" in text:
         yield from ((match.start(), match.end(), "role") for match in _MYST_ROLE.finditer(text, start))
+
+
+def role_targets(text: str, start: int) -> Iterator[tuple[int, Span]]:
+    """Where roles of MyST begin, and what they say beside their words of where they lead: {ref}`words <target>`."""
+    if "}`" in text and ">`" in text:
+        for match in _MYST_TARGET.finditer(text, start):
+            yield match.start(), (*match.span(2), "role")
 
 
 def silent_spans(text: str, start: int) -> Iterator[Span]:
