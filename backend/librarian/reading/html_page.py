@@ -8,40 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from itertools import islice
 from typing import TYPE_CHECKING
 
+from .html_boxes import is_around, is_listing, is_of_note, is_silent, is_title, name_of
 from .manuscript import Manuscript, Target
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-_SILENT = frozenset(
-    {
-        "script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video",
-        "select", "button", "input", "textarea", "head", "map", "datalist", "noframes",
-    }
-)  # fmt: skip
-_AROUND = frozenset({"nav", "footer"})
-_AROUND_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "menu", "menubar", "doc-pagefooter"})
-#: Class names and ids, whole words, of what stands around a text in the usual site generators.
-_AROUND_NAMES = frozenset(
-    {
-        "nav", "navbar", "navigation", "navheader", "navfooter", "sidenav", "breadcrumb",
-        "breadcrumbs", "footer", "site-footer", "page-footer", "cookie-banner", "headerlink", "skip-link",
-        "skip-to-content", "sphinxsidebar", "pagination", "pagination-nav", "prev-next-area", "edit-page",
-        "table-of-contents", "theme-doc-toc-mobile", "toc", "md-sidebar", "md-header", "md-footer", "linenos",
-        "linenodiv", "rst-footer-buttons", "wy-nav-side", "anchor-link", "hash-link", "sr-only", "visually-hidden",
-        "topnav", "subnav", "bottomnav", "lineno", "ttc", "ingroups", "projectlogo", "projectalign", "navpath",
-        "navrow1", "navrow2", "navrow3", "navrow4", "msearchselectwindow", "msearchresultswindow",
-        "previous_page", "next_page", "method-click-advice",
-        "sphinxsidebarwrapper", "toc-macro", "msotocheading", *(f"msotoc{level}" for level in range(1, 10)),
-    }
-)  # fmt: skip
-#: Names of links around a text in some generators, and in others of its boxes (DocBook's tips, Sphinx's asides).
-_MAYBE_AROUND_NAMES = frozenset({"sidebar", "related", "menu"})
-_MAYBE_AROUND_IDS = frozenset({"path", "page-header", "global-nav"})  #: Apache's and Django's
-_SAMPLE = 2_000  #: elements that such a box is judged by
 _MAIN = (
     "//main", "//*[@role='main']", "//div[@itemprop='articleBody']", "//article",
     "//div[@id='main-content' or @id='content' or @id='main' or @id='bodyContent']",
@@ -57,10 +31,8 @@ _BLOCKS = frozenset(
     }
 )  # fmt: skip
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_NOTES = frozenset({"note", "tip", "hint", "important", "caution", "warning", "danger", "admonition"})
 _LAYOUT = frozenset({"table", "h1", "h2", "h3", "h4", "h5", "h6", "pre"})
 _LANGUAGE = re.compile(r"(?:^|\s)(?:language-|lang-|highlight-|brush:\s*|sourceCode\s+)([\w+#.-]+)")
-_SELF = frozenset((*"¶§#🔗", "More..."))  #: what a heading's link to itself shows, and Doxygen's to what stands below
 _SPACES = re.compile(r"\s+")
 _MAX_SPAN = 64
 
@@ -101,7 +73,7 @@ class HtmlPage:
             if name is None:
                 name = names[tag] = tag.rpartition("}")[2].lower() if isinstance(tag, str) else ""
             if event == "start":
-                if not name or self._is_silent(element, name):
+                if not name or self._is_left_out(element, name):
                     if name == "math":
                         self._add(element.get("alttext") or "")
                     skipped = element
@@ -116,26 +88,8 @@ class HtmlPage:
                     self._add(element.tail)
         self._flush()
 
-    def _is_silent(self, element: _Element, name: str) -> bool:
-        if name in _SILENT or (name == "math" and element.get("alttext")):
-            return True
-        if self._strict and element in self._around:
-            return True
-        if not element.attrib:
-            return self._strict and name in _AROUND
-        get = element.get
-        if get("role") != "tabpanel" and (get("hidden") is not None or "display:none" in (get("style") or "")):
-            return True
-        if name == "a" and (get("href") or "").startswith("#") and "".join(element.itertext()).strip() in _SELF:
-            return True
-        if not self._strict or name in ("html", "body", "main", "article"):
-            return False
-        if name in _AROUND or get("role") in _AROUND_ROLES:
-            return True
-        names = f"{get('class') or ''} {get('id') or ''}".lower().split()
-        if not _AROUND_NAMES.isdisjoint(names) or (get("id") in _MAYBE_AROUND_IDS and _mostly_links(element)):
-            return True
-        return not _MAYBE_AROUND_NAMES.isdisjoint(names) and _mostly_links(element)
+    def _is_left_out(self, element: _Element, name: str) -> bool:
+        return is_silent(element, name) or (self._strict and (element in self._around or is_around(element, name)))
 
     def _add(self, text: str | None) -> None:
         if text:
@@ -159,8 +113,8 @@ class HtmlPage:
             self._start_in_table(element, name)
         elif name in _HEADINGS:
             self._flush()
-            self._heading = 0 if _is_of_note(element) else _HEADINGS[name]
-        elif name == "pre" or (name == "div" and _is_listing(element)):
+            self._heading = 0 if is_of_note(element) else _HEADINGS[name]
+        elif name == "pre" or (name == "div" and is_listing(element)):
             self._flush()
             self._pre, self._pre_element = _language(element), element
         elif name in _BLOCKS:
@@ -180,10 +134,10 @@ class HtmlPage:
                 self._lists[-1] = number + 1
         elif name == "blockquote":
             self._quotes += 1
-        elif name == "table" and not any(_name(inner) in _LAYOUT for inner in element.iterdescendants()):
+        elif name == "table" and not any(name_of(inner) in _LAYOUT for inner in element.iterdescendants()):
             self._rows, self._table = [], element
             self._hanging = {}
-        elif name in ("div", "p") and _is_title(element):
+        elif name in ("div", "p") and is_title(element):
             self._title, self._heading = element, 1
 
     def _start_in_table(self, element: _Element, name: str) -> None:
@@ -286,34 +240,17 @@ class HtmlPage:
             self._out.heading(self._heading, words, links)
         elif self._lists:
             self._out.item(words, len(self._lists) - 1, self._mark if self._mark is not None else " ", links)
-            self._mark = "" if self._mark is None else None
+            self._mark = None
         elif self._quotes:
             self._out.quote(words, links)
         else:
             self._out.paragraph(words, links)
 
 
-def _is_listing(element: _Element) -> bool:
-    """Code whose lines are boxes, as Doxygen writes it."""
-    return "fragment" in (element.get("class") or "").split() and element.find("div[@class='line']") is not None
-
-
-def _is_title(element: _Element) -> bool:
-    """The title of a page by Word or by Doxygen."""
-    name, around = element.get("class"), element.getparent()
-    return name == "MsoTitle" or (name == "title" and around is not None and around.get("class") == "headertitle")
-
-
-def _is_of_note(element: _Element) -> bool:
-    """Whether a heading is that of a box, as DocBook has its notes: what stands below the box isn't part of it."""
-    around = element.getparent()
-    return around is not None and not _NOTES.isdisjoint((around.get("class") or "").lower().split())
-
-
 def _names_its_rows(table: _Element) -> bool:
     """Whether the first row begins with a header and goes on with values, as Sphinx's lists of fields do."""
-    row = next((inner for inner in table.iter() if _name(inner) == "tr"), None)
-    cells = [] if row is None else [name for name in map(_name, row) if name in ("td", "th")]
+    row = next((inner for inner in table.iter() if name_of(inner) == "tr"), None)
+    cells = [] if row is None else [name for name in map(name_of, row) if name in ("td", "th")]
     return cells[:1] == ["th"] and "td" in cells
 
 
@@ -342,24 +279,6 @@ def _with_header(main: _Element) -> _Element:
         return main
     asciidoc = not _ASCIIDOC.isdisjoint((around.get("class") or "").split())
     return around if asciidoc and around.find("div[@id='header']/h1") is not None else main
-
-
-def _mostly_links(element: _Element) -> bool:
-    """Whether more than half of an element's text stands in links."""
-    words = linked = 0
-    for inner in islice(element.iter(), _SAMPLE):
-        name = _name(inner)
-        if name not in _SILENT:
-            words += len((inner.text or "").strip())
-        if inner is not element:
-            words += len((inner.tail or "").strip())
-        if name == "a":
-            linked += sum(len(piece.strip()) for piece in islice(inner.itertext(), _SAMPLE))
-    return 2 * linked > words
-
-
-def _name(element: _Element) -> str:
-    return element.tag.lower() if isinstance(element.tag, str) else ""
 
 
 def _language(element: _Element) -> str:

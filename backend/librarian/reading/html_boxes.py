@@ -1,0 +1,103 @@
+"""What the boxes of a web page are by their names: what isn't shown, what stands around the text in the usual
+generators of sites, and the listings, titles and notes that they don't mark up as such.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+_SILENT = frozenset(
+    {
+        "script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video",
+        "select", "button", "input", "textarea", "head", "map", "datalist", "noframes",
+    }
+)  # fmt: skip
+_AROUND = frozenset({"nav", "footer"})
+_AROUND_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "menu", "menubar", "doc-pagefooter"})
+#: Class names and ids, whole words, of what stands around a text in the usual site generators.
+_AROUND_NAMES = frozenset(
+    {
+        "nav", "navbar", "navigation", "navheader", "navfooter", "sidenav", "breadcrumb",
+        "breadcrumbs", "footer", "site-footer", "page-footer", "cookie-banner", "headerlink", "skip-link",
+        "skip-to-content", "sphinxsidebar", "pagination", "pagination-nav", "prev-next-area", "edit-page",
+        "table-of-contents", "theme-doc-toc-mobile", "toc", "md-sidebar", "md-header", "md-footer", "linenos",
+        "linenodiv", "rst-footer-buttons", "wy-nav-side", "anchor-link", "hash-link", "sr-only", "visually-hidden",
+        "topnav", "subnav", "bottomnav", "lineno", "ttc", "ingroups", "projectlogo", "projectalign", "navpath",
+        "navrow1", "navrow2", "navrow3", "navrow4", "msearchselectwindow", "msearchresultswindow",
+        "previous_page", "next_page", "method-click-advice",
+        "sphinxsidebarwrapper", "toc-macro", "msotocheading", *(f"msotoc{level}" for level in range(1, 10)),
+    }
+)  # fmt: skip
+#: Names of links around a text in some generators, and in others of its boxes (DocBook's tips, Sphinx's asides).
+_MAYBE_AROUND_NAMES = frozenset({"sidebar", "related", "menu"})
+_MAYBE_AROUND_IDS = frozenset({"path", "page-header", "global-nav"})  #: Apache's and Django's
+_SAMPLE = 2_000  #: elements that such a box is judged by
+_NOTES = frozenset({"note", "tip", "hint", "important", "caution", "warning", "danger", "admonition"})
+_SELF = frozenset((*"¶§#🔗", "More..."))  #: what a heading's link to itself shows, and Doxygen's to what stands below
+
+
+def is_silent(element: _Element, name: str) -> bool:
+    """Whether a reader sees nothing of an element, or but a mark that leads to where it stands."""
+    if name in _SILENT or (name == "math" and element.get("alttext")):
+        return True
+    if not element.attrib:
+        return False
+    get = element.get
+    if get("role") != "tabpanel" and (get("hidden") is not None or "display:none" in (get("style") or "")):
+        return True
+    return name == "a" and (get("href") or "").startswith("#") and "".join(element.itertext()).strip() in _SELF
+
+
+def is_around(element: _Element, name: str) -> bool:
+    """Whether an element stands around the page's text."""
+    if not element.attrib:
+        return name in _AROUND
+    get = element.get
+    if name in ("html", "body", "main", "article"):
+        return False
+    if name in _AROUND or get("role") in _AROUND_ROLES:
+        return True
+    names = f"{get('class') or ''} {get('id') or ''}".lower().split()
+    if not _AROUND_NAMES.isdisjoint(names) or (get("id") in _MAYBE_AROUND_IDS and _mostly_links(element)):
+        return True
+    return not _MAYBE_AROUND_NAMES.isdisjoint(names) and _mostly_links(element)
+
+
+def is_listing(element: _Element) -> bool:
+    """Code whose lines are boxes, as Doxygen writes it."""
+    return "fragment" in (element.get("class") or "").split() and element.find("div[@class='line']") is not None
+
+
+def is_title(element: _Element) -> bool:
+    """The title of a page by Word or by Doxygen."""
+    name, around = element.get("class"), element.getparent()
+    return name == "MsoTitle" or (name == "title" and around is not None and around.get("class") == "headertitle")
+
+
+def is_of_note(element: _Element) -> bool:
+    """Whether a heading is that of a box, as DocBook has its notes: what stands below the box isn't part of it."""
+    around = element.getparent()
+    return around is not None and not _NOTES.isdisjoint((around.get("class") or "").lower().split())
+
+
+def _mostly_links(element: _Element) -> bool:
+    """Whether more than half of an element's text stands in links."""
+    words = linked = 0
+    for inner in islice(element.iter(), _SAMPLE):
+        name = name_of(inner)
+        if name not in _SILENT:
+            words += len((inner.text or "").strip())
+        if inner is not element:
+            words += len((inner.tail or "").strip())
+        if name == "a":
+            linked += sum(len(piece.strip()) for piece in islice(inner.itertext(), _SAMPLE))
+    return 2 * linked > words
+
+
+def name_of(element: _Element) -> str:
+    """The tag of an element; empty for what isn't one."""
+    return element.tag.lower() if isinstance(element.tag, str) else ""
