@@ -4,6 +4,7 @@ behind, and the site's name above the page's own title.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,17 @@ if TYPE_CHECKING:
 
 #: What a link is called that leads to a neighbour of the page, as Texinfo, DocBook and Sphinx have it.
 _RELATIONS = frozenset({"next", "prev", "previous", "up", "start", "contents", "index", "bookmarks"})
+_ARROWS = frozenset({"<", "<<", ">", ">>"})  #: what such a link shows, as texi2html has it
 _KEYS = frozenset("npu")  #: by which a browser follows such a link
 _MOST_LINKS = 200  #: looked at, of a page
 _SAMPLE = 300  #: elements that a box is judged by
 _LONGEST = 800  #: characters of a box of such links
 _BETWEEN = 14  #: characters that may stand beside each link: "Previous: ", " | "
 _HIGHEST = 4  #: boxes around each other
+_MARKS = 4  #: characters that may stand beside each link of a table of contents: its number
+_MOST_ELEMENTS = 20_000  #: looked at for such tables
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_CELLS = frozenset({"table", "tbody", "tr", "td", "th"})
 _WHOLE = frozenset({"html", "body", "main", "article"})
 
 
@@ -27,6 +33,7 @@ def around_text(root: _Element, title: str) -> set[_Element]:
     for link in islice(root.iter("a"), 20 * _MOST_LINKS):
         if len(found) < _MOST_LINKS and _leads_to_neighbour(link) and (box := _box(link)) is not None:
             found.add(box)
+    found |= _contents(root)
     if (name := _name_of_site(root, title)) is not None:
         box = _box(name)
         found.add(name if box is None else box)
@@ -48,7 +55,82 @@ def _leads_to_neighbour(link: _Element) -> bool:
     relation = (get("rel") or "").lower().split()
     if not _RELATIONS.isdisjoint(relation) or ("alternate" in relation and get("hreflang") is not None):
         return True
-    return (get("accesskey") or "").lower() in _KEYS and get("href") is not None
+    if get("href") is None:
+        return False
+    return (get("accesskey") or "").lower() in _KEYS or _is_arrow(link)
+
+
+def _is_arrow(link: _Element) -> bool:
+    """Whether a link is an arrow in brackets; others may be names of operators."""
+    if (link.text or "").strip() not in _ARROWS or not (link.tail or "").startswith("]"):
+        return False
+    before, around = link.getprevious(), link.getparent()
+    words = before.tail if before is not None else around.text if around is not None else ""
+    return (words or "").rstrip().endswith("[")
+
+
+def _contents(root: _Element) -> set[_Element]:
+    """Lists of links to headings further down in the page: they say nothing that those don't."""
+    waiting: dict[str, list[_Element]] = {}
+    matched: dict[_Element, None] = {}  # in order
+    for element in islice(root.iter("a", *_HEADINGS), _MOST_ELEMENTS):
+        words = "".join(islice(element.itertext(), _SAMPLE))
+        key = " ".join(words.split()).casefold().rstrip("¶# ")
+        if element.tag != "a":
+            matched.update(dict.fromkeys(waiting.pop(key, ())))
+        elif key and (element.get("href") or "").startswith("#") and not _is_of_heading(element):
+            waiting.setdefault(key, []).append(element)
+    found: set[_Element] = set()
+    judged: dict[_Element, bool] = {}
+    for link in matched:
+        box, outer = None, link.getparent()
+        for _ in range(2 * _HIGHEST):
+            if outer is None or outer in found or outer.tag in _WHOLE or outer.tag in _CELLS:
+                break
+            if outer not in judged:
+                judged[outer] = len(judged) < _MOST_LINKS and _holds_only(outer, matched)
+            if not judged[outer]:
+                break
+            box, outer = outer, outer.getparent()
+        if box is not None and sum(inner in matched for inner in box.iter("a")) > 1:
+            found.add(box)
+        elif _neighbour(link, 1) in matched or _neighbour(link, -1) in matched:
+            found.add(link)
+    return found
+
+
+def _neighbour(link: _Element, step: int) -> _Element | None:
+    """The element behind a link or before it, where nothing but the end of a line stands between, as groff has it."""
+    for _ in range(2):
+        found = link.getnext() if step > 0 else link.getprevious()
+        between = link if step > 0 else found
+        if found is None or between is None or (between.tail or "").strip():
+            return None
+        if found.tag != "br":
+            return found
+        link = found
+    return None
+
+
+def _is_of_heading(link: _Element) -> bool:
+    around = link.getparent()
+    return next(link.iter(*_HEADINGS), None) is not None or (around is not None and around.tag in _HEADINGS)
+
+
+def _holds_only(box: _Element, matched: Collection[_Element]) -> bool:
+    """Whether a box holds links to headings, and hardly anything else."""
+    links = known = words = linked = 0
+    for count, element in enumerate(box.iter()):
+        if count > _MOST_ELEMENTS or element.tag in _HEADINGS or element.tag == "pre":
+            return False
+        words += len((element.text or "").strip())
+        if element is not box:
+            words += len((element.tail or "").strip())
+        if element.tag == "a":
+            links += 1
+            known += element in matched
+            linked += len("".join(element.itertext()).strip())
+    return 2 * known > links and words - linked <= _MARKS * links
 
 
 def _box(inner: _Element) -> _Element | None:
