@@ -4,9 +4,12 @@ behind, and the site's name above the page's own title.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
+
+from librarian.vocabulary.types import Heading
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -23,6 +26,8 @@ _HIGHEST = 4  #: boxes around each other
 _MARKS = 4  #: characters that may stand beside each link of a table of contents: its number
 _MOST_ELEMENTS = 20_000  #: looked at for such tables
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+#: What parts a page's own title from its site's name; behind a colon that is the name of a manual.
+_SITE = re.compile(r"\s*(?:[|—–·»]|\s-)\s|\s*: .*\b(?:manual|documentation|reference|guide|api)$", re.I)
 _CELLS = frozenset({"table", "tbody", "tr", "td", "th"})
 _WHOLE = frozenset({"html", "body", "main", "article"})
 
@@ -162,16 +167,33 @@ def _is_of_links(box: _Element, inner: _Element) -> bool:
     return words - linked <= linked + _BETWEEN * links
 
 
+def without_site(title: str, headings: Sequence[Heading]) -> str:
+    """A page's `<title>` less the name of its site, where the first heading is what stands before that."""
+    first = headings[0].text if headings else ""
+    if first and title.casefold().startswith(first.casefold()) and _SITE.match(title, len(first)):
+        return title[: len(first)]
+    return title
+
+
 def _name_of_site(root: _Element, title: str) -> _Element | None:
-    """A heading above the page's own that says what its title ends with, and leads to the site's first page."""
-    headings = list(islice(root.iter("h1"), 20))
-    if len(headings) < 2:
-        return None
+    """A heading above the page's own that says what the title ends with, or above one that says the whole title."""
+    headings = list(islice(root.iter("h1", "h2"), 20))
     told = " ".join(title.split()).casefold()
-    first, *others = [" ".join("".join(heading.itertext()).split()).casefold().rstrip("¶ ") for heading in headings]
-    if not first or told == first or not told.endswith(first):
+    if len(headings) < 2 or headings[0].tag != "h1" or not told:
         return None
-    own = any(other and other != first and told.startswith(other) for other in others)
-    link = headings[0].find(".//a[@href]")
+    first, *others = [_heading(heading) for heading in headings]
+    if not first or told == first:
+        return None
+    if headings[1].tag == "h2" and others[0] == told:
+        return headings[0]
+    if not told.endswith(first):
+        return None
+    link = headings[0].find(".//a[@href]")  # to the site's first page
     is_link = link is not None and not link.get("href", "#").startswith("#")
-    return headings[0] if own or is_link else None
+    others = [other for other in others if other and other != first]
+    own = any(told.startswith(other) for other in others)
+    return headings[0] if own or (is_link and sum(h.tag == "h1" for h in headings) > 1) else None
+
+
+def _heading(heading: _Element) -> str:
+    return " ".join("".join(heading.itertext()).split()).casefold().rstrip("¶# ")

@@ -73,9 +73,15 @@ def is_listing(element: _Element) -> bool:
 
 
 def is_title(element: _Element) -> bool:
-    """The title of a page by Word or by Doxygen."""
+    """The title of a page by Word, Doxygen, Javadoc (a heading of the second level) or Haddock."""
     name, around = element.get("class"), element.getparent()
-    return name == "MsoTitle" or (name == "title" and around is not None and around.get("class") == "headertitle")
+    if name == "MsoTitle":
+        return True
+    if around is None:
+        return False
+    if name == "title":
+        return bool(around.get("class") == ("header" if element.tag == "h2" else "headertitle"))
+    return bool(name == "caption" and around.get("id") == "module-header")
 
 
 def is_of_note(element: _Element) -> bool:

@@ -113,7 +113,7 @@ class HtmlPage:
             self._start_in_table(element, name)
         elif name in _HEADINGS:
             self._flush()
-            self._heading = 0 if is_of_note(element) else _HEADINGS[name]
+            self._heading = 0 if is_of_note(element) else 1 if is_title(element) else _HEADINGS[name]
         elif name == "pre" or (name == "div" and is_listing(element)):
             self._flush()
             self._pre, self._pre_element = _language(element), element

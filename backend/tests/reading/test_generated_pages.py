@@ -2,6 +2,7 @@
 
 * What follows the first words of an item stands under them, however many paragraphs it has.
 * Lists of links to a page's own headings are no text, nor arrows to its neighbours; links in sentences and tables are.
+* A page's title is its own: not its site's, not the first of its parts, and without its site's name behind it.
 """
 
 from __future__ import annotations
@@ -67,3 +68,48 @@ def test_however_many_links_lead_to_headings_each_costs_the_same(parse: Parse) -
     started = time.thread_time()
     parse(f"<div>{links}{heads}</div>", "acme/auth/pump.html")
     assert time.thread_time() - started < 5
+
+
+@pytest.mark.parametrize("title", ["The pump | Shop 3.2 manual", "The pump"])
+def test_a_sites_name_may_stand_above_a_title_of_the_second_level(parse: Parse, title: str) -> None:
+    doc = parse(
+        f"<title>{title}</title><h1>Shop 3.2 manual</h1><h2>The pump<a href='#p'>#</a></h2><p>It turns.</p>",
+        "acme/auth/p.html",
+    )
+    assert (doc.title, doc.text) == ("The pump", "## The pump\n\nIt turns.")
+
+
+def test_a_heading_above_the_others_stays_where_the_title_is_its_own(parse: Parse) -> None:
+    for title in ("Pumps", "Pumps and oil", ""):
+        doc = parse(f"<title>{title}</title><h1>Pumps</h1><h2>Oil</h2><p>Black.</p>", "acme/auth/p.html")
+        assert (doc.title, doc.text) == ("Pumps", "# Pumps\n\n## Oil\n\nBlack.")
+
+
+@pytest.mark.parametrize(
+    ("title", "own"),
+    [
+        ("Signals: Pump Reference Manual", "Signals"),
+        ("Signals - The Book of Pumps", "Signals"),
+        ("Signals — Pumps 3.2", "Signals"),
+        ("Signals: how to send them", "Signals: how to send them"),
+        ("Signals-based pumps", "Signals-based pumps"),
+        ("All signals", "All signals"),
+    ],
+)
+def test_a_title_ends_where_the_name_of_the_site_begins(parse: Parse, title: str, own: str) -> None:
+    assert parse(f"<title>{title}</title><h2>Signals</h2><p>It rings.</p>", "acme/auth/p.html").title == own
+
+
+def test_a_manual_page_is_not_called_name(parse: Parse) -> None:
+    parts = "<h1>NAME</h1><p>pump - moves water</p><h1>DESCRIPTION</h1><p>It turns.</p>"
+    assert parse(f"<title>pump - moves water</title>{parts}", "acme/auth/p.html").title == "pump - moves water"
+    assert parse("<title>Forms</title><h1>Name</h1><p>Who you are.</p>", "acme/auth/p.html").title == "Name"
+
+
+def test_titles_by_haddock_and_older_javadoc_are_titles(parse: Parse) -> None:
+    head = "<div id='module-header'><p class='caption'>Data.Pump</p></div>"
+    doc = parse(f"{head}<h1>Oil</h1><p>Black.</p>", "acme/auth/p.html")
+    assert (doc.title, doc.text) == ("Data.Pump", "# Data.Pump\n\n# Oil\n\nBlack.")
+    head = "<div class='header'><div>Package shop</div><h2 class='title'>Class Pump</h2></div>"
+    doc = parse(f"<title>Pump (Shop 3.2 API)</title>{head}<p>A pump that moves water.</p>", "acme/auth/p.html")
+    assert (doc.title, doc.summary) == ("Class Pump", "A pump that moves water.")
