@@ -55,6 +55,12 @@ def is_sent_on(root: _Element) -> bool:
     return False
 
 
+def is_for_search(root: _Element) -> bool:
+    """Whether a page is one in which Doxygen's script shows what a search finds."""
+    body = root.find("body")
+    return body is not None and "SRPage" in (body.get("class") or "").split()
+
+
 def _leads_to_neighbour(link: _Element) -> bool:
     get = link.get
     relation = (get("rel") or "").lower().split()

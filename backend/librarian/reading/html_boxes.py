@@ -4,6 +4,8 @@ generators of sites, and the listings, titles and notes that they don't mark up 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -28,16 +30,19 @@ _AROUND_NAMES = frozenset(
         "linenodiv", "rst-footer-buttons", "wy-nav-side", "anchor-link", "hash-link", "sr-only", "visually-hidden",
         "topnav", "subnav", "bottomnav", "lineno", "ttc", "ingroups", "projectlogo", "projectalign", "navpath",
         "navrow1", "navrow2", "navrow3", "navrow4", "msearchselectwindow", "msearchresultswindow",
-        "previous_page", "next_page", "method-click-advice",
+        "previous_page", "next_page", "method-click-advice", "hideme", "test-arrow",
         "sphinxsidebarwrapper", "toc-macro", "msotocheading", *(f"msotoc{level}" for level in range(1, 10)),
     }
 )  # fmt: skip
 #: Names of links around a text in some generators, and in others of its boxes (DocBook's tips, Sphinx's asides).
 _MAYBE_AROUND_NAMES = frozenset({"sidebar", "related", "menu"})
 _MAYBE_AROUND_IDS = frozenset({"path", "page-header", "global-nav"})  #: Apache's and Django's
+_SOURCE_NAMES = frozenset({"srclink", "src"})  #: classes of links by rustdoc and gi-docgen
+_BESIDE_SOURCE_NAMES = frozenset({"rightside", "out-of-band"})
+_PROMPT = re.compile(r"(?:(?:In|Out)\s*)?\[[\d*\s]*\]:?")
 _SAMPLE = 2_000  #: elements that such a box is judged by
 _NOTES = frozenset({"note", "tip", "hint", "important", "caution", "warning", "danger", "admonition"})
-_SELF = frozenset((*"¶§#🔗", "More..."))  #: what a heading's link to itself shows, and Doxygen's to what stands below
+_SELF = frozenset((*"¶§#🔗◆", "More..."))  #: what a heading's link to itself shows, and Doxygen's to what stands below
 
 
 def is_silent(element: _Element, name: str) -> bool:
@@ -49,7 +54,10 @@ def is_silent(element: _Element, name: str) -> bool:
     get = element.get
     if get("role") != "tabpanel" and (get("hidden") is not None or "display:none" in (get("style") or "")):
         return True
-    return name == "a" and (get("href") or "").startswith("#") and "".join(element.itertext()).strip() in _SELF
+    if name == "a" and "#" in (target := get("href") or ""):
+        words = "".join(element.itertext()).strip()
+        return words in _SELF and (target.startswith("#") or words == "More...")
+    return False
 
 
 def is_around(element: _Element, name: str) -> bool:
@@ -64,7 +72,36 @@ def is_around(element: _Element, name: str) -> bool:
     names = f"{get('class') or ''} {get('id') or ''}".lower().split()
     if not _AROUND_NAMES.isdisjoint(names) or (get("id") in _MAYBE_AROUND_IDS and _mostly_links(element)):
         return True
-    return not _MAYBE_AROUND_NAMES.isdisjoint(names) and _mostly_links(element)
+    if not _MAYBE_AROUND_NAMES.isdisjoint(names) and _mostly_links(element):
+        return True
+    return _leads_to_source(element, name, names) or _is_prompt(element, names)
+
+
+def alternative(image: _Element) -> str:
+    """What stands for an image; nothing for a logo."""
+    words = " ".join((image.get("alt") or "").split())
+    return "" if words.strip("[]").casefold().endswith("logo") else words
+
+
+def _leads_to_source(element: _Element, name: str, names: Collection[str]) -> bool:
+    """Whether an element is a link to the source of what is described, or such a link with what stands beside it."""
+    if name == "a":
+        words = "".join(element.itertext()).strip().casefold()
+        if words in ("[source]", "[src]"):
+            return True
+        around = element.getparent()
+        declares = around is not None and "src" in (around.get("class") or "").split()
+        return words in ("source", "src") and (not _SOURCE_NAMES.isdisjoint(names) or declares)
+    if _BESIDE_SOURCE_NAMES.isdisjoint(names):
+        return False
+    return any(not _SOURCE_NAMES.isdisjoint((link.get("class") or "").split()) for link in element.iter("a"))
+
+
+def _is_prompt(element: _Element, names: Collection[str]) -> bool:
+    """The number of a notebook's cell."""
+    if not any("prompt" in name for name in names):
+        return False
+    return _PROMPT.fullmatch("".join(islice(element.itertext(), _SAMPLE)).strip()) is not None
 
 
 def is_listing(element: _Element) -> bool:

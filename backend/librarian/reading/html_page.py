@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from .html_boxes import is_around, is_listing, is_of_note, is_silent, is_title, name_of
+from .html_boxes import alternative, is_around, is_listing, is_of_note, is_silent, is_title, name_of
 from .manuscript import Manuscript, Target
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class HtmlPage:
         elif name == "br":
             self._add("\n" if self._rows is None and not self._heading else " ")
         elif name == "img":
-            self._add(f" {element.get('alt') or ''} ")
+            self._add(f" {alternative(element)} ")
         elif name == "span" and self._heading and element.get("class") == "sep" and not (element.text or len(element)):
             self._add(".")  # drawn by a style, between the parts of a name
         elif self._rows is not None:

@@ -3,6 +3,7 @@
 * What follows the first words of an item stands under them, however many paragraphs it has.
 * Lists of links to a page's own headings are no text, nor arrows to its neighbours; links in sentences and tables are.
 * A page's title is its own: not its site's, not the first of its parts, and without its site's name behind it.
+* Links to sources, logos, numbers of a notebook's cells and pages that only show a search's results are not found.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import time
 
 import pytest
+
+from librarian.reading.chunking import StructureChunker
 
 from .conftest import Parse
 
@@ -113,3 +116,53 @@ def test_titles_by_haddock_and_older_javadoc_are_titles(parse: Parse) -> None:
     head = "<div class='header'><div>Package shop</div><h2 class='title'>Class Pump</h2></div>"
     doc = parse(f"<title>Pump (Shop 3.2 API)</title>{head}<p>A pump that moves water.</p>", "acme/auth/p.html")
     assert (doc.title, doc.summary) == ("Class Pump", "A pump that moves water.")
+
+
+def page_of(parse: Parse, body: str) -> str:
+    return parse(f"<h1>Pump</h1>{body}<p>It turns.</p>", "acme/auth/p.html").text
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        '<a class="srclink" title="go to source" href="https://code/pump.c#L2">[src]</a>',
+        '<a class="reference internal" href="_modules/pump.html"><span class="viewcode-link">[source]</span></a>',
+        '<span class="rightside"><span class="since">1.0.0</span> · <a class="srclink" href="p.rs">source</a></span>',
+        '<span class="rightside"><a class="src" href="p.rs">Source</a></span>',
+        '<a class="test-arrow" href="https://play/pump">Run</a>',
+        '<span class="permalink"><a href="#p">&#9670;&nbsp;</a></span>',
+        '<a href="pump.html#p">More...</a>',
+        '<img class="toplogo" src="r.png" alt="[R logo]">',
+        '<div class="prompt highlight-none"><pre>[1]:</pre></div>',
+        '<div class="jp-InputPrompt">In&nbsp;[ ]:</div>',
+    ],
+)
+def test_links_to_sources_logos_and_numbers_of_cells_are_no_text(parse: Parse, mark: str) -> None:
+    assert page_of(parse, f"<div>{mark}</div>") == "# Pump\n\nIt turns."
+    assert page_of(parse, f"<h2>Oil {mark}</h2><p>Black.</p>").startswith("# Pump\n\n## Oil\n\nBlack.")
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        ('See the <a class="reference external" href="s">source</a> of it.', "See the source of it."),
+        ('<span class="rightside">On the right.</span>', "On the right."),
+        ('<span class="prompt">[user@host]:</span>', "[user@host]:"),
+        ('<img alt="A pump">', "A pump"),
+        ('<a href="#p">Read more...</a>', "Read more..."),
+    ],
+)
+def test_words_that_only_look_like_such_marks_are_text(parse: Parse, words: str, kept: str) -> None:
+    assert page_of(parse, f"<p>{words}</p>") == f"# Pump\n\n{kept}\n\nIt turns."
+
+
+def test_what_haddock_declares_says_nothing_of_its_source(parse: Parse) -> None:
+    declared = '<p class="src"><a class="def">turn</a> :: Int <a href="s" class="link">Source</a></p>'
+    assert page_of(parse, declared) == "# Pump\n\nturn :: Int\n\nIt turns."
+
+
+def test_a_page_for_the_results_of_doxygens_search_is_not_found(parse: Parse) -> None:
+    body = '<div id="SRIndex"><div class="SRStatus">Loading...</div><div class="SRStatus">No Matches</div></div>'
+    doc = parse(f'<html><body class="SRPage">{body}</body></html>', "acme/auth/all_1.html")
+    assert not StructureChunker().chunk(doc)
+    assert StructureChunker().chunk(parse(f"<html><body>{body}</body></html>", "acme/auth/all_1.html"))

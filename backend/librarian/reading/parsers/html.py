@@ -14,7 +14,7 @@ from librarian.vocabulary.types import Document, Excluded, Heading, SourceFile
 
 from ..encoding import Decoded, decode
 from ..front_matter import FrontMatter, read_front_matter
-from ..html_around import around_text, is_sent_on, without_site
+from ..html_around import around_text, is_for_search, is_sent_on, without_site
 from ..html_page import HtmlPage, main_of
 from ..manuscript import Manuscript
 from ..metadata import DATE_KEYS, given_doc_type, given_language, modified_of, parse_date, summary_of, tags_of
@@ -69,8 +69,10 @@ class HtmlParser:
             encoding_confidence=decoded.confidence,
             summary=_summary(document) or document.summary,
         )
-        if root is not None and len(document.text) < _LONGEST_SIGNPOST and is_sent_on(root):
-            document = replace(document, excluded=(Excluded(0, len(document.text), "sent on"),))
+        if root is not None and len(document.text) < _LONGEST_SIGNPOST:
+            reason = "sent on" if is_sent_on(root) else "search results" if is_for_search(root) else ""
+            if reason:
+                document = replace(document, excluded=(Excluded(0, len(document.text), reason),))
         return _told(document, front) if front.end else document
 
 
