@@ -121,6 +121,23 @@ def is_title(element: _Element) -> bool:
     return bool(name == "caption" and around.get("id") == "module-header")
 
 
+def columns_of_grid(element: _Element) -> int:
+    """How many columns a table of boxes has, as Javadoc writes its summaries; 0 for anything else."""
+    if "summary-table" not in (element.get("class") or "").split():
+        return 0
+    return sum("table-header" in (cell.get("class") or "").split() for cell in element)
+
+
+def is_in_declaration(cell: _Element) -> bool:
+    """Whether a cell is part of one of the lines that Doxygen sums up a class by, which its table's headings part."""
+    return cell.get("class") in ("memItemLeft", "memItemRight")
+
+
+def is_declaration(table: _Element) -> bool:
+    """Whether a table is what Doxygen sets the declaration of a member in."""
+    return bool(table.get("class") == "memname")
+
+
 def is_of_note(element: _Element) -> bool:
     """Whether a heading is that of a box, as DocBook has its notes: what stands below the box isn't part of it."""
     around = element.getparent()

@@ -10,7 +10,18 @@ import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from .html_boxes import alternative, is_around, is_listing, is_of_note, is_silent, is_title, name_of
+from .html_boxes import (
+    alternative,
+    columns_of_grid,
+    is_around,
+    is_declaration,
+    is_in_declaration,
+    is_listing,
+    is_of_note,
+    is_silent,
+    is_title,
+    name_of,
+)
 from .manuscript import Manuscript, Target
 
 if TYPE_CHECKING:
@@ -59,6 +70,7 @@ class HtmlPage:
         self._hanging: dict[int, int] = {}  # rows to come, by column, that a cell above reaches into
         self._taken: set[int] = set()  # columns of the open row that belong to a cell above
         self._table: _Element | None = None
+        self._columns = 0  # of a table of boxes
 
     def write(self, root: _Element) -> None:
         """Everything below `root`."""
@@ -117,6 +129,8 @@ class HtmlPage:
         elif name == "pre" or (name == "div" and is_listing(element)):
             self._flush()
             self._pre, self._pre_element = _language(element), element
+        elif name == "td" and is_in_declaration(element):
+            self._add(" ")
         elif name in _BLOCKS:
             self._flush()
             self._open(element, name)
@@ -134,14 +148,20 @@ class HtmlPage:
                 self._lists[-1] = number + 1
         elif name == "blockquote":
             self._quotes += 1
-        elif name == "table" and not any(name_of(inner) in _LAYOUT for inner in element.iterdescendants()):
+        elif name == "table" and not _is_layout(element):
             self._rows, self._table = [], element
             self._hanging = {}
+        elif name == "div" and (columns := columns_of_grid(element)) and not _is_layout(element):
+            self._rows, self._table, self._columns = [], element, columns
         elif name in ("div", "p") and is_title(element):
             self._title, self._heading = element, 1
 
     def _start_in_table(self, element: _Element, name: str) -> None:
-        if name == "tr" and self._rows is not None:
+        if self._is_box(element, name) and self._rows is not None:
+            if not self._rows or len(self._rows[-1]) >= self._columns:
+                self._rows.append([])
+            self._pieces.clear()
+        elif name == "tr" and self._rows is not None:
             self._rows.append([])
             self._pieces.clear()
             self._taken = {column for column, left in self._hanging.items() if left}
@@ -167,7 +187,7 @@ class HtmlPage:
         elif name in _HEADINGS or element is self._title:
             self._flush()
             self._heading, self._title = 0, None
-        elif name in _BLOCKS:
+        elif name in _BLOCKS and not (name == "td" and is_in_declaration(element)):
             self._flush()
             if name in ("ul", "ol", "menu"):
                 if self._lists:
@@ -187,7 +207,10 @@ class HtmlPage:
 
     def _end_in_table(self, element: _Element, name: str) -> None:
         rows = self._rows or []
-        if name in ("td", "th"):
+        if self._is_box(element, name):
+            rows[-1].append(_SPACES.sub(" ", "".join(self._pieces)))
+            self._pieces.clear()
+        elif name in ("td", "th"):
             if rows:
                 self._end_cell(rows[-1], _SPACES.sub(" ", "".join(self._pieces)))
             self._pieces.clear()
@@ -196,16 +219,24 @@ class HtmlPage:
             self._pieces.clear()
             self._out.paragraph(_SPACES.sub(" ", words))
         elif element is self._table:
-            if _names_its_rows(element):
+            if is_declaration(element):
+                words = " ".join(cell for row in rows for cell in row if cell.strip())
+                self._out.paragraph(words.replace("( ", "(").replace(" )", ")"), self._links)
+            elif _names_its_rows(element):
                 self._write_fields(rows)
             else:
                 self._out.table(rows, self._links)
             self._rows = self._table = None
+            self._columns = 0
             self._links = []
             self._anchors.clear()
             self._pieces.clear()
         elif name in _BLOCKS:
             self._add(" ")
+
+    def _is_box(self, element: _Element, name: str) -> bool:
+        """Whether an element is a cell of a table of boxes."""
+        return self._columns > 0 and name == "div" and element.getparent() is self._table
 
     def _end_cell(self, row: list[str], words: str) -> None:
         while len(row) in self._taken:
@@ -245,6 +276,11 @@ class HtmlPage:
             self._out.quote(words, links)
         else:
             self._out.paragraph(words, links)
+
+
+def _is_layout(table: _Element) -> bool:
+    """Whether a table holds what no cell can."""
+    return any(name_of(inner) in _LAYOUT for inner in table.iterdescendants())
 
 
 def _names_its_rows(table: _Element) -> bool:

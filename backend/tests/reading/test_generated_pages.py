@@ -4,6 +4,7 @@
 * Lists of links to a page's own headings are no text, nor arrows to its neighbours; links in sentences and tables are.
 * A page's title is its own: not its site's, not the first of its parts, and without its site's name behind it.
 * Links to sources, logos, numbers of a notebook's cells and pages that only show a search's results are not found.
+* Tables of boxes by Javadoc are tables; what Doxygen sets in tables to declare a member are lines.
 """
 
 from __future__ import annotations
@@ -166,3 +167,34 @@ def test_a_page_for_the_results_of_doxygens_search_is_not_found(parse: Parse) ->
     doc = parse(f'<html><body class="SRPage">{body}</body></html>', "acme/auth/all_1.html")
     assert not StructureChunker().chunk(doc)
     assert StructureChunker().chunk(parse(f"<html><body>{body}</body></html>", "acme/auth/all_1.html"))
+
+
+def test_a_table_of_boxes_by_javadoc_is_a_table(parse: Parse) -> None:
+    head = '<div class="table-header col-first">Type</div><div class="table-header col-last">Method</div>'
+    cells = "".join(
+        f'<div class="col-first {color}"><code>int</code></div><div class="col-last {color}"><div class="block">{name}'
+        "<ul><li>soon</li></ul></div></div>"
+        for color, name in (("even-row-color", "start"), ("odd-row-color", '<a href="#s">stop</a>'))
+    )
+    grid = f'<div class="summary-table two-column-summary">{head}{cells}</div>'
+    doc = parse(f"<h1>Pump</h1>{grid}<p>It turns.</p>", "acme/auth/p.html")
+    table = "| Type | Method |\n| --- | --- |\n| int | start soon |\n| int | stop soon |"
+    assert doc.text == f"# Pump\n\n{table}\n\nIt turns."
+    assert [(link.text, doc.text[link.start :][:4]) for link in doc.links] == [("stop", "stop")]
+    coded = grid.replace("soon", "<pre>now()</pre>")
+    assert "```\nnow()\n```" in page_of(parse, coded)  # which no cell can hold
+
+
+def test_what_doxygen_sets_in_tables_to_declare_a_member_are_lines(parse: Parse) -> None:
+    summary = (
+        '<table class="memberdecls"><tr class="heading"><td colspan="2"><h2>Functions</h2></td></tr><tr>'
+        '<td class="memItemLeft">Pump &amp;&#160;</td><td class="memItemRight"><a href="#t">turn</a> (int speed)</td>'
+        '</tr><tr><td class="mdescLeft">&#160;</td><td class="mdescRight">Turns it.</td></tr></table>'
+    )
+    assert page_of(parse, summary) == "# Pump\n\n## Functions\n\nPump & turn (int speed)\n\nTurns it.\n\nIt turns."
+    member = (
+        '<table class="memname"><tr><td class="memname">Pump &amp; turn </td><td>(</td><td>int </td><td>speed, </td>'
+        "</tr><tr><td></td><td></td><td>int </td><td>oil = 1</td></tr><tr><td></td><td>)</td><td></td><td></td></tr>"
+        "</table>"
+    )
+    assert page_of(parse, member) == "# Pump\n\nPump & turn (int speed, int oil = 1)\n\nIt turns."
