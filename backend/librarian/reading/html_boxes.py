@@ -31,6 +31,7 @@ _AROUND_NAMES = frozenset(
         "topnav", "subnav", "bottomnav", "lineno", "ttc", "ingroups", "projectlogo", "projectalign", "navpath",
         "navrow1", "navrow2", "navrow3", "navrow4", "msearchselectwindow", "msearchresultswindow",
         "previous_page", "next_page", "method-click-advice", "hideme", "test-arrow",
+        "listing_lines",
         "sphinxsidebarwrapper", "toc-macro", "msotocheading", *(f"msotoc{level}" for level in range(1, 10)),
     }
 )  # fmt: skip
@@ -39,6 +40,11 @@ _MAYBE_AROUND_NAMES = frozenset({"sidebar", "related", "menu"})
 _MAYBE_AROUND_IDS = frozenset({"path", "page-header", "global-nav"})  #: Apache's and Django's
 _SOURCE_NAMES = frozenset({"srclink", "src"})  #: classes of links by rustdoc and gi-docgen
 _BESIDE_SOURCE_NAMES = frozenset({"rightside", "out-of-band"})
+_RDOC_LEVEL = 4  #: below those of its kinds of methods
+#: By Doxygen and gtk-doc.
+_NAMING_CELLS = frozenset(
+    {"paramdir", "paramname", "parameter_name", "struct_member_name", "enum_member_name", "union_member_name"}
+)
 _PROMPT = re.compile(r"(?:(?:In|Out)\s*)?\[[\d*\s]*\]:?")
 _SAMPLE = 2_000  #: elements that such a box is judged by
 _NOTES = frozenset({"note", "tip", "hint", "important", "caution", "warning", "danger", "admonition"})
@@ -109,16 +115,22 @@ def is_listing(element: _Element) -> bool:
     return "fragment" in (element.get("class") or "").split() and element.find("div[@class='line']") is not None
 
 
-def is_title(element: _Element) -> bool:
-    """The title of a page by Word, Doxygen, Javadoc (a heading of the second level) or Haddock."""
+def level_of(element: _Element) -> int:
+    """The level of what is a heading by its class alone, 0 for anything else: titles of pages by Word, Doxygen, Javadoc
+    (a heading of the second level) and Haddock, methods by RDoc."""
     name, around = element.get("class"), element.getparent()
-    if name == "MsoTitle":
-        return True
-    if around is None:
-        return False
+    if not name or around is None:
+        return 0
     if name == "title":
-        return bool(around.get("class") == ("header" if element.tag == "h2" else "headertitle"))
-    return bool(name == "caption" and around.get("id") == "module-header")
+        return int(around.get("class") == ("header" if element.tag == "h2" else "headertitle"))
+    if name == "caption":
+        return int(around.get("id") == "module-header")
+    return 1 if name == "MsoTitle" else _RDOC_LEVEL if "method-heading" in name.split() else 0
+
+
+def names_its_row(cell: _Element) -> bool:
+    """Whether a cell begins a row with the name of a parameter or member that the others in it describe."""
+    return not _NAMING_CELLS.isdisjoint((cell.get("class") or "").split())
 
 
 def columns_of_grid(element: _Element) -> int:

@@ -19,8 +19,9 @@ from .html_boxes import (
     is_listing,
     is_of_note,
     is_silent,
-    is_title,
+    level_of,
     name_of,
+    names_its_row,
 )
 from .manuscript import Manuscript, Target
 
@@ -125,7 +126,7 @@ class HtmlPage:
             self._start_in_table(element, name)
         elif name in _HEADINGS:
             self._flush()
-            self._heading = 0 if is_of_note(element) else 1 if is_title(element) else _HEADINGS[name]
+            self._heading = 0 if is_of_note(element) else level_of(element) or _HEADINGS[name]
         elif name == "pre" or (name == "div" and is_listing(element)):
             self._flush()
             self._pre, self._pre_element = _language(element), element
@@ -153,8 +154,8 @@ class HtmlPage:
             self._hanging = {}
         elif name == "div" and (columns := columns_of_grid(element)) and not _is_layout(element):
             self._rows, self._table, self._columns = [], element, columns
-        elif name in ("div", "p") and is_title(element):
-            self._title, self._heading = element, 1
+        elif name in ("div", "p") and (level := level_of(element)):
+            self._title, self._heading = element, level
 
     def _start_in_table(self, element: _Element, name: str) -> None:
         if self._is_box(element, name) and self._rows is not None:
@@ -222,7 +223,7 @@ class HtmlPage:
             if is_declaration(element):
                 words = " ".join(cell for row in rows for cell in row if cell.strip())
                 self._out.paragraph(words.replace("( ", "(").replace(" )", ")"), self._links)
-            elif _names_its_rows(element):
+            elif _names_its_rows(element) or _has_one_column(element, rows):
                 self._write_fields(rows)
             else:
                 self._out.table(rows, self._links)
@@ -249,8 +250,10 @@ class HtmlPage:
         """Rows that name themselves by their first cell, as items."""
         links = self._links
         for name, *cells in filter(None, rows):
-            words = "; ".join(cell.strip() for cell in cells if cell.strip())
             name = name.strip()
+            if name.startswith("[") and len(cells) > 1:  # "[in]", before the name of a parameter
+                name, cells = f"{cells[0].strip()} {name}", cells[1:]
+            words = "; ".join(cell.strip() for cell in cells if cell.strip())
             self._out.item(f"{name.rstrip(':')}: {words}" if name and words else name or words, links=links)
             links = []
 
@@ -284,10 +287,18 @@ def _is_layout(table: _Element) -> bool:
 
 
 def _names_its_rows(table: _Element) -> bool:
-    """Whether the first row begins with a header and goes on with values, as Sphinx's lists of fields do."""
+    """Whether the first row begins with a header and goes on with values, as Sphinx's lists of fields do, or with a
+    name."""
     row = next((inner for inner in table.iter() if name_of(inner) == "tr"), None)
-    cells = [] if row is None else [name for name in map(name_of, row) if name in ("td", "th")]
-    return cells[:1] == ["th"] and "td" in cells
+    cells = [] if row is None else [cell for cell in row if name_of(cell) in ("td", "th")]
+    if not cells or names_its_row(cells[0]):
+        return bool(cells)
+    return name_of(cells[0]) == "th" and any(name_of(cell) == "td" for cell in cells)
+
+
+def _has_one_column(table: _Element, rows: list[list[str]]) -> bool:
+    """Whether a table without a header is but lines in a frame."""
+    return all(len(row) < 2 for row in rows) and all(name_of(inner) != "th" for inner in table.iter())
 
 
 def _span(cell: _Element, name: str) -> int:

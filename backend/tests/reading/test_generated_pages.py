@@ -5,6 +5,7 @@
 * A page's title is its own: not its site's, not the first of its parts, and without its site's name behind it.
 * Links to sources, logos, numbers of a notebook's cells and pages that only show a search's results are not found.
 * Tables of boxes by Javadoc are tables; what Doxygen sets in tables to declare a member are lines.
+* Rows that describe parameters are items, and tables of one column no tables; RDoc's methods are headings.
 """
 
 from __future__ import annotations
@@ -198,3 +199,44 @@ def test_what_doxygen_sets_in_tables_to_declare_a_member_are_lines(parse: Parse)
         "</table>"
     )
     assert page_of(parse, member) == "# Pump\n\nPump & turn (int speed, int oil = 1)\n\nIt turns."
+
+
+def test_rows_that_describe_parameters_are_items(parse: Parse) -> None:
+    rows = (
+        '<tr><td class="paramname">{}</td><td>how fast</td></tr><tr><td class="paramname">oil</td><td>which</td></tr>'
+    )
+    assert page_of(parse, f"<table class='params'>{rows.format('speed')}</table>") == (
+        "# Pump\n\n- speed: how fast\n- oil: which\n\nIt turns."
+    )
+    row = '<tr><td class="paramdir">[in]</td><td class="paramname">speed</td><td>how fast</td></tr>'
+    assert "\n- speed [in]: how fast\n" in page_of(parse, f"<table class='params'>{row}</table>")
+    row = '<tr><td class="parameter_name"><p>speed</p></td><td><p>how fast</p></td><td>[nullable]</td></tr>'
+    assert "\n- speed: how fast; [nullable]\n" in page_of(parse, f"<table>{row}</table>")
+
+
+def test_lines_in_a_frame_are_no_table(parse: Parse) -> None:
+    rows = "<tr><td>It may be empty.</td></tr><tr><td>It ends with a zero.</td></tr>"
+    text = page_of(parse, f"<table>{rows}</table>")
+    assert text == "# Pump\n\n- It may be empty.\n- It ends with a zero.\n\nIt turns."
+    assert "| Rules |\n| --- |" in page_of(parse, f"<table><tr><th>Rules</th></tr>{rows}</table>")
+
+
+def test_methods_by_rdoc_are_headings(parse: Parse) -> None:
+    method = (
+        '<h3>Public Instance Methods</h3><div class="method-detail"><div class="method-heading">'
+        '<span class="method-name">turn</span><span class="method-args">(speed)</span></div><p>Turns it.</p></div>'
+    )
+    doc = parse(f"<h1>Pump</h1>{method}", "acme/auth/p.html")
+    assert [(head.level, head.text) for head in doc.headings] == [
+        (1, "Pump"),
+        (3, "Public Instance Methods"),
+        (4, "turn(speed)"),
+    ]
+
+
+def test_the_numbers_of_lines_beside_a_listing_by_gtk_doc_are_no_text(parse: Parse) -> None:
+    listing = (
+        '<table class="listing_frame"><tr><td class="listing_lines"><pre>1\n2</pre></td>'
+        '<td class="listing_code"><pre>start ();\nstop ();</pre></td></tr></table>'
+    )
+    assert page_of(parse, listing) == "# Pump\n\n```\nstart ();\nstop ();\n```\n\nIt turns."
