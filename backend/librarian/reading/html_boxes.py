@@ -19,7 +19,9 @@ _SILENT = frozenset(
     }
 )  # fmt: skip
 _AROUND = frozenset({"nav", "footer"})
-_AROUND_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "menu", "menubar", "doc-pagefooter"})
+_AROUND_ROLES = frozenset(
+    {"navigation", "banner", "contentinfo", "search", "menu", "menubar", "doc-pagefooter", "dialog"}
+)
 #: Class names and ids, whole words, of what stands around a text in the usual site generators.
 _AROUND_NAMES = frozenset(
     {
@@ -31,7 +33,7 @@ _AROUND_NAMES = frozenset(
         "topnav", "subnav", "bottomnav", "lineno", "ttc", "ingroups", "projectlogo", "projectalign", "navpath",
         "navrow1", "navrow2", "navrow3", "navrow4", "msearchselectwindow", "msearchresultswindow",
         "previous_page", "next_page", "method-click-advice", "hideme", "test-arrow",
-        "listing_lines",
+        "listing_lines", "header-anchor", "line-numbers-wrapper", "dont-index", "md-source-file", "md-feedback",
         "sphinxsidebarwrapper", "toc-macro", "msotocheading", *(f"msotoc{level}" for level in range(1, 10)),
     }
 )  # fmt: skip
@@ -69,7 +71,7 @@ def is_silent(element: _Element, name: str) -> bool:
 def is_around(element: _Element, name: str) -> bool:
     """Whether an element stands around the page's text."""
     if not element.attrib:
-        return name in _AROUND
+        return name in _AROUND or (name == "summary" and _is_of_code(element, name))
     get = element.get
     if name in ("html", "body", "main", "article"):
         return False
@@ -80,7 +82,7 @@ def is_around(element: _Element, name: str) -> bool:
         return True
     if not _MAYBE_AROUND_NAMES.isdisjoint(names) and _mostly_links(element):
         return True
-    return _leads_to_source(element, name, names) or _is_prompt(element, names)
+    return _leads_to_source(element, name, names) or _is_prompt(element, names) or _is_of_code(element, name)
 
 
 def alternative(image: _Element) -> str:
@@ -101,6 +103,15 @@ def _leads_to_source(element: _Element, name: str, names: Collection[str]) -> bo
     if _BESIDE_SOURCE_NAMES.isdisjoint(names):
         return False
     return any(not _SOURCE_NAMES.isdisjoint((link.get("class") or "").split()) for link in element.iter("a"))
+
+
+def _is_of_code(element: _Element, name: str) -> bool:
+    """The name of a language that VitePress shows above code, or what Quarto and Jupyter Book unfold code with."""
+    around = element.getparent()
+    beside = "" if around is None else around.get("class") or ""
+    if name == "summary":
+        return "code-fold" in beside.split() or element.get("aria-label") == "Toggle hidden content"
+    return name == "span" and element.get("class") == "lang" and beside.startswith("language-")
 
 
 def _is_prompt(element: _Element, names: Collection[str]) -> bool:

@@ -5,6 +5,7 @@
 * A page's title is its own: not its site's, not the first of its parts, and without its site's name behind it.
 * Links to sources, logos, numbers of a notebook's cells and pages that only show a search's results are not found.
 * Tables of boxes by Javadoc are tables; what Doxygen sets in tables to declare a member are lines.
+* What is shown around code, or only to one who searches, is no text.
 * Rows that describe parameters are items, and tables of one column no tables; RDoc's methods are headings.
 """
 
@@ -240,3 +241,23 @@ def test_the_numbers_of_lines_beside_a_listing_by_gtk_doc_are_no_text(parse: Par
         '<td class="listing_code"><pre>start ();\nstop ();</pre></td></tr></table>'
     )
     assert page_of(parse, listing) == "# Pump\n\n```\nstart ();\nstop ();\n```\n\nIt turns."
+
+
+def test_what_is_shown_around_code_is_no_text(parse: Parse) -> None:
+    code = '<pre><code class="language-js">turn()</code></pre>'
+    expected = "# Pump\n\n```js\nturn()\n```\n\nIt turns."
+    assert page_of(parse, f'<div class="language-js"><span class="lang">js</span>{code}</div>') == expected
+    assert page_of(parse, f'<details class="code-fold"><summary>Code</summary>{code}</details>') == expected
+    hidden = "<span class='collapsed'>Show code cell source</span>"
+    summary = f'<summary aria-label="Toggle hidden content">{hidden}</summary>'
+    assert page_of(parse, f'<details class="hide">{summary}{code}</details>') == expected
+    assert page_of(parse, "<details><summary>Code of conduct</summary></details>").startswith(
+        "# Pump\n\nCode of conduct"
+    )
+    assert page_of(parse, '<p><span class="lang">js</span></p>').startswith("# Pump\n\njs")
+
+
+def test_what_a_page_shows_only_to_one_who_searches_is_no_text(parse: Parse) -> None:
+    assert page_of(parse, '<div class="modal" role="dialog"><h4>Search</h4>Type to search.</div>') == (
+        "# Pump\n\nIt turns."
+    )
