@@ -223,7 +223,7 @@ class HtmlPage:
             if is_declaration(element):
                 words = " ".join(cell for row in rows for cell in row if cell.strip())
                 self._out.paragraph(words.replace("( ", "(").replace(" )", ")"), self._links)
-            elif _names_its_rows(element) or _has_one_column(element, rows):
+            elif _names_its_rows(element):
                 self._write_fields(rows)
             else:
                 self._out.table(rows, self._links)
@@ -282,8 +282,20 @@ class HtmlPage:
 
 
 def _is_layout(table: _Element) -> bool:
-    """Whether a table holds what no cell can."""
-    return any(name_of(inner) in _LAYOUT for inner in table.iterdescendants())
+    """Whether a table holds what no cell can, or but one column without a header: a frame around text."""
+    cells = most = 0
+    headed = False
+    for inner in table.iterdescendants():
+        name = name_of(inner)
+        if name in _LAYOUT:
+            return True
+        if name == "tr":
+            cells = 0
+        elif name in ("td", "th"):
+            cells += 1
+            most = max(most, cells)
+            headed = headed or name == "th"
+    return most == 1 and not headed
 
 
 def _names_its_rows(table: _Element) -> bool:
@@ -294,11 +306,6 @@ def _names_its_rows(table: _Element) -> bool:
     if not cells or names_its_row(cells[0]):
         return bool(cells)
     return name_of(cells[0]) == "th" and any(name_of(cell) == "td" for cell in cells)
-
-
-def _has_one_column(table: _Element, rows: list[list[str]]) -> bool:
-    """Whether a table without a header is but lines in a frame."""
-    return all(len(row) < 2 for row in rows) and all(name_of(inner) != "th" for inner in table.iter())
 
 
 def _span(cell: _Element, name: str) -> int:

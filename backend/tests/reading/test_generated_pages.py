@@ -6,7 +6,7 @@
 * Links to sources, logos, numbers of a notebook's cells and pages that only show a search's results are not found.
 * Tables of boxes by Javadoc are tables; what Doxygen sets in tables to declare a member are lines.
 * What is shown around code, or only to one who searches, is no text.
-* Rows that describe parameters are items, and tables of one column no tables; RDoc's methods are headings.
+* Rows that describe parameters are items, and frames around text no tables; RDoc's methods are headings.
 """
 
 from __future__ import annotations
@@ -215,11 +215,12 @@ def test_rows_that_describe_parameters_are_items(parse: Parse) -> None:
     assert "\n- speed: how fast; [nullable]\n" in page_of(parse, f"<table>{row}</table>")
 
 
-def test_lines_in_a_frame_are_no_table(parse: Parse) -> None:
-    rows = "<tr><td>It may be empty.</td></tr><tr><td>It ends with a zero.</td></tr>"
+def test_text_in_a_frame_is_no_table(parse: Parse) -> None:
+    rows = "<tr><td>It may be empty.</td></tr><tr><td><p>It ends:</p><ul><li>here</li></ul></td></tr>"
     text = page_of(parse, f"<table>{rows}</table>")
-    assert text == "# Pump\n\n- It may be empty.\n- It ends with a zero.\n\nIt turns."
+    assert text == "# Pump\n\nIt may be empty.\n\nIt ends:\n\n- here\n\nIt turns."
     assert "| Rules |\n| --- |" in page_of(parse, f"<table><tr><th>Rules</th></tr>{rows}</table>")
+    assert "| a | b |\n| --- | --- |" in page_of(parse, f"<table><tr><td>a</td><td>b</td></tr>{rows}</table>")
 
 
 def test_methods_by_rdoc_are_headings(parse: Parse) -> None:
