@@ -85,11 +85,13 @@ def _contents(root: _Element) -> set[_Element]:
     waiting: dict[str, list[_Element]] = {}
     matched: dict[_Element, None] = {}  # in order
     for element in islice(root.iter("a", *_HEADINGS), _MOST_ELEMENTS):
+        if element.tag == "a" and not (element.get("href") or "").startswith("#"):
+            continue
         words = "".join(islice(element.itertext(), _SAMPLE))
         key = " ".join(words.split()).casefold().rstrip("¶# ")
         if element.tag != "a":
             matched.update(dict.fromkeys(waiting.pop(key, ())))
-        elif key and (element.get("href") or "").startswith("#") and not _is_of_heading(element):
+        elif key and not _is_of_heading(element):
             waiting.setdefault(key, []).append(element)
     found: set[_Element] = set()
     judged: dict[_Element, bool] = {}

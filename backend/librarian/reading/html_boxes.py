@@ -77,12 +77,17 @@ def is_around(element: _Element, name: str) -> bool:
         return False
     if name in _AROUND or get("role") in _AROUND_ROLES:
         return True
-    names = f"{get('class') or ''} {get('id') or ''}".lower().split()
+    told = f"{get('class') or ''} {get('id') or ''}".lower()
+    names = told.split()
     if not _AROUND_NAMES.isdisjoint(names) or (get("id") in _MAYBE_AROUND_IDS and _mostly_links(element)):
         return True
     if not _MAYBE_AROUND_NAMES.isdisjoint(names) and _mostly_links(element):
         return True
-    return _leads_to_source(element, name, names) or _is_prompt(element, names) or _is_of_code(element, name)
+    if name in ("summary", "span") and _is_of_code(element, name):
+        return True
+    if (name == "a" or not _BESIDE_SOURCE_NAMES.isdisjoint(names)) and _leads_to_source(element, name, names):
+        return True
+    return "prompt" in told and _is_prompt(element)
 
 
 def alternative(image: _Element) -> str:
@@ -94,14 +99,14 @@ def alternative(image: _Element) -> str:
 def _leads_to_source(element: _Element, name: str, names: Collection[str]) -> bool:
     """Whether an element is a link to the source of what is described, or such a link with what stands beside it."""
     if name == "a":
+        if len(element) > 1:
+            return False
         words = "".join(element.itertext()).strip().casefold()
         if words in ("[source]", "[src]"):
             return True
         around = element.getparent()
         declares = around is not None and "src" in (around.get("class") or "").split()
         return words in ("source", "src") and (not _SOURCE_NAMES.isdisjoint(names) or declares)
-    if _BESIDE_SOURCE_NAMES.isdisjoint(names):
-        return False
     return any(not _SOURCE_NAMES.isdisjoint((link.get("class") or "").split()) for link in element.iter("a"))
 
 
@@ -114,10 +119,8 @@ def _is_of_code(element: _Element, name: str) -> bool:
     return name == "span" and element.get("class") == "lang" and beside.startswith("language-")
 
 
-def _is_prompt(element: _Element, names: Collection[str]) -> bool:
+def _is_prompt(element: _Element) -> bool:
     """The number of a notebook's cell."""
-    if not any("prompt" in name for name in names):
-        return False
     return _PROMPT.fullmatch("".join(islice(element.itertext(), _SAMPLE)).strip()) is not None
 
 
