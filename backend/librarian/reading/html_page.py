@@ -8,40 +8,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from itertools import islice
 from typing import TYPE_CHECKING
 
+from .html_boxes import (
+    alternative,
+    columns_of_grid,
+    is_around,
+    is_declaration,
+    is_in_declaration,
+    is_listing,
+    is_of_note,
+    is_silent,
+    level_of,
+    name_of,
+    names_its_row,
+)
 from .manuscript import Manuscript, Target
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-_SILENT = frozenset(
-    {
-        "script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video",
-        "select", "button", "input", "textarea", "head", "map", "datalist", "noframes",
-    }
-)  # fmt: skip
-_AROUND = frozenset({"nav", "footer"})
-_AROUND_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "menu", "menubar", "doc-pagefooter"})
-#: Class names and ids, whole words, of what stands around a text in the usual site generators.
-_AROUND_NAMES = frozenset(
-    {
-        "nav", "navbar", "navigation", "navheader", "navfooter", "sidenav", "breadcrumb",
-        "breadcrumbs", "footer", "site-footer", "page-footer", "cookie-banner", "headerlink", "skip-link",
-        "skip-to-content", "sphinxsidebar", "pagination", "pagination-nav", "prev-next-area", "edit-page",
-        "table-of-contents", "theme-doc-toc-mobile", "toc", "md-sidebar", "md-header", "md-footer", "linenos",
-        "linenodiv", "rst-footer-buttons", "wy-nav-side", "anchor-link", "hash-link", "sr-only", "visually-hidden",
-        "topnav", "subnav", "bottomnav", "lineno", "ttc", "ingroups", "projectlogo", "projectalign", "navpath",
-        "navrow1", "navrow2", "navrow3", "navrow4", "msearchselectwindow", "msearchresultswindow",
-        "previous_page", "next_page", "method-click-advice",
-        "sphinxsidebarwrapper", "toc-macro", "msotocheading", *(f"msotoc{level}" for level in range(1, 10)),
-    }
-)  # fmt: skip
-#: Names of links around a text in some generators, and in others of its boxes (DocBook's tips, Sphinx's asides).
-_MAYBE_AROUND_NAMES = frozenset({"sidebar", "related", "menu"})
-_MAYBE_AROUND_IDS = frozenset({"path", "page-header", "global-nav"})  #: Apache's and Django's
-_SAMPLE = 2_000  #: elements that such a box is judged by
 _MAIN = (
     "//main", "//*[@role='main']", "//div[@itemprop='articleBody']", "//article",
     "//div[@id='main-content' or @id='content' or @id='main' or @id='bodyContent']",
@@ -57,10 +43,8 @@ _BLOCKS = frozenset(
     }
 )  # fmt: skip
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_NOTES = frozenset({"note", "tip", "hint", "important", "caution", "warning", "danger", "admonition"})
 _LAYOUT = frozenset({"table", "h1", "h2", "h3", "h4", "h5", "h6", "pre"})
 _LANGUAGE = re.compile(r"(?:^|\s)(?:language-|lang-|highlight-|brush:\s*|sourceCode\s+)([\w+#.-]+)")
-_SELF = frozenset((*"¶§#🔗", "More..."))  #: what a heading's link to itself shows, and Doxygen's to what stands below
 _SPACES = re.compile(r"\s+")
 _MAX_SPAN = 64
 
@@ -87,6 +71,7 @@ class HtmlPage:
         self._hanging: dict[int, int] = {}  # rows to come, by column, that a cell above reaches into
         self._taken: set[int] = set()  # columns of the open row that belong to a cell above
         self._table: _Element | None = None
+        self._columns = 0  # of a table of boxes
 
     def write(self, root: _Element) -> None:
         """Everything below `root`."""
@@ -101,7 +86,7 @@ class HtmlPage:
             if name is None:
                 name = names[tag] = tag.rpartition("}")[2].lower() if isinstance(tag, str) else ""
             if event == "start":
-                if not name or self._is_silent(element, name):
+                if not name or self._is_left_out(element, name):
                     if name == "math":
                         self._add(element.get("alttext") or "")
                     skipped = element
@@ -116,26 +101,8 @@ class HtmlPage:
                     self._add(element.tail)
         self._flush()
 
-    def _is_silent(self, element: _Element, name: str) -> bool:
-        if name in _SILENT or (name == "math" and element.get("alttext")):
-            return True
-        if self._strict and element in self._around:
-            return True
-        if not element.attrib:
-            return self._strict and name in _AROUND
-        get = element.get
-        if get("role") != "tabpanel" and (get("hidden") is not None or "display:none" in (get("style") or "")):
-            return True
-        if name == "a" and (get("href") or "").startswith("#") and "".join(element.itertext()).strip() in _SELF:
-            return True
-        if not self._strict or name in ("html", "body", "main", "article"):
-            return False
-        if name in _AROUND or get("role") in _AROUND_ROLES:
-            return True
-        names = f"{get('class') or ''} {get('id') or ''}".lower().split()
-        if not _AROUND_NAMES.isdisjoint(names) or (get("id") in _MAYBE_AROUND_IDS and _mostly_links(element)):
-            return True
-        return not _MAYBE_AROUND_NAMES.isdisjoint(names) and _mostly_links(element)
+    def _is_left_out(self, element: _Element, name: str) -> bool:
+        return is_silent(element, name) or (self._strict and (element in self._around or is_around(element, name)))
 
     def _add(self, text: str | None) -> None:
         if text:
@@ -152,17 +119,19 @@ class HtmlPage:
         elif name == "br":
             self._add("\n" if self._rows is None and not self._heading else " ")
         elif name == "img":
-            self._add(f" {element.get('alt') or ''} ")
+            self._add(f" {alternative(element)} ")
         elif name == "span" and self._heading and element.get("class") == "sep" and not (element.text or len(element)):
             self._add(".")  # drawn by a style, between the parts of a name
         elif self._rows is not None:
             self._start_in_table(element, name)
         elif name in _HEADINGS:
             self._flush()
-            self._heading = 0 if _is_of_note(element) else _HEADINGS[name]
-        elif name == "pre" or (name == "div" and _is_listing(element)):
+            self._heading = 0 if is_of_note(element) else level_of(element) or _HEADINGS[name]
+        elif name == "pre" or (name == "div" and is_listing(element)):
             self._flush()
             self._pre, self._pre_element = _language(element), element
+        elif name == "td" and is_in_declaration(element):
+            self._add(" ")
         elif name in _BLOCKS:
             self._flush()
             self._open(element, name)
@@ -180,14 +149,20 @@ class HtmlPage:
                 self._lists[-1] = number + 1
         elif name == "blockquote":
             self._quotes += 1
-        elif name == "table" and not any(_name(inner) in _LAYOUT for inner in element.iterdescendants()):
+        elif name == "table" and not _is_layout(element):
             self._rows, self._table = [], element
             self._hanging = {}
-        elif name in ("div", "p") and _is_title(element):
-            self._title, self._heading = element, 1
+        elif name == "div" and (columns := columns_of_grid(element)) and not _is_layout(element):
+            self._rows, self._table, self._columns = [], element, columns
+        elif name in ("div", "p") and (level := level_of(element)):
+            self._title, self._heading = element, level
 
     def _start_in_table(self, element: _Element, name: str) -> None:
-        if name == "tr" and self._rows is not None:
+        if self._is_box(element, name) and self._rows is not None:
+            if not self._rows or len(self._rows[-1]) >= self._columns:
+                self._rows.append([])
+            self._pieces.clear()
+        elif name == "tr" and self._rows is not None:
             self._rows.append([])
             self._pieces.clear()
             self._taken = {column for column, left in self._hanging.items() if left}
@@ -213,7 +188,7 @@ class HtmlPage:
         elif name in _HEADINGS or element is self._title:
             self._flush()
             self._heading, self._title = 0, None
-        elif name in _BLOCKS:
+        elif name in _BLOCKS and not (name == "td" and is_in_declaration(element)):
             self._flush()
             if name in ("ul", "ol", "menu"):
                 if self._lists:
@@ -233,7 +208,10 @@ class HtmlPage:
 
     def _end_in_table(self, element: _Element, name: str) -> None:
         rows = self._rows or []
-        if name in ("td", "th"):
+        if self._is_box(element, name):
+            rows[-1].append(_SPACES.sub(" ", "".join(self._pieces)))
+            self._pieces.clear()
+        elif name in ("td", "th"):
             if rows:
                 self._end_cell(rows[-1], _SPACES.sub(" ", "".join(self._pieces)))
             self._pieces.clear()
@@ -242,16 +220,24 @@ class HtmlPage:
             self._pieces.clear()
             self._out.paragraph(_SPACES.sub(" ", words))
         elif element is self._table:
-            if _names_its_rows(element):
+            if is_declaration(element):
+                words = " ".join(cell for row in rows for cell in row if cell.strip())
+                self._out.paragraph(words.replace("( ", "(").replace(" )", ")"), self._links)
+            elif _names_its_rows(element):
                 self._write_fields(rows)
             else:
                 self._out.table(rows, self._links)
             self._rows = self._table = None
+            self._columns = 0
             self._links = []
             self._anchors.clear()
             self._pieces.clear()
         elif name in _BLOCKS:
             self._add(" ")
+
+    def _is_box(self, element: _Element, name: str) -> bool:
+        """Whether an element is a cell of a table of boxes."""
+        return self._columns > 0 and name == "div" and element.getparent() is self._table
 
     def _end_cell(self, row: list[str], words: str) -> None:
         while len(row) in self._taken:
@@ -264,8 +250,10 @@ class HtmlPage:
         """Rows that name themselves by their first cell, as items."""
         links = self._links
         for name, *cells in filter(None, rows):
-            words = "; ".join(cell.strip() for cell in cells if cell.strip())
             name = name.strip()
+            if name.startswith("[") and len(cells) > 1:  # "[in]", before the name of a parameter
+                name, cells = f"{cells[0].strip()} {name}", cells[1:]
+            words = "; ".join(cell.strip() for cell in cells if cell.strip())
             self._out.item(f"{name.rstrip(':')}: {words}" if name and words else name or words, links=links)
             links = []
 
@@ -286,35 +274,38 @@ class HtmlPage:
             self._out.heading(self._heading, words, links)
         elif self._lists:
             self._out.item(words, len(self._lists) - 1, self._mark if self._mark is not None else " ", links)
-            self._mark = "" if self._mark is None else None
+            self._mark = None
         elif self._quotes:
             self._out.quote(words, links)
         else:
             self._out.paragraph(words, links)
 
 
-def _is_listing(element: _Element) -> bool:
-    """Code whose lines are boxes, as Doxygen writes it."""
-    return "fragment" in (element.get("class") or "").split() and element.find("div[@class='line']") is not None
-
-
-def _is_title(element: _Element) -> bool:
-    """The title of a page by Word or by Doxygen."""
-    name, around = element.get("class"), element.getparent()
-    return name == "MsoTitle" or (name == "title" and around is not None and around.get("class") == "headertitle")
-
-
-def _is_of_note(element: _Element) -> bool:
-    """Whether a heading is that of a box, as DocBook has its notes: what stands below the box isn't part of it."""
-    around = element.getparent()
-    return around is not None and not _NOTES.isdisjoint((around.get("class") or "").lower().split())
+def _is_layout(table: _Element) -> bool:
+    """Whether a table holds what no cell can, or but one column without a header: a frame around text."""
+    cells = most = 0
+    headed = False
+    for inner in table.iterdescendants():
+        name = name_of(inner)
+        if name in _LAYOUT:
+            return True
+        if name == "tr":
+            cells = 0
+        elif name in ("td", "th"):
+            cells += 1
+            most = max(most, cells)
+            headed = headed or name == "th"
+    return most == 1 and not headed
 
 
 def _names_its_rows(table: _Element) -> bool:
-    """Whether the first row begins with a header and goes on with values, as Sphinx's lists of fields do."""
-    row = next((inner for inner in table.iter() if _name(inner) == "tr"), None)
-    cells = [] if row is None else [name for name in map(_name, row) if name in ("td", "th")]
-    return cells[:1] == ["th"] and "td" in cells
+    """Whether the first row begins with a header and goes on with values, as Sphinx's lists of fields do, or with a
+    name."""
+    row = next((inner for inner in table.iter() if name_of(inner) == "tr"), None)
+    cells = [] if row is None else [cell for cell in row if name_of(cell) in ("td", "th")]
+    if not cells or names_its_row(cells[0]):
+        return bool(cells)
+    return name_of(cells[0]) == "th" and any(name_of(cell) == "td" for cell in cells)
 
 
 def _span(cell: _Element, name: str) -> int:
@@ -342,24 +333,6 @@ def _with_header(main: _Element) -> _Element:
         return main
     asciidoc = not _ASCIIDOC.isdisjoint((around.get("class") or "").split())
     return around if asciidoc and around.find("div[@id='header']/h1") is not None else main
-
-
-def _mostly_links(element: _Element) -> bool:
-    """Whether more than half of an element's text stands in links."""
-    words = linked = 0
-    for inner in islice(element.iter(), _SAMPLE):
-        name = _name(inner)
-        if name not in _SILENT:
-            words += len((inner.text or "").strip())
-        if inner is not element:
-            words += len((inner.tail or "").strip())
-        if name == "a":
-            linked += sum(len(piece.strip()) for piece in islice(inner.itertext(), _SAMPLE))
-    return 2 * linked > words
-
-
-def _name(element: _Element) -> str:
-    return element.tag.lower() if isinstance(element.tag, str) else ""
 
 
 def _language(element: _Element) -> str:

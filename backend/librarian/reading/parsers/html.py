@@ -5,15 +5,16 @@ from __future__ import annotations
 import codecs
 import html
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from librarian.vocabulary.errors import SourceError
-from librarian.vocabulary.types import Document, Excluded, SourceFile
+from librarian.vocabulary.types import Document, Excluded, Heading, SourceFile
 
 from ..encoding import Decoded, decode
 from ..front_matter import FrontMatter, read_front_matter
-from ..html_around import around_text, is_sent_on
+from ..html_around import around_text, is_for_search, is_sent_on, without_site
 from ..html_page import HtmlPage, main_of
 from ..manuscript import Manuscript
 from ..metadata import DATE_KEYS, given_doc_type, given_language, modified_of, parse_date, summary_of, tags_of
@@ -44,8 +45,8 @@ class HtmlParser:
         text = decoded.text[front.end :]
         root = html_tree(_TEMPLATE.sub("", text) if front.end else text)
         given = plain(str(front.values.get("title") or ""))
-        title = given or _title(root)
         manuscript = _written(root, text)
+        title = given or without_site(_title(root), manuscript.headings)
         if manuscript.is_empty and not title and decoded.text.strip():
             raise SourceError(
                 f"'{source.file_path}' holds no text that a reader would see.",
@@ -60,7 +61,7 @@ class HtmlParser:
             title=title,
             tags=tags_of(front.values) or _keywords(root),
             modified=parse_date(_meta(root, "dcterms.modified", "article:modified_time", "last-modified")),
-            is_better=bool(given) or _are_parts(manuscript),
+            is_better=bool(given) or _are_parts(manuscript.headings),
         )
         document = replace(
             document,
@@ -68,8 +69,10 @@ class HtmlParser:
             encoding_confidence=decoded.confidence,
             summary=_summary(document) or document.summary,
         )
-        if root is not None and len(document.text) < _LONGEST_SIGNPOST and is_sent_on(root):
-            document = replace(document, excluded=(Excluded(0, len(document.text), "sent on"),))
+        if root is not None and len(document.text) < _LONGEST_SIGNPOST:
+            reason = "sent on" if is_sent_on(root) else "search results" if is_for_search(root) else ""
+            if reason:
+                document = replace(document, excluded=(Excluded(0, len(document.text), reason),))
         return _told(document, front) if front.end else document
 
 
@@ -102,10 +105,12 @@ def _told(document: Document, front: FrontMatter) -> Document:
     )
 
 
-def _are_parts(manuscript: Manuscript) -> bool:
-    """Whether the headings of the highest level are numbered parts of a page whose title stands elsewhere."""
-    first, *others = [heading.text for heading in manuscript.headings if heading.level == 1] or [""]
-    return _FIRST.match(first) is not None and any(_SECOND.match(other) for other in others)
+def _are_parts(headings: Sequence[Heading]) -> bool:
+    """Whether the headings of the highest level are numbered parts of a page whose title stands elsewhere, or those of
+    a manual page."""
+    first, *others = [heading.text for heading in headings if heading.level == 1] or [""]
+    numbered = _FIRST.match(first) is not None and any(_SECOND.match(other) for other in others)
+    return numbered or (first.casefold() == "name" and bool(others))
 
 
 def _summary(document: Document) -> str:
