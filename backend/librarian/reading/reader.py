@@ -27,7 +27,7 @@ from .plain_text import unparted
 
 _log = logging.getLogger(__name__)
 
-_VERSION = "16"
+_VERSION = "17"
 #: Characters of prose that the language is found by.
 _LANGUAGE_SAMPLE = 4_000
 #: Formats whose words may hold entities and tags of HTML.
