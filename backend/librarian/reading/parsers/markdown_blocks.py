@@ -393,8 +393,8 @@ def _rstrip(text: str, end: int) -> int:
 
 
 def cells(row: str) -> int:
-    row = row.strip()
-    inner = row.removeprefix("|")
+    """How many cells a row of a table has."""
+    inner = row.strip().removeprefix("|")
     if inner.endswith("|") and not inner.endswith("\\|"):
         inner = inner[:-1]
     return len(_PIPE.findall(inner)) + 1
