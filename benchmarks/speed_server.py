@@ -138,6 +138,7 @@ def served(config: Path, questions: Sequence[str], root: Path, report: Report) -
     with running(config) as server:
         server.settled()
         bound = 300 if server.get("/api/status")["documents"] <= 1_000 else 450  # of 50,000 passages
+        time.sleep(CHILDREN_END_S)
         idle = pss(server.process.pid)
         health = timed(lambda _: server.get("/health"), questions)
         rest = timed(lambda question: server.search(new(question)), questions)
