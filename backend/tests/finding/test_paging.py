@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from librarian.finding.paging import Kept, keep
-from librarian.vocabulary.protocols import Columns
 from librarian.vocabulary.types import Candidate, Contribution, Ids
 
 
@@ -80,7 +79,6 @@ def test_a_page_may_show_each_text_once_and_of_a_document_or_thread_so_many(
         Candidate(number, passage.doc, (Contribution("keyword", None, 1.0, passage.points),))
         for number, passage in enumerate(held.passages, 1)
     ]
-    columns = cast(Columns, cast(Any, held))
-    kept, cut = keep(candidates, columns, limit=limit, per_group=per_group)
+    kept, cut = keep(candidates, cast(Any, held), limit=limit, per_group=per_group)
     told = [Kept(one.place, tuple(one.doc_ids)) for one in kept]
     assert (told, cut) == one_by_one(held, limit, per_group)

@@ -13,7 +13,7 @@ from .spans import Inside, Span
 _TICKS = re.compile(r"`+|\\+")
 #: Where a paragraph, an item or a row ends: no code span reaches beyond it.
 _PART = re.compile(r"\n(?=[ \t>]*(?:\n|[-*+][ \t]|\d{1,9}[.)][ \t]|\|))")
-INDENTED = re.compile(r" {0,3}\t| {4}")
+INDENTED = re.compile(r" {0,3}\t| {4}")  #: how a line of code begins, unless it is a note's or an item's
 
 
 class InsideCodeSpan:
@@ -35,7 +35,7 @@ class InsideCodeSpan:
 
 
 def code_blocks(text: str, blocks: Sequence[Block]) -> Iterator[Span]:
-    """Fences and indented code, of blocks that are `told_apart`."""
+    """Fences and indented code, of blocks that `markdown_notes.told_apart` has been over."""
     for block in blocks:
         if block.kind == "fence" or (block.kind == "other" and INDENTED.match(text, block.start)):
             yield block.start, block.end
