@@ -30,7 +30,7 @@ def main() -> None:
     for one in (JudgedSet.of(row) for row in given.set):
         with opened(one, given.work) as parts:
             deadline = time.monotonic() + PATIENCE_S
-            while not parts.notes() and time.monotonic() < deadline:
+            while not any(note.startswith("answerable") for note in parts.notes()) and time.monotonic() < deadline:
                 time.sleep(0.5)
             for name, texts in {"judged": [question.text for question in one.questions()], **foreign}.items():
                 outcomes = (

@@ -88,6 +88,8 @@ def opened(judged: JudgedSet, work: Path, **overrides: object) -> Iterator[desk.
     try:
         parts.start()
         parts.indexing.wait_until_idle()
+        if parts.learning is not None:
+            parts.learning.wait()
         yield parts
     finally:
         parts.close()
@@ -131,8 +133,10 @@ def documents(parts: desk.Parts) -> list[Document]:
 
 
 def anchors(parts: desk.Parts) -> list[own_questions.OwnQuestion]:
-    """The library's link texts as questions, at most `ANCHORS_AT_MOST`."""
-    return own_questions.sample(own_questions.of_links(documents(parts)), ANCHORS_AT_MOST)
+    """The library's link texts as questions, at most `ANCHORS_AT_MOST`; none that its questions are turned by."""
+    own = own_questions.of_links(documents(parts))
+    own = own_questions.untaught(own) if engine_of(parts)._semantic.own.adapters else own
+    return own_questions.sample(own, ANCHORS_AT_MOST)
 
 
 def ranked(parts: desk.Parts, text: str, mode: str, weight: float | None = None) -> list[str]:

@@ -5,7 +5,8 @@ questions, each answered by the page that the link leads to. Of products that `a
 (`answers.py`) these are learned from too: a page whose best passage answers is to be first. A set named like
 `abstracts@cacm` was made from documents of another (`short_documents.py`) and weighs less. The table shows every set
 under weights learned without anything of that library, and under those learned from all, which are what is written.
-The former are kept in the work folder for `quality.py`.
+The former are kept in the work folder for `quality.py`. Questions aren't adapted to the libraries here: a small library
+has nothing to adapt them by, and weights learned from adapted ones are no better for those that have.
 
     python benchmarks/train_ranker.py --work FOLDER --set ray DOCS 'ray/**' QUERIES.jsonl QRELS.tsv --set … --out FILE
 """
@@ -51,7 +52,7 @@ def gather(sets: Sequence[JudgedSet], work: Path, names: Sequence[str] = READ) -
     """Candidates of all questions, by set."""
     found: Gathered = {}
     for one in sets:
-        with judged_sets.opened(one, work) as parts:
+        with judged_sets.opened(one, work, **{"search.query_adapter": False}) as parts:
             questions = one.questions()
             if one.further:
                 questions = random.Random(SEED).sample(questions, min(len(questions), FURTHER_AT_MOST))

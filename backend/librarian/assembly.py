@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
 from . import __version__, desk
+from .assembly_adapting import Adapting
 from .assembly_calibration import Calibrating
+from .assembly_fitting import Fitting
 from .assembly_parts import (
     answering_model,
     desk_options,
@@ -166,7 +168,7 @@ def _joined(settings: Settings, held: Storage) -> desk.Parts:
     )
     complete = partial(_complete, catalog, settings, indexer)
     cached, similar = _cached(settings, engine, catalog, analyzer, asking, complete)
-    fitting = _fitting(settings, options.fusion, engine, catalog, indexer, complete)
+    adapting, fitting = _fitting(settings, options.fusion, engine, held, asking, indexer, complete)
     writing.listeners.add(fitting.look)
     study = Study(
         engine,
@@ -177,6 +179,7 @@ def _joined(settings: Settings, held: Storage) -> desk.Parts:
         fusion=options.fusion,
         most=settings.search.max_results,
         rewriter=rewriting is not None,
+        adapted=lambda: adapting.in_use,
     )
     warming = _Warming(embedder, spaces) if embedder is not None else None
     return desk.Parts(
@@ -202,6 +205,7 @@ def _joined(settings: Settings, held: Storage) -> desk.Parts:
         questions=QuestionLog(settings.index.path / "questions.jsonl", enabled=settings.analytics.enabled),
         language_model=rewriting,
         notes=lambda: (*study.notes(), *fitting.notes(), *writing.notes()),
+        learning=fitting,
         reranker=reranker if settings.search.reranker == "cross-encoder" else None,
         start=partial(_start, keeping, warming, rewriting, fitting),
         close=partial(_close, fitting, keeping, engine, held, warming, projects, asking, embedder),
@@ -284,18 +288,36 @@ def _fitting(
     settings: Settings,
     fusion: Fusion,
     engine: HybridSearchEngine,
-    catalog: Catalog,
+    held: Storage,
+    asking: AnsweringModel | None,
     indexer: FileIndexer,
     complete: Callable[[], bool],
-) -> Calibrating:
-    return Calibrating(
+) -> tuple[Adapting, Fitting]:
+    """What is learned from the library itself, one after the other: how questions are turned, and what sums mean."""
+    ended = threading.Event()
+    adapting = Adapting(
         engine,
-        catalog,
+        held.catalog,
+        held.archive,
+        store=lambda: held.stores.answering(indexer.model()),
+        embedder=asking if settings.search.query_adapter and settings.embeddings.provider == "local" else None,
+        model=indexer.model,
         complete=complete,
-        basis=lambda: f"{'+'.join(indexer.answering())}|{fusion}|{engine.weights}|{__version__}",
+        ended=ended,
+    )
+    calibrating = Calibrating(
+        engine,
+        held.catalog,
+        complete=complete,
+        basis=lambda: "|".join(
+            ["+".join(indexer.answering()), fusion, str(engine.weights), __version__, *adapting.stamps()]
+        ),
         scale=fusion,
         by_meaning=settings.embeddings.enabled,
+        adapted=lambda: adapting.in_use,
+        ended=ended,
     )
+    return adapting, Fitting([adapting, calibrating], awaited=[adapting], complete=complete, ended=ended)
 
 
 def _generation(catalog: Catalog) -> int:
@@ -324,7 +346,7 @@ def _start(
     upkeep: Keeping,
     warming: _Warming | None,
     rewriting: Rewriting | None,
-    fitting: Calibrating,
+    fitting: Fitting,
 ) -> None:
     upkeep.start()
     fitting.start()

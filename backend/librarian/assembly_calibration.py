@@ -1,8 +1,7 @@
-"""Fits a library's calibration and its ranker's weights to the library itself, and keeps what was fitted with it."""
+"""Fits a library's calibration to the library itself, and keeps what was fitted with it."""
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -13,11 +12,9 @@ from .finding.calibrating import Fit
 from .finding.fusion import score
 from .finding.hybrid_search import HybridSearchEngine
 from .finding.ranker import ABROAD
-from .vocabulary.errors import LibrarianError, Unavailable
+from .vocabulary.errors import Unavailable
 from .vocabulary.protocols import Budget, Catalog
 from .vocabulary.types import Document, Mode, Query
-
-logger = logging.getLogger(__name__)
 
 KEY = "calibration"
 #: Smaller libraries keep the shipped curves: what few pages say about strangers' questions is chance.
@@ -25,17 +22,18 @@ FEWEST_PASSAGES = 200
 OWN_ASKED = 60
 #: A library is fitted again once it has grown or shrunk by this share.
 CHANGED = 0.2
-WAIT_S = 5.0
 
 
 class Calibrating:
-    """Calibrates in the background whenever the library is complete and isn't what it was at the last fit.
+    """Calibrates a library that is complete and isn't what it was at the last fit.
 
     Args:
         complete: whether every passage is embedded.
         basis: names what sums depend on besides the library: model, fusion, weights.
         scale: of hybrid's sums.
         by_meaning: whether the library has embeddings; without, keyword search alone is calibrated.
+        adapted: whether questions are turned by what was learned from headings: those held out are asked then.
+        ended: set once the library closes.
     """
 
     def __init__(
@@ -47,6 +45,8 @@ class Calibrating:
         basis: Callable[[], str],
         scale: str,
         by_meaning: bool,
+        adapted: Callable[[], bool] = lambda: False,
+        ended: threading.Event,
     ) -> None:
         self._engine = engine
         self._catalog = catalog
@@ -55,26 +55,10 @@ class Calibrating:
         self._modes: dict[str, Mode] = {"keyword": "keyword"}
         if by_meaning:
             self._modes |= {"semantic": "semantic", scale: "hybrid"}
-        self._ended = threading.Event()
-        self._wake = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._ended = ended
+        self._adapted = adapted
         self._fit: Fit | None = None
-
-    def start(self) -> None:
-        """Take up what was fitted before, and begin to watch."""
-        self._wake.set()
-        self._thread = threading.Thread(target=self._run, name="calibrating", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        self._ended.set()
-        self._wake.set()
-        if self._thread is not None:
-            self._thread.join()
-
-    def look(self, _: object = None) -> None:
-        """Something has changed: look whether a new fit is due."""
-        self._wake.set()
+        self._taken_up = ""
 
     def notes(self) -> tuple[str, ...]:
         """What the status says of it."""
@@ -89,16 +73,26 @@ class Calibrating:
             return False
         return basis != self._basis() or abs(passages - int(fitted)) > CHANGED * passages
 
-    def calibrate(self) -> Fit | None:
+    def take_up(self) -> None:
+        """Use what was fitted, here or by another server of the same library, where that isn't in use yet."""
+        with self._catalog.read() as reader:
+            if reader.meta(f"{KEY} basis") == self._basis() and (kept := reader.meta(KEY)) != self._taken_up:
+                self._use(Fit.of_json(kept))
+                self._taken_up = kept
+
+    def renew(self) -> Fit | None:
         """Ask all questions now, and use and keep what they say. None where the library has too few headings."""
         with self._catalog.read() as reader:
             passages = reader.count().chunks
-        own = [one.judged.text for one in own_questions.sample(own_questions.of_headings(self._documents()), OWN_ASKED)]
+        headings = own_questions.of_headings(self._documents())
+        headings = own_questions.untaught(headings) if self._adapted() else headings
+        own = [one.judged.text for one in own_questions.sample(headings, OWN_ASKED)]
         foreign = [text for language in self._spoken() for text in calibrating.foreign_questions(language)]
         asked = (own, list(dict.fromkeys(foreign)))
         known, strange = (calibrating.sums(self._best, self._modes, questions) for questions in asked)
         fitted = calibrating.fit(known, strange)
-        self._catalog.set_meta(KEY, fitted.as_json() if fitted else "")
+        self._taken_up = fitted.as_json() if fitted else ""
+        self._catalog.set_meta(KEY, self._taken_up)
         self._catalog.set_meta(f"{KEY} passages", str(passages))
         self._catalog.set_meta(f"{KEY} basis", self._basis())
         self._use(fitted)
@@ -117,30 +111,6 @@ class Calibrating:
         parts = [self._given(), str(calibrating.UNLIKELY_AT), str(calibrating.YES_AT)]
         spoken = self._spoken()
         return "|".join(parts if spoken == ("en",) else [*parts, str(ABROAD), *spoken])
-
-    def _run(self) -> None:
-        look = self._take_up
-        while not self._ended.is_set():
-            try:
-                look()
-                # The last passages are embedded without a word about it: until then, look now and again.
-                wait_s: float | None = None if self._complete() else WAIT_S
-            except LibrarianError as error:
-                wait_s = WAIT_S
-                if not self._ended.is_set():
-                    logger.warning("The library couldn't be calibrated: %s", error)
-            look = self._fit_again
-            self._wake.wait(wait_s)
-            self._wake.clear()
-
-    def _take_up(self) -> None:
-        with self._catalog.read() as reader:
-            if reader.meta(f"{KEY} basis") == self._basis():
-                self._use(Fit.of_json(reader.meta(KEY)))
-
-    def _fit_again(self) -> None:
-        if self.due():
-            self.calibrate()
 
     def _use(self, fitted: Fit | None) -> None:
         if fitted is not None:

@@ -115,6 +115,7 @@ class Study:
         changed: called once other weights are in use.
         most: the most results that one search gives.
         rewriter: whether a language model rewrites questions that aren't measured.
+        adapted: whether questions are turned by what was learned from own ones: those held out are asked then.
     """
 
     def __init__(
@@ -128,11 +129,13 @@ class Study:
         fusion: str = "learned",
         most: int = FOUND,
         rewriter: bool = False,
+        adapted: Callable[[], bool] = lambda: False,
     ) -> None:
         self._model = model
         self._fusion = fusion
         self._most = most
         self._rewriter = rewriter
+        self._adapted = adapted
         self._adopted = adopted(index)
         engine.use(ranker=self._adopted.ranker)
         self._engine = engine
@@ -243,10 +246,11 @@ class Study:
     def _own(self) -> list[OwnQuestion]:
         """Link texts, and headings where there are few of them. Raises `CallerError` where there are neither."""
         documents = self._documents()
-        questions = own_questions.sample(own_questions.of_links(documents), QUESTIONS_AT_MOST)
+        questions = own_questions.sample(self._untaught(own_questions.of_links(documents)), QUESTIONS_AT_MOST)
         if len(questions) < FEWEST_LINKS:
             asked = {question.judged.text.lower() for question in questions}
-            further = [one for one in own_questions.of_headings(documents) if one.judged.text.lower() not in asked]
+            headings = self._untaught(own_questions.of_headings(documents))
+            further = [one for one in headings if one.judged.text.lower() not in asked]
             questions += own_questions.sample(further, QUESTIONS_AT_MOST - len(questions))
         if not questions:
             raise CallerError(
@@ -254,6 +258,9 @@ class Study:
                 hint="Give judged questions with --queries and --qrels.",
             )
         return questions
+
+    def _untaught(self, own: list[OwnQuestion]) -> list[OwnQuestion]:
+        return own_questions.untaught(own) if self._adapted() else own
 
     def _tune(self, budget: Budget, adopt: bool) -> Mapping[str, object]:
         """Weights learned on half of the own questions, tried on the other half; used from now on where told."""

@@ -42,7 +42,9 @@ MAY_IMPORT: dict[str, set[str]] = {
         "vocabulary",
         "config",
         "desk",
+        "assembly_adapting",
         "assembly_calibration",
+        "assembly_fitting",
         "assembly_study",
         "assembly_storage",
         "assembly_sharing",
@@ -52,7 +54,9 @@ MAY_IMPORT: dict[str, set[str]] = {
         "keeper.starting",  # and one that a command left behind makes way for them
         *(INNER - {"reading"}),
     },
+    "assembly_adapting": {"vocabulary", "evaluation", "finding"},
     "assembly_calibration": {"vocabulary", "evaluation", "finding"},
+    "assembly_fitting": {"vocabulary"},
     "assembly_study": {"vocabulary", "desk", "evaluation", "finding"},
     "assembly_parts": {
         "vocabulary",

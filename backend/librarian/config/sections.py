@@ -154,6 +154,9 @@ class SearchSettings(Section):
     min_keyword_length: int = knob(2, "Shorter words are not searched for.", unit="characters", ge=1, le=10)
     fusion: Annotated[Fusion, LOWER] = knob("learned", "How keyword and semantic opinions are joined in hybrid mode.")
     rrf_k: int = knob(10, "The constant of reciprocal rank fusion.", ge=0)
+    query_adapter: bool = knob(
+        True, "Whether semantic search turns questions by what the library's own headings and link texts teach."
+    )
     candidates: int = knob(
         100,
         "The most passages that an answer pages through; each leg proposes as many, and at least 200.",

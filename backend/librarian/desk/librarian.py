@@ -289,7 +289,7 @@ class Librarian(Knowledge, Gathered, Hosting):
         indexing, began = self._parts.indexing, time.monotonic()
         report = indexing.rebuild() if rebuild else indexing.prune() if prune else indexing.refresh()
         if wait:
-            while not indexing.wait_until_idle(0.25):
+            while not self.wait_until_ready(0.25):
                 (budget or Budget()).check()
         return self._refreshed(report, time.monotonic() - began)
 
@@ -329,8 +329,12 @@ class Librarian(Knowledge, Gathered, Hosting):
             return self.search(query, mode=mode, budget=budget)
 
     def wait_until_ready(self, timeout_s: float | None = None) -> bool:
-        """Block until nothing is left to read or embed; False where the time ran out first."""
-        return self._parts.indexing.wait_until_idle(timeout_s)
+        """Block until nothing is left to read, to embed or to learn; False where the time ran out first."""
+        until = None if timeout_s is None else time.monotonic() + timeout_s
+        if not self._parts.indexing.wait_until_idle(timeout_s):
+            return False
+        learning = self._parts.learning
+        return learning is None or learning.wait(None if until is None else max(0.0, until - time.monotonic()))
 
     @property
     def root(self) -> Path:

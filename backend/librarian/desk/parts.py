@@ -74,6 +74,16 @@ class Indexing(Protocol):
     def watching(self) -> bool: ...
 
 
+class Learning(Protocol):
+    """What the library learns from itself once everything is embedded."""
+
+    def pending(self) -> bool:
+        """Whether something is to be learned that answers gain from."""
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """True once that is learned, or can't be; False where the time ran out first."""
+
+
 class CacheControl(Protocol):
     """A cache as the status shows it and `clear_cache` empties it."""
 
@@ -178,4 +188,5 @@ class Parts:
     start: Callable[[], None]
     close: Callable[[], None]
     notes: Callable[[], Sequence[str]] = tuple  #: sentences for the status that change with the library
+    learning: Learning | None = None
     reranker: Loadable[Reranker] | None = None  #: the cross-encoder, where one is demanded

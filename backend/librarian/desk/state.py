@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,12 @@ class StateReport:
             return "indexing"
         return "ready"
 
+    def _progress(self) -> Progress:
+        """How far the work is; once all is embedded, the library is learned from."""
+        progress, learning = self._parts.indexing.progress(), self._parts.learning
+        learns = progress.phase == "idle" and learning is not None and learning.pending()
+        return replace(progress, phase="learning") if learns else progress
+
     def health(self) -> wire.HealthAnswer:
         """The short form for `curl /health`. A catalog that can't be read is a reason, not an error."""
         unread: list[str] = []
@@ -74,7 +81,7 @@ class StateReport:
         reasons = self.reasons(spaces=not unread)
         if not any(reason.startswith("catalog: ") for reason in reasons):
             reasons += unread
-        word = self.word(reasons, count, self._parts.indexing.progress())
+        word = self.word(reasons, count, self._progress())
         return wire.HealthAnswer.model_validate(
             {
                 "status": "ok" if word == "ready" else word,
@@ -93,7 +100,7 @@ class StateReport:
         with self._parts.catalog.read() as reader:
             count, failures, generation = reader.count(), reader.failures(), reader.generation
             products = list(reader.products()) if options.shared_products else []
-        progress, reasons = self._parts.indexing.progress(), self.reasons()
+        progress, reasons = self._progress(), self.reasons()
         return wire.StatusAnswer.model_validate(
             {
                 "status": self.word(reasons, count, progress),

@@ -10,7 +10,7 @@ import contextlib
 import itertools
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import get_args
@@ -53,11 +53,12 @@ from .meaning import Meaning, Meanings
 from .names import Names
 from .options import SearchOptions
 from .pool import Pool, gather, told
+from .query_adapter import QueryAdapter
 from .query_router import QueryRouter
 from .ranker import GIVEN, LinearRanker, shipped
 from .reranker import SecondLook
 from .rewriting import REWRITTEN, Rewriting, Variant, as_told
-from .run import OFF, Judged, Meant, Run
+from .run import BY_MEANING, BY_WORDS, OFF, Judged, Meant, Run
 from .snippet import Snippets
 from .spelling import Spelling
 from .turns import Turns
@@ -68,10 +69,6 @@ TRIES = 3  #: of a search that meets the moment in which a change is committed
 OUTRUN = "keyword: the index changed under the search, passages may be missing; ask again"
 
 SOON_MS = 25.0  #: an embedder is waited for so long before another question has its turn
-
-#: Modes that read each leg. `auto` has become another mode before this is asked.
-_BY_WORDS = frozenset({"keyword", "hybrid", "rerank", "hyde"})
-_BY_MEANING = frozenset({"semantic", "hybrid", "rerank", "hyde"})
 
 
 class HybridSearchEngine:
@@ -95,10 +92,9 @@ class HybridSearchEngine:
     ) -> None:
         self._catalog = catalog
         self._lexical = lexical
-        threshold = options.similarity_threshold
         self._words = KeywordLeg(lexical, analyzer, options.depth)
-        own = SemanticLeg(embedder, vectors, threshold=threshold, embedded=embedded)
-        self._semantic = Meanings(own, spaces, threshold=threshold)
+        own = SemanticLeg(embedder, vectors, threshold=options.similarity_threshold, embedded=embedded)
+        self._semantic = Meanings(own, spaces, threshold=options.similarity_threshold)
         self._options = options
         self._second_look = SecondLook(reranker, options)
         self._rewriting = rewriting
@@ -187,10 +183,18 @@ class HybridSearchEngine:
         """Those of the learned fusion, with what isn't learned."""
         return {**GIVEN, **self._ranker.weights}
 
-    def use(self, *, ranker: LinearRanker | None = None, calibration: Calibration | None = None) -> None:
-        """Weigh, or judge relevance, otherwise from the next question on."""
+    def use(
+        self,
+        *,
+        ranker: LinearRanker | None = None,
+        calibration: Calibration | None = None,
+        adapters: Collection[QueryAdapter] | None = None,
+    ) -> None:
+        """Weigh, judge relevance, or turn questions of an adapter's model otherwise from the next question on."""
         self._ranker = ranker or self._ranker
         self._calibration = calibration or self._calibration
+        if adapters is not None:
+            self._semantic.own.adapters = tuple(adapters)
         self._epoch = next(self._epochs)  # last: no question of the new epoch may meet what was in use before
 
     @property
@@ -269,9 +273,9 @@ class HybridSearchEngine:
         """Keyword, semantic and HyDE rankings. Without the meaning, the words answer alone and it is said so."""
         future: Future[Meant] | None = None
         self._rewrite(run)
-        if run.mode in _BY_MEANING:
+        if run.mode in BY_MEANING:
             future = self._threads.submit(self._by_meaning, run, run.analyzed)
-        keyword, semantic, hypothetical = self._by_words(run) if run.mode in _BY_WORDS else OFF, OFF, OFF
+        keyword, semantic, hypothetical = self._by_words(run) if run.mode in BY_WORDS else OFF, OFF, OFF
         run.names = self._names.decisive(run.analyzed, run.selection)
         if future is not None:
             if keyword.ids:  # the meaning takes longer than the words
@@ -338,8 +342,8 @@ class HybridSearchEngine:
                 query_type = self._router.judge(asked).query_type
                 hypothesis = Variant("", hyde.from_template(asked.wanted, query_type), "template")
             answer = hypothesis.hypothetical_answer
-        mixed = meaning.toward(self._semantic.of(answer, run.selection), self._options.hyde_query_share)
-        found = mixed.rank("hyde", run.selection, self._options.depth)
+        passage = self._semantic.of(answer, run.selection, as_passage=True)
+        found = meaning.toward(passage, self._options.hyde_query_share).rank("hyde", run.selection, self._options.depth)
         return replace(found, ms=(time.perf_counter() - started) * 1000), hypothesis
 
     def _rewrite(self, run: Run) -> None:

@@ -17,6 +17,7 @@ from librarian.vocabulary.models import ModelSpec
 from librarian.vocabulary.protocols import Analyzer, Columns, Embedder, LexicalIndex, Loadable, VectorStore
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, AnalyzedQuery, Ids, Ranking, Selection, Vector
 
+from .query_adapter import QueryAdapter
 from .rewriting import PHRASAL, QUOTES, Variant, better_of
 
 Floats = npt.NDArray[np.float64]
@@ -133,7 +134,8 @@ class SemanticLeg:
     """Passages of one vector space by cosine. A passage's cosine is its best window's.
 
     `name` is the model's, `products` those of the space; both are only for telling it from others. `embedded` says how
-    many passages have vectors that are kept, whether or not the store holds them yet.
+    many passages have vectors that are kept, whether or not the store holds them yet. Of `adapters` the one that was
+    learned for the model turns its questions.
     """
 
     def __init__(
@@ -152,6 +154,7 @@ class SemanticLeg:
         self.name = name
         self._products = products
         self._embedded = embedded
+        self.adapters: tuple[QueryAdapter, ...] = ()
 
     def excused(self, error: Unavailable) -> str:
         """What a question that is answered without this space is told."""
@@ -168,12 +171,18 @@ class SemanticLeg:
         """False where embeddings are switched off."""
         return self._embedder is not None
 
-    def ask(self, text: str) -> Asked:
-        """The question's vector. Raises `Unavailable` with the reason where no model is at hand."""
+    def ask(self, text: str, *, as_passage: bool = False) -> Asked:
+        """The question's vector, adapted to the library but for a text such as would answer a question (`as_passage`).
+
+        Raises `Unavailable` with the reason where no model is at hand.
+        """
         if self._embedder is None:
             raise Unavailable("Embeddings are switched off.", hint="Set embeddings.enabled to search by meaning.")
         embedder = self._embedder.get()
-        return Asked(embedder.embed_query(text), embedder.spec)
+        vector = embedder.embed_query(text)
+        for adapter in () if as_passage else self.adapters:
+            vector = adapter(vector) if adapter.model == embedder.fingerprint else vector
+        return Asked(vector, embedder.spec)
 
     def store(self) -> VectorStore:
         """The store that answers. Raises `Unavailable` where there is none, or nothing in it yet."""

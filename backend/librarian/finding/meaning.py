@@ -124,30 +124,30 @@ class Meanings:
     def __init__(
         self, own: SemanticLeg, further: Callable[[], Sequence[VectorSpace]] = tuple, *, threshold: float = 0.05
     ) -> None:
-        self._own = own
+        self.own = own
         self._further = further
         self._threshold = threshold
 
     @property
     def configured(self) -> bool:
         """False where embeddings are switched off."""
-        return self._own.configured
+        return self.own.configured
 
-    def of(self, text: str, selection: Selection) -> Meaning:
-        """What a text means in the spaces that hold what may be answered with.
+    def of(self, text: str, selection: Selection, *, as_passage: bool = False) -> Meaning:
+        """What a question, or a text such as would answer it, means in the spaces that hold what may be answered with.
 
         Raises `Unavailable` with the first reason where none of them can say.
         """
-        spaces = self._further() if self._own.configured else ()
+        spaces = self._further() if self.own.configured else ()
         if not spaces:
-            return Meaning([(self._own, self._own.ask(text))])
+            return Meaning([(self.own, self.own.ask(text, as_passage=as_passage))])
         asked: list[tuple[SemanticLeg, Asked]] = []
         failed: list[tuple[SemanticLeg, Unavailable]] = []
         for leg in self._concerned(spaces, selection):
             try:
                 if lacking := leg.lacks():
                     raise lacking
-                asked.append((leg, leg.ask(text)))
+                asked.append((leg, leg.ask(text, as_passage=as_passage)))
             except Unavailable as error:
                 failed.append((leg, error))
         if not asked:
@@ -159,7 +159,7 @@ class Meanings:
         """The legs of spaces that hold a product which the filters let through; the library's own first."""
         allowed = selection.allowed.get("product")
         elsewhere = frozenset[str]().union(*(space.products for space in spaces))
-        legs = [self._own] if allowed is None or not elsewhere.issuperset(allowed) else []
+        legs = [self.own] if allowed is None or not elsewhere.issuperset(allowed) else []
         return legs + [
             self._leg_of(space) for space in spaces if allowed is None or space.products.intersection(allowed)
         ]

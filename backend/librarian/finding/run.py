@@ -14,6 +14,10 @@ from .rewriting import Variant
 
 OFF = Ranking("", (), (), (), "off", "not part of this mode")
 
+#: Modes that read each leg. `auto` has become another mode before this is asked.
+BY_WORDS = frozenset({"keyword", "hybrid", "rerank", "hyde"})
+BY_MEANING = frozenset({"semantic", "hybrid", "rerank", "hyde"})
+
 
 @dataclass(slots=True)
 class Run:

@@ -178,6 +178,8 @@ def _left_out(page: Page, word: str, total: int, items: Sequence[Answer]) -> Non
 def progress_line(progress: Answer) -> str:
     """One line about how far an index run is."""
     phase = progress.get("phase", "")
+    if phase == "learning":
+        return "learning: what the library's headings and links call its pages"
     if not progress.get("chunks_total" if phase == "embedding" else "files_total"):
         return f"{phase}: begins"
     files = f"{progress.get('files_done', 0)}/{progress.get('files_total', 0)} files"

@@ -532,7 +532,7 @@ class SearchOutcome:
 class Progress:
     """How far the indexer is. Rates are per second over the current run."""
 
-    phase: Literal["idle", "scanning", "reading", "embedding"]
+    phase: Literal["idle", "scanning", "reading", "embedding", "learning"]
     files_done: int = 0
     files_total: int = 0
     chunks_embedded: int = 0

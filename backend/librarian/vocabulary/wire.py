@@ -318,7 +318,7 @@ class SkippedStatus(Wire):
 
 
 class ProgressStatus(Wire):
-    phase: Literal["idle", "scanning", "reading", "embedding"] = "idle"
+    phase: Literal["idle", "scanning", "reading", "embedding", "learning"] = "idle"
     files_done: int = 0
     files_total: int = 0
     chunks_embedded: int = 0

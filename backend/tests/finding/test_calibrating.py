@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from librarian.assembly_calibration import Calibrating
+from librarian.assembly_fitting import Fitting
 from librarian.finding.calibrating import FEWEST, Fit, curve, fit, foreign_questions
 from librarian.finding.calibration import Calibration
 from librarian.vocabulary.errors import Unavailable
@@ -71,7 +72,7 @@ def test_foreign_questions_are_many_and_each_its_own() -> None:
 
 
 def test_it_outlives_a_moment_in_which_the_catalog_cannot_be_read(
-    manual: Library, caplog: pytest.LogCaptureFixture
+    manual: Library, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed, again = threading.Event(), threading.Event()
 
@@ -82,18 +83,22 @@ def test_it_outlives_a_moment_in_which_the_catalog_cannot_be_read(
         again.set()
         return False
 
-    fitting = Calibrating(
+    ended = threading.Event()
+    calibrating = Calibrating(
         manual.engine(),
         manual.catalog,
         complete=complete,
         basis=lambda: "",
         scale="learned",
         by_meaning=False,
+        ended=ended,
     )
+    monkeypatch.setattr("librarian.assembly_calibration.FEWEST_PASSAGES", 1)
+    fitting = Fitting([calibrating], complete=complete, ended=ended)
     with caplog.at_level(logging.WARNING):
         fitting.start()
         assert failed.wait(120)
         fitting.look()
         assert again.wait(120)
     fitting.close()
-    assert "couldn't be calibrated: The catalog can't be used." in caplog.text
+    assert "couldn't be learned from: The catalog can't be used." in caplog.text

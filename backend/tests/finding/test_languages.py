@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -143,8 +144,9 @@ def test_a_library_is_calibrated_with_foreign_questions_in_its_language(
         basis=lambda: "",
         scale="learned",
         by_meaning=True,
+        ended=threading.Event(),
     )
-    found = fitting.calibrate()
+    found = fitting.renew()
     assert found is not None
     assert found.foreign == len(foreign_questions("de"))
     assert not model.asked

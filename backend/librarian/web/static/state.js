@@ -91,6 +91,7 @@ function progressOf(status) {
   const left = eta_s ? `, about ${eta_s < 90 ? `${Math.ceil(eta_s)} s` : `${Math.ceil(eta_s / 60)} min`} left` : "";
   if (phase === "reading") return { share: files_total ? files_done / files_total : null, text: `Reading files: ${files_done.toLocaleString()} of ${files_total.toLocaleString()}${left}` };
   if (phase === "embedding" && chunks_total) return { share: chunks_total ? chunks_embedded / chunks_total : null, text: `Learning meanings: ${chunks_embedded.toLocaleString()} of ${chunks_total.toLocaleString()} passages${left}` };
+  if (phase === "learning") return { share: null, text: "Learning what headings and links call the pages" };
   if (phase === "scanning") return { share: null, text: "Looking through the folder" };
   return { share: null, text: `${status.embedded_chunks.toLocaleString()} of ${status.chunks.toLocaleString()} passages are searchable by meaning` };
 }

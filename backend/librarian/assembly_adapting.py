@@ -1,0 +1,283 @@
+"""Learns from the library's own headings and link texts how its questions are to be turned, and keeps what was learned.
+
+A quarter of the pages is held out: from their questions nothing is learned, and only where these find their pages
+better than before is what was learned used. Whatever else is fitted to own questions is fitted to these.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+
+from .evaluation import adapter_learning, own_questions
+from .evaluation.own_questions import OwnQuestion
+from .finding.hybrid_search import HybridSearchEngine
+from .finding.query_adapter import QueryAdapter
+from .vocabulary.errors import Unavailable
+from .vocabulary.protocols import Catalog, Columns, Embedder, Loadable, VectorArchive, VectorStore
+from .vocabulary.types import WINDOWS_PER_CHUNK, Document, Filters, HalfVectors, Ids, Selection, Vector, Vectors
+
+logger = logging.getLogger(__name__)
+
+KEY = "query adapter"
+LEARNER = 1  #: raised where the same library would be learned from otherwise
+#: Fewer questions to learn from, and to try what was learned on, say too little. With 250 semantic nDCG@10 of seven
+#: sets goes up by 0.024 in the mean, with 500 by 0.030, with 2,000 by 0.034.
+FEWEST, FEWEST_HELD = 150, 40
+LEARNED_FROM, TRIED_ON = 3000, 400  #: at most; links before headings, which mostly say what their passages do
+#: What MRR of the held out questions must gain at least. It is no proof: what was learned costs little where it brings
+#: nothing.
+GAIN = 0.005
+#: A library is learned from again once it has grown or shrunk by this share.
+CHANGED = 0.2
+DOCUMENTS_READ = 200  #: at once, with their texts
+OTHERS, ANSWERING = 24, 8  #: candidates of each question: other documents' best windows, and those of its answers
+DEPTH = 200  #: windows that are searched for them
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What came of it: how many questions, and how well those held out find their pages (MRR), before and with it."""
+
+    questions: int
+    held_out: int
+    before: float
+    after: float
+    used: bool
+
+    def note(self) -> str:
+        """One sentence for the status."""
+        if not self.used:
+            return ""
+        return (
+            f"semantic: questions are adapted to this library, learned on {self.questions} of its headings and link "
+            f"texts; MRR of {self.held_out} held out goes from {self.before:.2f} to {self.after:.2f}"
+        )
+
+
+class Adapting:
+    """Learns a query adapter for the model whose vectors answer, and has the engine use it.
+
+    Args:
+        store: the vectors that answer.
+        embedder: what questions are embedded with; None where embeddings are switched off.
+        model: fingerprint of the model whose vectors answer; empty where there are none.
+        complete: whether every passage is embedded.
+        ended: set once the library closes.
+    """
+
+    def __init__(
+        self,
+        engine: HybridSearchEngine,
+        catalog: Catalog,
+        archive: VectorArchive,
+        *,
+        store: Callable[[], VectorStore | None],
+        embedder: Loadable[Embedder] | None,
+        model: Callable[[], str],
+        complete: Callable[[], bool],
+        ended: threading.Event,
+    ) -> None:
+        self._engine = engine
+        self._catalog = catalog
+        self._archive = archive
+        self._store = store
+        self._embedder = embedder
+        self._model = model
+        self._complete = complete
+        self._ended = ended
+        self._taken_up = ""
+        self._note = ""
+        self.in_use = False  #: whether questions are turned
+
+    def notes(self) -> Sequence[str]:
+        """What the status says of it."""
+        return (self._note,) if self._note else ()
+
+    def stamps(self) -> Sequence[str]:
+        """Names what is in use, for what is fitted on top of it; nothing where nothing is."""
+        return (self._taken_up,) if self.in_use else ()
+
+    def due(self) -> bool:
+        """Whether the library is complete and isn't what it was when it was last learned from."""
+        if self._embedder is None or not self._complete() or not (basis := self._basis()):
+            return False
+        with self._catalog.read() as reader:
+            kept, passages = _parsed(reader.meta(KEY)), reader.count().chunks
+        if passages < FEWEST:
+            return False
+        return kept.get("basis") != basis or abs(passages - int(str(kept["passages"]))) > CHANGED * passages
+
+    def take_up(self) -> None:
+        """Use what was learned, here or by another server of the same library, where that isn't in use yet."""
+        if self._embedder is None:
+            return
+        with self._catalog.read() as reader:
+            kept = _parsed(reader.meta(KEY))
+            if kept.get("basis") != self._basis() or kept.get("stamp") == self._taken_up:
+                return
+            matrix = reader.meta(f"{KEY} matrix")
+        self._use(kept, matrix)
+
+    def renew(self) -> None:
+        """Learn now, and keep and use what was learned where it helps. Raises `Unavailable` where something fails."""
+        basis, model = self._basis(), self._model()
+        with self._catalog.read() as reader:
+            passages, generation = reader.count().chunks, reader.generation
+        adapter, learned = self._learned(model)
+        matrix = adapter.as_text() if adapter is not None else ""
+        kept = {**asdict(learned), "basis": basis, "passages": passages, "stamp": f"{basis}|{generation}|{passages}"}
+        self._catalog.set_meta(f"{KEY} matrix", matrix)
+        self._catalog.set_meta(KEY, json.dumps(kept))
+        logger.info("query adapter: %s", kept)
+        self._use(kept, matrix)
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    def _basis(self) -> str:
+        model = self._model()
+        return f"{LEARNER}|{model}" if model else ""
+
+    def _use(self, kept: Mapping[str, object], matrix: str) -> None:
+        adapter = QueryAdapter.of_text(self._model(), matrix) if matrix else None
+        learned = Learned(*(kept[name] for name in Learned.__slots__))  # type: ignore[arg-type]
+        self._note = learned.note() if adapter is not None else ""
+        self._engine.use(adapters=[adapter] if adapter is not None else [])
+        self.in_use = adapter is not None
+        self._taken_up = str(kept["stamp"])
+
+    def _learned(self, model: str) -> tuple[QueryAdapter | None, Learned]:
+        documents = self._documents()
+        links, headings = own_questions.of_links(documents), own_questions.of_headings(documents)
+        learn = own_questions.sample(own_questions.taught(links), LEARNED_FROM)
+        learn += own_questions.sample(own_questions.taught(headings), LEARNED_FROM - len(learn))
+        held = own_questions.sample(own_questions.untaught([*links, *headings]), TRIED_ON)
+        if len(learn) < FEWEST or len(held) < FEWEST_HELD:
+            return None, Learned(len(learn), len(held), 0.0, 0.0, used=False)
+        library = _Vectors(self._catalog, self._archive, self._searched(), model)
+        learn, held = library.answerable(learn), library.answerable(held)
+        nothing = Learned(len(learn), len(held), 0.0, 0.0, used=False)
+        if len(learn) < FEWEST or len(held) < FEWEST_HELD:
+            return None, nothing
+        adapter = QueryAdapter(model, adapter_learning.learned(library.examples(learn, self._embedded(learn))))
+        asked = self._embedded(held)
+        before = library.reciprocal_ranks(held, asked)
+        after = library.reciprocal_ranks(held, [adapter(question) for question in asked])
+        learned = replace(nothing, before=float(np.mean(before)), after=float(np.mean(after)))
+        used = learned.after - learned.before >= GAIN
+        return (adapter if used else None), replace(learned, used=used)
+
+    def _searched(self) -> VectorStore:
+        store = self._store()
+        if store is None:
+            raise Unavailable("No vectors can be asked now.", hint="It is learned at the next start.")
+        return store
+
+    def _embedded(self, questions: Sequence[OwnQuestion]) -> list[Vector]:
+        assert self._embedder is not None
+        embedder = self._embedder.get()
+        found = []
+        for question in questions:
+            if self._ended.is_set():
+                raise Unavailable("The library is closing.", hint="It is learned from at the next start.")
+            found.append(embedder.embed_query(question.judged.text))
+        return found
+
+    def _documents(self) -> list[Document]:
+        """All documents with headings and links, without their texts."""
+        found = []
+        with self._catalog.read() as reader:
+            ids = [stored.doc_id for stored in reader.iter_documents() if stored.document.kind == "document"]
+            for start in range(0, len(ids), DOCUMENTS_READ):
+                read = reader.documents(ids[start : start + DOCUMENTS_READ], text=True)
+                found += [replace(stored.document, text="", blocks=()) for stored in read.values()]
+        return found
+
+
+class _Vectors:
+    """The library's windows, to look among for what answers a question and what doesn't."""
+
+    def __init__(self, catalog: Catalog, archive: VectorArchive, store: VectorStore, model: str) -> None:
+        self._archive, self._store, self._model = archive, store, model
+        self._columns: Columns = catalog.columns()
+        self._everything = self._columns.select(Filters())
+        windows = list(catalog.windows(model))
+        self._ids = np.array([number for number, _ in windows], dtype=np.int64)
+        self._hashes = [digest for _, digest in windows]
+        self._docs = self._columns.doc_of(self._ids // WINDOWS_PER_CHUNK)
+        with catalog.read() as reader:
+            self._doc_ids = {stored.document.file_path: stored.doc_id for stored in reader.iter_documents()}
+
+    def answerable(self, questions: Sequence[OwnQuestion]) -> list[OwnQuestion]:
+        """Those with vectors of an answer: pages may be empty, or have a model of their own."""
+        embedded = set(self._docs.tolist())
+        return [one for one in questions if not embedded.isdisjoint(self._ids_of(one.judged.grades))]
+
+    def examples(self, questions: Sequence[OwnQuestion], asked: Sequence[Vector]) -> adapter_learning.Examples:
+        """Each question with the best windows of its answers and of other documents."""
+        chosen: list[tuple[Ids, Ids]] = []
+        for question, vector in zip(questions, asked, strict=True):
+            answers = self._ids_of(question.judged.grades)
+            left_out = {*answers, *self._ids_of(question.ignored)}
+            right, _ = self._store.search(vector, ANSWERING, self._only(answers))
+            found, _ = self._store.search(vector, DEPTH, self._everything)
+            chosen.append((right, self._best_of_each(found, left_out)[:OTHERS]))
+        wanted = np.unique(np.concatenate([one for pair in chosen for one in pair]))
+        among = np.full((len(chosen), ANSWERING + OTHERS), -1, dtype=np.int64)
+        answering = np.zeros(among.shape, dtype=np.bool_)
+        for row, (right, others) in enumerate(chosen):
+            both = np.concatenate([right, others])
+            among[row, : len(both)] = np.searchsorted(wanted, both)
+            answering[row, : len(right)] = True
+        return adapter_learning.Examples(np.stack(asked), self._rows(wanted), among, answering)
+
+    def reciprocal_ranks(self, questions: Sequence[OwnQuestion], asked: Sequence[Vector]) -> list[float]:
+        """1 / the rank of each question's first answer among documents by their best windows; 0 where it isn't seen."""
+        ranks = []
+        for question, vector in zip(questions, asked, strict=True):
+            answers, ignored = self._ids_of(question.judged.grades), set(self._ids_of(question.ignored))
+            found, _ = self._store.search(vector, DEPTH, self._everything)
+            docs = self._columns.doc_of(self._best_of_each(found, ignored) // WINDOWS_PER_CHUNK)
+            right = np.flatnonzero(np.isin(docs, answers))
+            ranks.append(1 / (1 + int(right[0])) if len(right) else 0.0)
+        return ranks
+
+    def _ids_of(self, pages: Mapping[str, int] | frozenset[str]) -> list[int]:
+        return [self._doc_ids[page] for page in pages if page in self._doc_ids]
+
+    def _only(self, docs: Sequence[int]) -> Selection:
+        return self._columns.only(np.unique(self._ids[np.isin(self._docs, docs)] // WINDOWS_PER_CHUNK))
+
+    def _best_of_each(self, windows: Ids, left_out: set[int]) -> Ids:
+        """The first window of each document but those, in order."""
+        docs = self._columns.doc_of(windows // WINDOWS_PER_CHUNK)
+        _, first = np.unique(docs, return_index=True)
+        first = np.sort(first)
+        return windows[first[~np.isin(docs[first], [0, *left_out])]]
+
+    def _rows(self, windows: Ids) -> HalfVectors:
+        """Their vectors, shape (n, dimension)."""
+        hashes = [self._hashes[place] for place in np.searchsorted(self._ids, windows).tolist()]
+        found: list[Vectors] = []
+        for start in range(0, len(hashes), 1000):
+            some = hashes[start : start + 1000]
+            known = self._archive.get(self._model, some)
+            if lacking := len(some) - sum(digest in known for digest in some):
+                raise Unavailable(f"{lacking} vectors are missing.", hint="`librarian check --repair` mends that.")
+            found.append(np.stack([known[digest] for digest in some]).astype(np.float16))
+        return np.concatenate(found)
+
+
+def _parsed(kept: str) -> dict[str, object]:
+    """What `renew` kept; empty for anything else."""
+    try:
+        found = json.loads(kept)
+    except ValueError:
+        return {}
+    whole = isinstance(found, dict) and found.keys() >= {*Learned.__slots__, "basis", "passages", "stamp"}
+    return found if whole else {}
