@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from judged_sets import JudgedSet, engine_of, opened, weights_without
+from judged_sets import UNADAPTED, JudgedSet, engine_of, opened, weights_without
 from librarian import desk
 from librarian.evaluation import learning
 from librarian.evaluation.judgments import Judged
@@ -122,13 +122,15 @@ def by_engine(engine: HybridSearchEngine, mode: str, text: str) -> list[Place]:
     return [Place(path, chunk.line_start, chunk.line_end) for path, chunk in passages]
 
 
-def searches(product: str, docs: Path, work: Path, model: Path) -> Iterator[tuple[str, Callable[[str], list[Place]]]]:
+def searches(
+    product: str, docs: Path, work: Path, model: Path, overrides: Mapping[str, object]
+) -> Iterator[tuple[str, Callable[[str], list[Place]]]]:
     """Each rival's and each mode's name with its best results' places."""
     pipeline = pipeline_of(docs, product, model, work)
     where = places(docs, pipeline)
     for name, mode in RIVALS.items():
         yield name, partial(by_rival, pipeline, where, mode)
-    with opened(JudgedSet(product, docs, (f"{product}/**",), Path("-"), Path("-")), work) as parts:
+    with opened(JudgedSet(product, docs, (f"{product}/**",), Path("-"), Path("-")), work, **overrides) as parts:
         engine_of(parts).use(ranker=LinearRanker(weights_without(product, work)))
         for mode in MODES:
             yield mode, partial(by_engine, engine_of(parts), mode)
@@ -159,11 +161,13 @@ def main() -> None:
     parser.add_argument("--product", action="append", choices=PRODUCTS, help="all four by default")
     parser.add_argument("--work", type=Path, required=True, help="where the indexes are kept")
     parser.add_argument("--model", type=Path, required=True, help="the folder of the plain pipeline's model")
+    parser.add_argument("--unadapted", action="store_true", help="leave questions as the model embeds them")
     given = parser.parse_args()
+    overrides = UNADAPTED if given.unadapted else {}
     every: dict[str, list[Ranks]] = {}
     for product in given.product or PRODUCTS:
         asked, found = questions(product), {}
-        for name, search in searches(product, given.docs, given.work, given.model):
+        for name, search in searches(product, given.docs, given.work, given.model, overrides):
             found[name] = np.array([one.judged(search(one.text)) for one in asked], dtype=np.int64)
             every.setdefault(name, []).append(found[name])
         print(f"\n{product}, {len(asked)} questions\n\n{table(found)}", flush=True)

@@ -29,6 +29,8 @@ from librarian.vocabulary.types import Document, Mode, Query
 
 ANCHORS_AT_MOST = 200
 
+UNADAPTED = {"search.query_adapter": False}  #: for `opened`: questions stay as the model embeds them
+
 LEFT_OUT = "left_out.json"  #: in the work folder: set or product → weights that `train_ranker.py` learned without it
 
 

@@ -11,7 +11,7 @@ also searched in a larger library that holds them, by the rivals too.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,12 +28,17 @@ RIVAL = "plain hybrid"
 
 
 def reports(
-    one: JudgedSet, work: Path, model: Path | None, ranker: LinearRanker, modes: Sequence[str]
+    one: JudgedSet,
+    work: Path,
+    model: Path | None,
+    ranker: LinearRanker,
+    modes: Sequence[str],
+    overrides: Mapping[str, object],
 ) -> dict[str, ModeReport]:
     """Rivals first, then every mode."""
     others = rankings(one, work, model)
     questions = one.questions()
-    with opened(one, work) as parts:
+    with opened(one, work, **overrides) as parts:
         engine_of(parts).use(ranker=ranker)
 
         def search(text: str, mode: str) -> list[str]:
@@ -80,13 +85,14 @@ def main(say: Callable[[str], None] = print) -> None:
         metavar=("NAME", "INCLUDE"),
         help="a larger part of the first set's folder (glob pattern or *), in which its sets are searched too",
     )
+    parser.add_argument("--unadapted", action="store_true", help="leave questions as the model embeds them")
     given = parser.parse_args()
-    modes = given.modes.split(",")
+    modes, overrides = given.modes.split(","), judged_sets.UNADAPTED if given.unadapted else {}
     sets = [JudgedSet.of(row) for row in given.set]
     every = {}
     for one in sets:
         weights = weights_without(one.name, given.work)
-        every[one.name] = found = reports(one, given.work, given.model, LinearRanker(weights), modes)
+        every[one.name] = found = reports(one, given.work, given.model, LinearRanker(weights), modes, overrides)
         say(f"\n{one.name}, {len(one.questions())} questions; weights learned from other sets: {weights}\n")
         say(f"| | {MEASURE} | recall@10 | MRR@10 | 95% of {MEASURE} | p against {RIVAL} |\n|---|---|---|---|---|---|")
         say("\n".join(rows(found)))
@@ -101,6 +107,7 @@ def main(say: Callable[[str], None] = print) -> None:
                 given.model,
                 LinearRanker(weights_without(one.name, given.work)),
                 modes,
+                overrides,
             )
             for one in sets
             if one.docs == sets[0].docs

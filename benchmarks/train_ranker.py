@@ -52,7 +52,7 @@ def gather(sets: Sequence[JudgedSet], work: Path, names: Sequence[str] = READ) -
     """Candidates of all questions, by set."""
     found: Gathered = {}
     for one in sets:
-        with judged_sets.opened(one, work, **{"search.query_adapter": False}) as parts:
+        with judged_sets.opened(one, work, **judged_sets.UNADAPTED) as parts:
             questions = one.questions()
             if one.further:
                 questions = random.Random(SEED).sample(questions, min(len(questions), FURTHER_AT_MOST))

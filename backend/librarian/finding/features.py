@@ -108,8 +108,10 @@ def of(pool: Pool, own: Floats) -> Documents:
     return Documents(docs, values, ranks)
 
 
-def scaled(found: Documents) -> Documents:
+def scaled(found: Documents, nearness: float | None = None) -> Documents:
     """The same with evidence and the scaled features: 0 for the question's worst candidate document, 1 for its best.
+
+    Evidence is the best cosine, or `nearness` (`Pool.nearness`).
 
     Where few are left, by a filter say, even the worst may answer: see `_lowest`.
 
@@ -128,7 +130,8 @@ def scaled(found: Documents) -> Documents:
         values[name] = (own - low) / (high - low) if high > low else np.full(len(own), float(high > 0))
         if 0 < high < floor:
             values[name] *= high / floor
-    values["evidence"] = np.full(len(found), values["semantic"].max(initial=0.0))
+    nearest = float(values["semantic"].max(initial=0.0)) if nearness is None else nearness
+    values["evidence"] = np.full(len(found), nearest)
     ranks = {**found.ranks, **{name: found.ranks[own] for name, own in SCALED.items() if own in found.ranks}}
     assumed = found.assumed | {name for name, absolute in SCALED.items() if absolute in found.assumed}
     return replace(found, values=values, ranks=ranks, assumed=assumed)

@@ -128,6 +128,7 @@ class Asked(NamedTuple):
 
     vector: Vector
     model: ModelSpec
+    plain: Vector | None = None  #: as the model embeds it, where the vector is adapted to the library
 
 
 class SemanticLeg:
@@ -181,7 +182,8 @@ class SemanticLeg:
         embedder = self._embedder.get()
         vector = embedder.embed_query(text)
         for adapter in () if as_passage else self.adapters:
-            vector = adapter(vector) if adapter.model == embedder.fingerprint else vector
+            if adapter.model == embedder.fingerprint:
+                return Asked(adapter(vector), embedder.spec, vector)
         return Asked(vector, embedder.spec)
 
     def store(self) -> VectorStore:

@@ -77,7 +77,7 @@ def weighed(pool: Pool) -> features.Documents:
 
 def _documents(pool: Pool, filled: Pool, own: Floats) -> features.Documents:
     """`filled` is what `with_siblings` made of the pool, `own` what each of its passages counts."""
-    return held_back(features.scaled(expected(features.of(filled, own), pool)), pool)
+    return held_back(features.scaled(expected(features.of(filled, own), pool), pool.nearness), pool)
 
 
 def learned(pool: Pool, ranker: LinearRanker) -> Order:

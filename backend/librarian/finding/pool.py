@@ -26,6 +26,7 @@ EMPTY = Ranking("none", (), (), (), "off")
 
 #: Documents on a page of results.
 PAGE = 10
+NEAREST = 10  #: passages by meaning of which one tells how near a question is to the library
 
 #: Field scores of the keyword index that a ranker may read.
 FIELDS = ("body",)
@@ -92,6 +93,7 @@ class Pool:
     #: Candidates' documents that are changelogs; none where the question asks for changes.
     changelogs: Ids = field(default_factory=NONE.copy)
     of_named: Ids = field(default_factory=NONE.copy)  #: candidates' mails whose sender the question names
+    nearness: float | None = None  #: of the best passages, by the question before it was adapted; None where it wasn't
     sentence: float = 0.0  #: the share of candidate documents with several passages, where the question is a sentence
     outrun: bool = False  #: the words led to passages that the catalog's state doesn't have, being older or newer
 
@@ -199,8 +201,10 @@ def gather(
     _place(passages, semantic, passages.semantic, passages.cosine)
     far, unsaid = np.isnan(passages.semantic), np.isnan(passages.bm25)
     near: Future[tuple[Floats, Floats]] | None = None
+    nearness: float | None = None
     if meaning is not None and semantic.status == "ok":
         near = threads.submit(meaning.cosines, union[far], columns)
+        nearness = meaning.nearness(np.sort(np.array(semantic.ids[:NEAREST], dtype=np.int64)), columns)
     both = "ok" in (semantic.status, hyde.status)  # a leg alone knows all that its own order needs
     if keyword.status == "ok" and len(union) and (both or names):
         fields = FIELDS if both else ()
@@ -216,7 +220,7 @@ def gather(
         passages.semantic[far], passages.cosine[far] = near.result()
     for scores in (passages.semantic, passages.cosine):
         np.clip(scores, 0.0, 1.0, out=scores)
-    pool = Pool(keyword, semantic, hyde, passages, bool(names), outrun=outrun)
+    pool = Pool(keyword, semantic, hyde, passages, bool(names), outrun=outrun, nearness=nearness)
     return _surveyed(pool, query, columns, meaning) if both else pool
 
 

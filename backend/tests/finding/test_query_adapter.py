@@ -72,6 +72,24 @@ def test_it_turns_the_questions_of_its_model_alone(manual: Library) -> None:
     assert first() == "shop/ops/secrets.md"
 
 
+def test_the_evidence_is_that_of_the_question_as_the_model_embeds_it(manual: Library) -> None:
+    engine, question = manual.engine(), Query("a password", mode="hybrid", max_results=6, max_per_document=0)
+
+    def evidence() -> tuple[float, float]:
+        hits = engine.search(question).hits
+        found = {reason.source: reason.raw for reason in hits[0].candidate.why}
+        return found["evidence"], max(hit.candidate.semantic_score or 0.0 for hit in hits)
+
+    plain = evidence()
+    logs = TOPICS.index(next(topic for topic in TOPICS if "logs" in topic))
+    matrix = np.zeros((DIMENSION, DIMENSION), dtype=np.float32)
+    matrix[logs, :] = 0.5
+    engine.use(adapters=[QueryAdapter(TopicEmbedder.fingerprint, matrix)])
+    told, best = evidence()
+    assert told == pytest.approx(plain[0], abs=1e-3)
+    assert best < plain[1] - 0.01  # what is shown of a passage is the adapted question's cosine
+
+
 def test_a_hypothetical_answer_is_taken_as_a_passage(manual: Library) -> None:
     class Noting(TopicEmbedder):
         def embed_query(self, text: str) -> Vectors:
