@@ -35,7 +35,7 @@ LEARNED_FROM, TRIED_ON = 3000, 400  #: at most; links before headings, which mos
 GAIN = 0.005
 #: A library is learned from again once it has grown or shrunk by this share.
 CHANGED = 0.2
-DOCUMENTS_READ = 200  #: at once, with their texts
+DOCUMENTS_READ = 64  #: at once, with their texts
 OTHERS, ANSWERING = 24, 8  #: candidates of each question: other documents' best windows, and those of its answers
 DEPTH = 200  #: windows that are searched for them
 
@@ -152,14 +152,10 @@ class Adapting:
         self._taken_up = str(kept["stamp"])
 
     def _learned(self, model: str) -> tuple[QueryAdapter | None, Learned]:
-        documents = self._documents()
-        links, headings = own_questions.of_links(documents), own_questions.of_headings(documents)
-        learn = own_questions.sample(own_questions.taught(links), LEARNED_FROM)
-        learn += own_questions.sample(own_questions.taught(headings), LEARNED_FROM - len(learn))
-        held = own_questions.sample(own_questions.untaught([*links, *headings]), TRIED_ON)
+        learn, held = self._questions()
         if len(learn) < FEWEST or len(held) < FEWEST_HELD:
             return None, Learned(len(learn), len(held), 0.0, 0.0, used=False)
-        library = _Vectors(self._catalog, self._archive, self._searched(), model)
+        library = _Vectors(self._catalog, self._archive, self._searched(), model, self._go_on)
         learn, held = library.answerable(learn), library.answerable(held)
         nothing = Learned(len(learn), len(held), 0.0, 0.0, used=False)
         if len(learn) < FEWEST or len(held) < FEWEST_HELD:
@@ -172,6 +168,14 @@ class Adapting:
         used = learned.after - learned.before >= GAIN
         return (adapter if used else None), replace(learned, used=used)
 
+    def _questions(self) -> tuple[list[OwnQuestion], list[OwnQuestion]]:
+        """Those to learn from and those held out. The documents go before anything else takes memory."""
+        documents = self._documents()
+        links, headings = own_questions.of_links(documents), own_questions.of_headings(documents)
+        learn = own_questions.sample(own_questions.taught(links), LEARNED_FROM)
+        learn += own_questions.sample(own_questions.taught(headings), LEARNED_FROM - len(learn))
+        return learn, own_questions.sample(own_questions.untaught([*links, *headings]), TRIED_ON)
+
     def _searched(self) -> VectorStore:
         store = self._store()
         if store is None:
@@ -183,10 +187,13 @@ class Adapting:
         embedder = self._embedder.get()
         found = []
         for question in questions:
-            if self._ended.is_set():
-                raise Unavailable("The library is closing.", hint="It is learned from at the next start.")
+            self._go_on()
             found.append(embedder.embed_query(question.judged.text))
         return found
+
+    def _go_on(self) -> None:
+        if self._ended.is_set():
+            raise Unavailable("The library is closing.", hint="It is learned from at the next start.")
 
     def _documents(self) -> list[Document]:
         """All documents with headings and links, without their texts."""
@@ -200,10 +207,15 @@ class Adapting:
 
 
 class _Vectors:
-    """The library's windows, to look among for what answers a question and what doesn't."""
+    """The library's windows, to look among for what answers a question and what doesn't.
 
-    def __init__(self, catalog: Catalog, archive: VectorArchive, store: VectorStore, model: str) -> None:
-        self._archive, self._store, self._model = archive, store, model
+    `go_on` is called between questions, and raises once there is no point in going on.
+    """
+
+    def __init__(
+        self, catalog: Catalog, archive: VectorArchive, store: VectorStore, model: str, go_on: Callable[[], None]
+    ) -> None:
+        self._archive, self._store, self._model, self._go_on = archive, store, model, go_on
         self._columns: Columns = catalog.columns()
         self._everything = self._columns.select(Filters())
         windows = list(catalog.windows(model))
@@ -222,6 +234,7 @@ class _Vectors:
         """Each question with the best windows of its answers and of other documents."""
         chosen: list[tuple[Ids, Ids]] = []
         for question, vector in zip(questions, asked, strict=True):
+            self._go_on()
             answers = self._ids_of(question.judged.grades)
             left_out = {*answers, *self._ids_of(question.ignored)}
             right, _ = self._store.search(vector, ANSWERING, self._only(answers))
@@ -240,6 +253,7 @@ class _Vectors:
         """1 / the rank of each question's first answer among documents by their best windows; 0 where it isn't seen."""
         ranks = []
         for question, vector in zip(questions, asked, strict=True):
+            self._go_on()
             answers, ignored = self._ids_of(question.judged.grades), set(self._ids_of(question.ignored))
             found, _ = self._store.search(vector, DEPTH, self._everything)
             docs = self._columns.doc_of(self._best_of_each(found, ignored) // WINDOWS_PER_CHUNK)
@@ -262,7 +276,10 @@ class _Vectors:
 
     def _rows(self, windows: Ids) -> HalfVectors:
         """Their vectors, shape (n, dimension)."""
-        hashes = [self._hashes[place] for place in np.searchsorted(self._ids, windows).tolist()]
+        places = np.minimum(np.searchsorted(self._ids, windows), len(self._ids) - 1)
+        if (self._ids[places] != windows).any():
+            raise Unavailable("The library changed meanwhile.", hint="It is learned from once that is over.")
+        hashes = [self._hashes[place] for place in places.tolist()]
         found: list[Vectors] = []
         for start in range(0, len(hashes), 1000):
             some = hashes[start : start + 1000]

@@ -13,6 +13,7 @@ from .vocabulary.errors import LibrarianError
 logger = logging.getLogger(__name__)
 
 WAIT_S = 5.0
+LONGEST_S = 320.0  #: between two tries of what fails again and again
 
 
 class Fit(Protocol):
@@ -55,7 +56,7 @@ class Fitting:
         self._ended = ended
         self._wake = threading.Event()
         self._looked = threading.Condition()
-        self._failed = False
+        self._failed = 0  # looks one after the other
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -107,10 +108,11 @@ class Fitting:
     def _run(self) -> None:
         while not self._ended.is_set():
             fitted = [self._fitted(fit) for fit in self._fits]  # one that fails keeps none from the others
-            self._failed = not all(fitted)
+            self._failed = 0 if all(fitted) else self._failed + 1
             with self._looked:
                 self._looked.notify_all()
-            self._wake.wait(WAIT_S if self._failed or not self._is_complete() else None)
+            again_s = min(LONGEST_S, WAIT_S * 2.0 ** min(self._failed, 10))
+            self._wake.wait(again_s if self._failed or not self._is_complete() else None)
             self._wake.clear()
 
     def _fitted(self, fit: Fit) -> bool:

@@ -13,6 +13,7 @@ from librarian.vocabulary.types import Count, StoredDocument
 
 ENTRIES = 4096  #: documents at most
 CHARACTERS = 8_000_000  #: of their texts together, at most
+AT_ONCE = 60  #: more than an answer shows; who reads so many reads them all, once
 
 Key = tuple[int, bool]  #: document id, with text
 
@@ -44,9 +45,10 @@ class DocumentMemory:
             return found
 
     def remember(self, changes: int, documents: dict[int, StoredDocument], *, text: bool) -> None:
-        """Keep what was read in the state that `changes` names; a newer state forgets all of the older."""
+        """Keep what was read in the state that `changes` names, unless it is more than `AT_ONCE`; a newer state forgets
+        all of the older."""
         with self._lock:
-            if changes < self._changes:
+            if changes < self._changes or len(documents) > AT_ONCE:
                 return
             if changes > self._changes:
                 self._documents.clear()
