@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from librarian.shelving.document_memory import DocumentMemory
+from librarian.shelving.document_memory import AT_ONCE, DocumentMemory
 from librarian.vocabulary.types import Document, StoredDocument
 
 
@@ -34,6 +34,15 @@ def test_the_least_recently_used_go_first() -> None:
     memory.known(1, [1], text=False)
     memory.remember(1, {3: stored(3)}, text=False)
     assert set(memory.known(1, [1, 2, 3], text=False)) == {1, 3}
+
+
+def test_who_reads_all_documents_leaves_those_of_the_answers() -> None:
+    memory = DocumentMemory()
+    memory.remember(1, {7: stored(7)}, text=False)
+    memory.remember(1, {number: stored(number) for number in range(100, 101 + AT_ONCE)}, text=False)
+    assert memory.known(1, [7, 100], text=False) == {7: stored(7)}
+    memory.remember(1, {number: stored(number) for number in range(100, 100 + AT_ONCE)}, text=False)
+    assert set(memory.known(1, [7, 100], text=False)) == {7, 100}
 
 
 def test_texts_are_bounded_together() -> None:
