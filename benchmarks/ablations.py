@@ -1,9 +1,9 @@
 """What each choice of the search is worth: nDCG@10 of the development sets with it and without it; Markdown tables.
 
-Every question's candidates are gathered once and weighed in each way, hybrid's with the weights that
-`train_ranker.py` learned without the set. Field weights are tried by keyword search alone. The vector store's profiles
-are measured on the vectors of the first set's folder, or of the part of it that is named: how many of the exact fifty
-nearest the graph finds, and what it takes to build and to ask, in processor time.
+Every question's candidates are gathered once and weighed in each way, hybrid's with the weights that `train_ranker.py`
+learned without the set; questions stay as the model embeds them. Field weights are tried by keyword search alone. The
+vector store's profiles are measured on the vectors of the first set's folder, or of the part of it that is named: how
+many of the exact fifty nearest the graph finds, and what it takes to build and to ask, in processor time.
 
     python benchmarks/ablations.py --work FOLDER --set ray DOCS 'ray/**' QUERIES.jsonl QRELS.tsv --set …
 """
@@ -21,7 +21,7 @@ from unittest.mock import patch
 import numpy as np
 
 import judged_sets
-from judged_sets import JudgedSet, engine_of, opened, ranked, weights_without
+from judged_sets import UNADAPTED, JudgedSet, engine_of, opened, ranked, weights_without
 from librarian import desk
 from librarian.assembly_parts import embedder_of
 from librarian.config.settings import Settings
@@ -131,7 +131,7 @@ def measured(one: JudgedSet, work: Path, weights: Mapping[str, float]) -> tuple[
     """nDCG@10 of each way and of each choice of field weights; recall among ten results by results per document."""
     found: dict[str, list[float]] = {}
     spread: dict[str, list[float]] = {}
-    with opened(one, work) as parts, parts.catalog.read() as reader:
+    with opened(one, work, **UNADAPTED) as parts, parts.catalog.read() as reader:
         paths = {stored.doc_id: stored.document.file_path for stored in reader.iter_documents()}
         engine_of(parts).use(ranker=LinearRanker(weights))
         columns, analyzer, depth = parts.catalog.columns(), StandardAnalyzer(), SearchOptions().depth
@@ -161,7 +161,7 @@ def measured(one: JudgedSet, work: Path, weights: Mapping[str, float]) -> tuple[
                 found.setdefault(name, []).append(ndcg(first(paths, docs), question.grades))
         for index in indexes.values():
             index.close()
-    with opened(one, work, **{"search.reranker": "keyword-stage"}) as parts:
+    with opened(one, work, **UNADAPTED, **{"search.reranker": "keyword-stage"}) as parts:
         engine_of(parts).use(ranker=LinearRanker(weights))
         for question in one.questions():
             order = ranked(parts, question.text, "rerank")
@@ -176,7 +176,7 @@ def profiles(one: JudgedSet, work: Path) -> list[str]:
     assert embedder is not None
     model = embedder.get()
     asked = [model.embed_query(question.text) for question in one.questions()]
-    with opened(one, work) as parts:
+    with opened(one, work, **UNADAPTED) as parts:
         ids, digests = zip(*parts.catalog.windows(model.fingerprint), strict=True)
         everything = parts.catalog.columns().select(Filters())
         archive = SqliteVectorArchive(work / one.name / "vectors.sqlite")
@@ -205,7 +205,7 @@ def profiles(one: JudgedSet, work: Path) -> list[str]:
 def dropped(one: JudgedSet, work: Path, threshold: float) -> str:
     """How many questions a threshold on the cosine would leave without any passage that answers them."""
     questions = one.questions()
-    with opened(one, work) as parts:
+    with opened(one, work, **UNADAPTED) as parts:
         lost = 0
         for question in questions:
             asked = Query(question.text, mode="semantic", max_results=NEAREST, max_per_document=1)

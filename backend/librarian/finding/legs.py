@@ -172,8 +172,8 @@ class SemanticLeg:
         """False where embeddings are switched off."""
         return self._embedder is not None
 
-    def ask(self, text: str, *, as_passage: bool = False) -> Asked:
-        """The question's vector, adapted to the library but for a text such as would answer a question (`as_passage`).
+    def ask(self, text: str, *, adapted: bool = True) -> Asked:
+        """The question's vector, adapted to the library where it is `adapted`.
 
         Raises `Unavailable` with the reason where no model is at hand.
         """
@@ -181,7 +181,7 @@ class SemanticLeg:
             raise Unavailable("Embeddings are switched off.", hint="Set embeddings.enabled to search by meaning.")
         embedder = self._embedder.get()
         vector = embedder.embed_query(text)
-        for adapter in () if as_passage else self.adapters:
+        for adapter in self.adapters if adapted else ():
             if adapter.model == embedder.fingerprint:
                 return Asked(adapter(vector), embedder.spec, vector)
         return Asked(vector, embedder.spec)

@@ -149,18 +149,20 @@ class Meanings:
     def of(self, text: str, selection: Selection, *, as_passage: bool = False) -> Meaning:
         """What a question, or a text such as would answer it, means in the spaces that hold what may be answered with.
 
-        Raises `Unavailable` with the first reason where none of them can say.
+        Questions to mails aren't adapted, as nothing was learned from them. Raises `Unavailable` with the first reason
+        where none of the spaces can say.
         """
+        adapted = not as_passage and selection.filters.kind != "email"
         spaces = self._further() if self.own.configured else ()
         if not spaces:
-            return Meaning([(self.own, self.own.ask(text, as_passage=as_passage))])
+            return Meaning([(self.own, self.own.ask(text, adapted=adapted))])
         asked: list[tuple[SemanticLeg, Asked]] = []
         failed: list[tuple[SemanticLeg, Unavailable]] = []
         for leg in self._concerned(spaces, selection):
             try:
                 if lacking := leg.lacks():
                     raise lacking
-                asked.append((leg, leg.ask(text, as_passage=as_passage)))
+                asked.append((leg, leg.ask(text, adapted=adapted)))
             except Unavailable as error:
                 failed.append((leg, error))
         if not asked:

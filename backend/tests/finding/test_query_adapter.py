@@ -2,7 +2,7 @@
 
 * an adapter survives being kept as text, to float16; garbage is none
 * it turns questions of the model that it was learned for, and those only; without one nothing is turned
-* a hypothetical answer is a passage and isn't turned
+* a hypothetical answer is a passage and isn't turned, nor is what is asked of mails alone
 * another adapter is another epoch, so that no cache answers for the one before
 """
 
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from librarian.finding.query_adapter import QueryAdapter
-from librarian.vocabulary.types import Query, Vectors
+from librarian.vocabulary.types import Filters, Query, Vectors
 
 from .library import TOPICS, Library, Loaded, TopicEmbedder
 
@@ -110,6 +110,9 @@ def test_a_hypothetical_answer_is_taken_as_a_passage(manual: Library) -> None:
     assert found.mode == "hyde"
     assert "Each credential is rotated." in asked
     assert len(turned) == len(asked) - 1
+    before = len(turned)
+    engine.search(Query("rotate a token", mode="semantic", filters=Filters(kind="email")))
+    assert len(turned) == before  # nothing was learned from mails
 
 
 def test_the_other_settings_of_an_engine_leave_its_adapter(
