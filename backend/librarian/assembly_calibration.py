@@ -76,7 +76,8 @@ class Calibrating:
     def take_up(self) -> None:
         """Use what was fitted, here or by another server of the same library, where that isn't in use yet."""
         with self._catalog.read() as reader:
-            if reader.meta(f"{KEY} basis") == self._basis() and (kept := reader.meta(KEY)) != self._taken_up:
+            kept = reader.meta(KEY)
+            if kept != self._taken_up and reader.meta(f"{KEY} basis") == self._basis():
                 self._use(Fit.of_json(kept))
                 self._taken_up = kept
 
