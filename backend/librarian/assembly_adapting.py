@@ -51,9 +51,7 @@ class Learned:
     used: bool
 
     def note(self) -> str:
-        """One sentence for the status."""
-        if not self.used:
-            return ""
+        """One sentence for the status, where it is used."""
         return (
             f"semantic: questions are adapted to this library, learned on {self.questions} of its headings and link "
             f"texts; MRR of {self.held_out} held out goes from {self.before:.2f} to {self.after:.2f}"

@@ -21,7 +21,8 @@ import pytest
 
 from librarian.assembly_adapting import FEWEST_HELD, KEY, Adapting
 from librarian.assembly_fitting import Fitting
-from librarian.evaluation.own_questions import held_out, of_links, taught, untaught
+from librarian.evaluation.judgments import Judged
+from librarian.evaluation.own_questions import OwnQuestion, held_out, of_links, taught, untaught
 from librarian.finding.hybrid_search import HybridSearchEngine
 from librarian.shelving.vectors.archive import SqliteVectorArchive
 from librarian.vocabulary.errors import Unavailable
@@ -204,7 +205,10 @@ def test_a_quarter_of_the_pages_is_held_out() -> None:
     names = [f"shop/api/page{number}.md" for number in range(2000)]
     share = sum(map(held_out, names)) / len(names)
     assert 0.2 < share < 0.3
-    assert taught([]) == untaught([]) == []
+    kept, left_out = (next(name for name in names if held_out(name) is out) for out in (False, True))
+    both = [OwnQuestion(Judged("1", "a", dict.fromkeys(pages, 1)), frozenset(), "links") for pages in
+            ([kept], [left_out], [kept, left_out])]  # fmt: skip
+    assert (taught(both), untaught(both)) == (both[:1], both[1:2])  # what leads to both is neither
 
 
 class Lesson:
