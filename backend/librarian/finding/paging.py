@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 
 from librarian.vocabulary.protocols import CatalogReader, Columns
-from librarian.vocabulary.types import Candidate, Chunk, Hit, SearchOutcome, Snippet, StoredDocument
+from librarian.vocabulary.types import Candidate, Chunk, Hit, Ids, SearchOutcome, Snippet, StoredDocument
 
 from .order import ids_of, sums_of
 
@@ -27,43 +27,64 @@ class Kept(NamedTuple):
     doc_ids: Sequence[int] = ()  #: where there are further ones; its own is among them
 
 
-def keep(candidates: Sequence[Candidate], columns: Columns, *, limit: int, per_group: int) -> tuple[list[Kept], bool]:
+class AllKept(Sequence[Kept]):
+    """Those that may be shown, in order: hundreds, of which a page shows ten. One is made when it is looked at."""
+
+    def __init__(self, places: Sequence[int], holding: Mapping[int, Sequence[int]]) -> None:
+        self._places, self._holding = places, holding
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, at: int) -> Kept: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[Kept]: ...
+
+    def __getitem__(self, at: int | slice) -> Kept | list[Kept]:
+        if isinstance(at, slice):
+            return [Kept(place, self._holding.get(place, ())) for place in self._places[at]]
+        return Kept(self._places[at], self._holding.get(self._places[at], ()))
+
+
+def keep(candidates: Sequence[Candidate], columns: Columns, *, limit: int, per_group: int) -> tuple[AllKept, bool]:
     """The first `limit` candidates in order: known to the catalog, one per text, `per_group` per document or thread;
     and whether there are more of them.
 
     Passages of equal text are one hit, shown where the newest version of equal rank stands. A text whose document or
     thread has all it may have is left out, and doesn't come back from another version. `per_group` 0 means no limit.
     """
-    sums, ids = sums_of(candidates), np.array(ids_of(candidates), dtype=np.int64)
+    ids = np.array(ids_of(candidates), dtype=np.int64)
     doc_ids = columns.doc_of(ids)
-    docs: list[int] = doc_ids.tolist()
-    texts: list[int] = np.where(doc_ids == 0, 0, columns.text_of(ids)).tolist()
-    groups: list[int] = columns.group_of(ids).tolist()
-    modified: list[int] = columns.modified_of(ids).tolist()
-    alike: dict[int, list[int]] = {}  # places by text, where some have the same
-    if len(set(texts)) < len(texts):
-        for place, text in enumerate(texts):
-            alike.setdefault(text, []).append(place)
-    in_group: dict[int, int] = {}
-    kept: list[Kept] = []
-    for place, text in enumerate(texts):
-        places = alike.get(text, ())
-        if not text or (places and places[0] != place):
-            continue
-        holding: Sequence[int] = ()
-        if len(places) > 1:
-            holding = [docs[at] for at in places]
-            for at in places[1:]:
-                if modified[at] > modified[place] and sums[at] == sums[place]:
-                    place = at
-        group = groups[place]
-        before = in_group.get(group, 0)
-        if before < per_group or per_group <= 0:
-            if len(kept) == limit:
-                return kept, True
-            in_group[group] = before + 1
-            kept.append(Kept(place, holding))
-    return kept, False
+    texts = np.where(doc_ids == 0, 0, columns.text_of(ids))
+    known, first, counts = np.unique(texts, return_index=True, return_counts=True)
+    firsts = np.sort(first[known != 0])
+    places = firsts.copy()
+    holding: dict[int, Sequence[int]] = {}
+    if several := known[(known != 0) & (counts > 1)].tolist():
+        sums, modified = sums_of(candidates), columns.modified_of(ids)
+        for text in several:
+            alike = np.flatnonzero(texts == text).tolist()
+            newest = alike[0]
+            for at in alike[1:]:
+                if modified[at] > modified[newest] and sums[at] == sums[newest]:
+                    newest = at
+            places[np.searchsorted(firsts, alike[0])] = newest
+            holding[newest] = doc_ids[alike].tolist()
+    if per_group > 0:
+        places = places[_before(columns.group_of(ids)[places]) < per_group]
+    return AllKept(places[:limit].tolist(), holding), len(places) > limit
+
+
+def _before(groups: Ids) -> Ids:
+    """How many of the same group stand before each."""
+    order = np.argsort(groups, kind="stable")
+    ordered = groups[order]
+    begins = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
+    before = np.empty_like(order)
+    before[order] = np.arange(len(order)) - np.repeat(begins, np.diff(begins, append=len(order)))
+    return before
 
 
 def hits(

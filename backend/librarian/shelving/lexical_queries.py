@@ -62,7 +62,8 @@ class QueryBuilder:
             return self.weights[field]
         share = _WHOLE if "-" in term and _HYPHENATED.fullmatch(term) else 1.0
         share *= _OTHER_STEM if term in query.other_stems else 1.0
-        return self.weights[field] * share * dict(query.repeated).get(term, 1)
+        times = dict(query.repeated).get(term, 1) if query.repeated else 1
+        return self.weights[field] * share * times
 
     def scored(self, query: AnalyzedQuery, fields: Iterable[str]) -> Query | None:
         """Any of the terms in any of the fields, weighted; None where there is nothing to look for."""

@@ -26,9 +26,11 @@ def spelt(text: str) -> str:
 
 def is_spelt(text: str, start: int, end: int) -> bool:
     """Whether a part of a text holds what `spelt` may write in another way."""
-    return (text.find("&", start, end) >= 0 or text.find("<", start, end) >= 0) and (
-        _SPELT.search(text, start, end) is not None
-    )
+    named = text.find("&", start, end)
+    maybe = named >= 0 and text.find(";", named, end) >= 0
+    # most of what has a "<" is code: the search itself, which looks at every character, is spared it
+    maybe = maybe or text.find("<w", start, end) >= 0 or text.find("<W", start, end) >= 0
+    return maybe and _SPELT.search(text, start, end) is not None
 
 
 def spelt_with_places(text: str) -> tuple[str, list[tuple[int, int]]]:

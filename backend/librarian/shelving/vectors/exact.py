@@ -53,20 +53,21 @@ class _Block:
         import onnxruntime
 
         self.rows = rows
-        self.scales = np.empty(rows.shape[0], np.float32)
+        scales = np.empty(rows.shape[0], np.float32)
         small = np.empty(rows.shape[::-1], np.int8)
         for start in range(0, rows.shape[0], _CACHED_ROWS):
             span = slice(start, start + _CACHED_ROWS)
             full = rows[span].astype(np.float32)
             largest = np.maximum(full.max(axis=1), -full.min(axis=1))
-            self.scales[span] = np.where(largest > 0, largest / _ROW_LEVELS, 1)
-            full /= self.scales[span, np.newaxis]
+            scales[span] = np.where(largest > 0, largest / _ROW_LEVELS, 1)
+            full /= scales[span, np.newaxis]
             small[:, span] = np.rint(full, out=full).T
+        self.level = float(scales.max())  #: what 1 of the int8 form is worth at most
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.enable_cpu_mem_arena = False
         options.log_severity_level = 3
-        constants = {"rows": small, "scales": self.scales[np.newaxis]}
+        constants = {"rows": small, "scales": scales[np.newaxis]}
         kept = [onnxruntime.OrtValue.ortvalue_from_numpy(constant) for constant in constants.values()]
         options.add_external_initializers(list(constants), kept)
         self._session = onnxruntime.InferenceSession(
@@ -115,7 +116,7 @@ class _State:
     alive: Mask  #: shape (rows,), never changed
     ids: Ids  #: living ones, ascending
     places: Ids  #: the row of each of `ids`
-    scales: Vector  #: of the rows in blocks: what 1 of their int8 form is worth
+    level: float  #: what 1 of the int8 form is worth at most, of the rows in blocks
 
     @property
     def tail_rows(self) -> int:
@@ -221,8 +222,7 @@ class ExactStore:
     def _empty(self) -> _State:
         nothing = np.empty(0, np.int64)
         tail = np.empty((0, self.dimension), np.float32)
-        none = np.empty(0, np.float32)
-        return _State((), tail, nothing, 0, np.empty(0, np.bool_), nothing, nothing, none)
+        return _State((), tail, nothing, 0, np.empty(0, np.bool_), nothing, nothing, 0.0)
 
     def _candidates(self, state: _State, question: Vector, wanted: int, selection: Selection) -> Ids:
         """Rows that pass, ascending: all of them where they are few, else those that the scan can't rule out."""
@@ -239,7 +239,7 @@ class ExactStore:
             scores[~allowed] = -np.inf
         # An error of the scan is a sum of many roundings, each spread evenly over one level: its standard deviation is
         # at most level / √12 for a question of length 1. Equal vectors get equal scores, so that ids decide among them.
-        slack = 2 * _SIGMAS * float(state.scales.max(initial=0.0)) / math.sqrt(12)
+        slack = 2 * _SIGMAS * state.level / math.sqrt(12)
         return np.flatnonzero(scores >= _largest(scores, wanted) - slack)
 
     def _scan(self, state: _State, vector: Vector) -> Vector:
@@ -359,7 +359,7 @@ def _appended(state: _State, ids: Ids, rows: HalfVectors) -> _State:
         np.concatenate([state.alive, np.ones(ids.size, np.bool_)]),
         np.insert(state.ids, at, ids[order]),
         np.insert(state.places, at, places[order]),
-        np.concatenate([state.scales, *(block.scales for block in blocks[len(state.blocks) :])]),
+        max([state.level, *(block.level for block in blocks[len(state.blocks) :])]),
     )
 
 
