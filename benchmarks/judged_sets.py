@@ -107,13 +107,13 @@ def asked(
         for question in questions:
             own = isinstance(question, own_questions.OwnQuestion)
             judged = question.judged if own else question
-            ignored = question.ignored if own else frozenset()
             seen = modes.weighed(engine.judge(Query(judged.text, mode="hybrid"), reader).pool)
-            pages = [paths[doc] for doc in seen.ids.tolist()]
-            asked_of = np.array([page not in ignored for page in pages], dtype=np.bool_)
+            files = [paths[doc] for doc in seen.ids.tolist()]
+            counted = [question.page_of(file) if own else file for file in files]
+            asked_of = np.array([page is not None for page in counted], dtype=np.bool_)
             nothing = np.zeros(len(seen))
             values = np.stack([seen.values.get(name, nothing) for name in names], axis=1)[asked_of]
-            pages = [page for page in pages if page not in ignored]
+            pages = [page for page in counted if page is not None]
             grades = np.array([judged.grades.get(page, 0) for page in pages], dtype=np.int64)
             found.append(Asked(judged, pages, values, grades))
     return found

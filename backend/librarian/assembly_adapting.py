@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
@@ -226,14 +226,14 @@ class _Vectors:
     def answerable(self, questions: Sequence[OwnQuestion]) -> list[OwnQuestion]:
         """Those with vectors of an answer: pages may be empty, or have a model of their own."""
         embedded = set(self._docs.tolist())
-        return [one for one in questions if not embedded.isdisjoint(self._ids_of(one.judged.grades))]
+        return [one for one in questions if not embedded.isdisjoint(self._ids_of(one.answers))]
 
     def examples(self, questions: Sequence[OwnQuestion], asked: Sequence[Vector]) -> adapter_learning.Examples:
         """Each question with the best windows of its answers and of other documents."""
         chosen: list[tuple[Ids, Ids]] = []
         for question, vector in zip(questions, asked, strict=True):
             self._go_on()
-            answers = self._ids_of(question.judged.grades)
+            answers = self._ids_of(question.answers)
             left_out = {*answers, *self._ids_of(question.ignored)}
             right, _ = self._store.search(vector, ANSWERING, self._only(answers))
             found, _ = self._store.search(vector, DEPTH, self._everything)
@@ -252,14 +252,14 @@ class _Vectors:
         ranks = []
         for question, vector in zip(questions, asked, strict=True):
             self._go_on()
-            answers, ignored = self._ids_of(question.judged.grades), set(self._ids_of(question.ignored))
+            answers, ignored = self._ids_of(question.answers), set(self._ids_of(question.ignored))
             found, _ = self._store.search(vector, DEPTH, self._everything)
             docs = self._columns.doc_of(self._best_of_each(found, ignored) // WINDOWS_PER_CHUNK)
             right = np.flatnonzero(np.isin(docs, answers))
             ranks.append(1 / (1 + int(right[0])) if len(right) else 0.0)
         return ranks
 
-    def _ids_of(self, pages: Mapping[str, int] | frozenset[str]) -> list[int]:
+    def _ids_of(self, pages: Iterable[str]) -> list[int]:
         return [self._doc_ids[page] for page in pages if page in self._doc_ids]
 
     def _only(self, docs: Sequence[int]) -> Selection:

@@ -171,7 +171,7 @@ class Study:
         questions = self._own() if own else []
         given = Judgments([one.judged for one in questions], [_about(questions)]) if own else self._read(queries, qrels)
         mails, strange = self._told(given.questions)
-        ignored = {question.judged.text: question.ignored for question in questions}
+        asking = {question.judged.text: question for question in questions}
         shortfalls = _Shortfalls()
 
         def search(text: str, mode: str) -> Sequence[str]:
@@ -182,7 +182,9 @@ class Study:
             limit = {"max_per_thread": 0} if text in mails else {"max_per_document": 1}
             found: list[str] = []
             offset: int | None = 0
-            wanted = FOUND if text in mails else SEEN + len(ignored.get(text, ()))
+            own = asking.get(text)
+            further = len(own.ignored) + len(own.editions) if own is not None else 0
+            wanted = FOUND if text in mails else SEEN + further
             while offset is not None and len(found) < wanted:
                 page = ask(
                     text, budget=budget, mode=mode, product=product, offset=offset,
@@ -192,7 +194,7 @@ class Study:
                     shortfalls.note(page)
                 found += [result.file_path for result in page.results]
                 offset = page.next_offset
-            return [path for path in found if path not in ignored.get(text, ())]
+            return own.pages_of(found) if own is not None else found
 
         answer = as_dict(evaluate(given.questions, search, asked))
         unasked = [UNASKED] if self._rewriter and not llm and {*asked} & {"hybrid", "rerank", "hyde", "auto"} else []
@@ -308,12 +310,12 @@ class Study:
                     Query(question.judged.text, mode="hybrid", ask_llm=False), reader, budget
                 ).pool
                 seen = modes.weighed(pool)
-                names = [paths.get(doc, "") for doc in seen.ids.tolist()]
-                asked = np.array([name not in question.ignored for name in names], dtype=np.bool_)
+                pages = [question.page_of(paths.get(doc, "")) for doc in seen.ids.tolist()]
+                asked = np.array([page is not None for page in pages], dtype=np.bool_)
                 values = np.stack([seen.values[name] for name in READ], axis=1)[asked]
                 shares = shares_of(pool)  # of the weights, which is how it is when questions are answered
                 values *= np.array([shares.get(name, 1.0) for name in READ])
-                names = [name for name in names if name not in question.ignored]
+                names = [page for page in pages if page is not None]
                 grades = np.array([question.judged.grades.get(name, 0) for name in names], dtype=np.int64)
                 found.append(Asked(question.judged, names, values, grades))
         return found

@@ -23,7 +23,10 @@ STEPS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question with its candidates: file paths, features of shape (n, number of features), grades of shape (n,)."""
+    """A question with its candidates: file paths, features of shape (n, number of features), grades of shape (n,).
+
+    Candidates of one path are editions of one page.
+    """
 
     question: Judged
     paths: Sequence[str]
@@ -77,5 +80,6 @@ def quality(questions: Sequence[Asked], weights: Floats) -> list[float]:
     values = []
     for one in questions:
         order = np.argsort(-(one.values @ weights), kind="stable")
-        values.append(ndcg([one.paths[place] for place in order[:10]], one.question.grades))
+        pages = list(dict.fromkeys(one.paths[place] for place in order))
+        values.append(ndcg(pages[:10], one.question.grades))
     return values

@@ -1,7 +1,10 @@
 """Judged questions that a library holds about itself: what its links call a page, and its headings.
 
 A link's text is how an author refers to another page, so the page it leads to is the answer; the pages that hold the
-link hold its words too and are left out of the results. A heading that only one document has asks for that document.
+link hold its words too and are left out of the results. A heading that only one page has asks for that page.
+
+A library may hold a manual in several versions. A page's editions, one in each of them, are one page here: the first
+of them by path stands for all.
 """
 
 from __future__ import annotations
@@ -9,8 +12,8 @@ from __future__ import annotations
 import random
 import re
 import zlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
 from librarian.vocabulary.cross_references import Places
@@ -29,6 +32,7 @@ _EMPTY = re.compile(
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _FEWEST_WORDS, _MOST_WORDS = 2, 14
 _HELD_OUT = 4  #: one page of so many
+_OPENING = 4  #: headings that two editions of a page have in common at least, where they have so many
 _COMMON = frozenset(
     re.findall(
         r"\w+",
@@ -45,12 +49,27 @@ class OwnQuestion:
     judged: Judged
     ignored: frozenset[str]
     source: Source
+    #: Of answers with several editions: each one's path, and the path that stands for it among the answers.
+    editions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def answers(self) -> frozenset[str]:
+        """All files that answer it."""
+        return frozenset(self.editions) | (self.judged.grades.keys() - self.ignored)
+
+    def page_of(self, path: str) -> str | None:
+        """What a found file counts as: a page, or nothing."""
+        return self.editions.get(path, path if path not in self.ignored else None)
+
+    def pages_of(self, paths: Iterable[str]) -> list[str]:
+        """What found files count as, best first, each page where it comes first."""
+        return list(dict.fromkeys(page for path in paths if (page := self.page_of(path)) is not None))
 
 
 def of_links(documents: Iterable[Document]) -> list[OwnQuestion]:
     """One question per link text of two to fourteen words that leads to other pages of the library, in text order."""
     documents = list(documents)
-    places = Places(documents)
+    places, editions = Places(documents), _Editions(documents)
     answers: dict[str, dict[str, int]] = {}
     sources: dict[str, set[str]] = {}
     spelled: dict[str, str] = {}
@@ -62,31 +81,59 @@ def of_links(documents: Iterable[Document]) -> list[OwnQuestion]:
             key = text.lower()
             spelled.setdefault(key, text)
             sources.setdefault(key, set()).add(document.file_path)
-            if target != document.file_path:
-                answers.setdefault(key, {})[target] = 1
-    return [
-        OwnQuestion(Judged(f"link {number}", spelled[key], grades), frozenset(sources[key] - grades.keys()), "links")
-        for number, (key, grades) in enumerate(sorted(answers.items()))
-        if len(grades) <= 3  # a text that leads everywhere asks for nothing
-    ]
+            if (page := editions.first(target)) != editions.first(document.file_path):
+                answers.setdefault(key, {})[page] = 1
+    found = []
+    for number, (key, grades) in enumerate(sorted(answers.items())):
+        if len(grades) <= 3:  # a text that leads everywhere asks for nothing
+            same = editions.of(grades)
+            ignored = frozenset(sources[key] - grades.keys() - same.keys())
+            found.append(OwnQuestion(Judged(f"link {number}", spelled[key], grades), ignored, "links", same))
+    return found
 
 
 def of_headings(documents: Iterable[Document]) -> list[OwnQuestion]:
-    """One question per heading of two to fourteen words that one document alone has, in text order."""
+    """One question per heading of two to fourteen words that one page alone has, in text order."""
+    documents = [document for document in documents if document.kind == "document"]
+    editions = _Editions(documents)
     holders: dict[str, set[str]] = {}
     spelled: dict[str, str] = {}
     for document in documents:
-        if document.kind == "document":
-            for heading in document.headings:
-                text = " ".join(heading.text.split())
-                if _asks(text) and not {word.lower() for word in _WORD.findall(text)} <= _COMMON:
-                    spelled.setdefault(text.lower(), text)
-                    holders.setdefault(text.lower(), set()).add(document.file_path)
-    return [
-        OwnQuestion(Judged(f"heading {number}", spelled[key], dict.fromkeys(paths, 1)), frozenset(), "headings")
-        for number, (key, paths) in enumerate(sorted(holders.items()))
-        if len(paths) == 1
-    ]
+        for heading in document.headings:
+            text = " ".join(heading.text.split())
+            if _asks(text) and not {word.lower() for word in _WORD.findall(text)} <= _COMMON:
+                spelled.setdefault(text.lower(), text)
+                holders.setdefault(text.lower(), set()).add(document.file_path)
+    found = []
+    for number, (key, paths) in enumerate(sorted(holders.items())):
+        pages = set(map(editions.first, paths))
+        if len(pages) == 1:
+            all_editions = editions.of(pages)
+            same = {path: page for path, page in all_editions.items() if path in paths}
+            judged = Judged(f"heading {number}", spelled[key], dict.fromkeys(pages, 1))
+            found.append(OwnQuestion(judged, frozenset(all_editions.keys() - paths), "headings", same))
+    return found
+
+
+class _Editions:
+    """Which documents are one page in several versions: those of one file name, title and opening headings."""
+
+    def __init__(self, documents: Iterable[Document]) -> None:
+        alike: dict[tuple[str, ...], list[str]] = {}
+        for document in documents:
+            name = document.file_path.rsplit("/", 1)[-1]
+            opening = (heading.text for heading in document.headings[:_OPENING])
+            alike.setdefault((name, document.title, *opening), []).append(document.file_path)
+        self._paths = {min(paths): sorted(paths) for paths in alike.values() if len(paths) > 1}
+        self._first = {path: first for first, paths in self._paths.items() for path in paths}
+
+    def first(self, path: str) -> str:
+        """What stands for a page; itself where it has no other edition."""
+        return self._first.get(path, path)
+
+    def of(self, pages: Iterable[str]) -> dict[str, str]:
+        """Every edition's path of those of these pages that have several, with the page."""
+        return {path: page for page in pages for path in self._paths.get(page, ())}
 
 
 def sample(questions: Sequence[T], most: int) -> list[T]:

@@ -1,15 +1,27 @@
-"""A few at once, the others wait; who waits for something else lets them go first."""
+"""A few at once, the others wait, and who waits longest is next; who waits for something else lets them go first."""
 
 from __future__ import annotations
 
+import signal
+import sys
 import threading
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
 from librarian.finding.turns import Turns
 
 PATIENCE_S = 30.0
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Go on once it is."""
+    begun = time.monotonic()
+    while not true():
+        assert time.monotonic() - begun < PATIENCE_S
 
 
 def test_no_more_run_at_once_than_allowed_and_all_do() -> None:
@@ -53,5 +65,53 @@ def test_a_turn_ends_whatever_happens_in_it() -> None:
     turns = Turns(1)
     with pytest.raises(ZeroDivisionError), turns, turns.aside():
         raise ZeroDivisionError
+    with turns:
+        pass
+
+
+def test_who_waits_longest_is_next_however_soon_another_asks_again() -> None:
+    turns, order = Turns(1), []
+
+    def wait(name: str) -> None:
+        with turns:
+            order.append(name)
+
+    def waited_for(count: int) -> bool:
+        return turns.waiting == count
+
+    with ThreadPoolExecutor(2) as threads:
+        with turns:
+            for place, name in enumerate(("first", "second"), 1):
+                threads.submit(wait, name)
+                until(partial(waited_for, place))
+        with turns:
+            order.append("again")
+    assert order == ["first", "second", "again"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no timer that interrupts")
+def test_who_gives_up_waiting_keeps_nobody_out() -> None:
+    turns, inside, free = Turns(1), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with turns:
+            inside.set()
+            free.wait(PATIENCE_S)
+
+    def give_up(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    thread, before = threading.Thread(target=hold), signal.signal(signal.SIGALRM, give_up)
+    try:
+        thread.start()
+        assert inside.wait(PATIENCE_S)
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        with pytest.raises(KeyboardInterrupt), turns:
+            pass
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        free.set()
+        thread.join(PATIENCE_S)
+    assert turns.waiting == 0
     with turns:
         pass
