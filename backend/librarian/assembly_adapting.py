@@ -25,7 +25,7 @@ from .vocabulary.types import WINDOWS_PER_CHUNK, Document, Filters, HalfVectors,
 logger = logging.getLogger(__name__)
 
 KEY = "query adapter"
-LEARNER = 1  #: raised where the same library would be learned from otherwise
+LEARNER = 2  #: raised where the same library would be learned from otherwise
 #: Fewer questions to learn from, and to try what was learned on, say too little. With 250 semantic nDCG@10 of seven
 #: sets goes up by 0.024 in the mean, with 500 by 0.030, with 2,000 by 0.034.
 FEWEST, FEWEST_HELD = 150, 40

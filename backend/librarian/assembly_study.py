@@ -169,7 +169,11 @@ class Study:
         if not asked:
             raise CallerError("modes is empty.", hint="Name at least one, for example keyword,hybrid.")
         questions = self._own() if own else []
-        given = Judgments([one.judged for one in questions], [_about(questions)]) if own else self._read(queries, qrels)
+        given = (
+            Judgments([one.judged for one in questions], [self._about(questions)])
+            if own
+            else self._read(queries, qrels)
+        )
         mails, strange = self._told(given.questions)
         asking = {question.judged.text: question for question in questions}
         shortfalls = _Shortfalls()
@@ -261,6 +265,11 @@ class Study:
             )
         return questions
 
+    def _about(self, questions: Sequence[OwnQuestion]) -> str:
+        links = sum(question.source == "links" for question in questions)
+        told = f"{links} link texts and {len(questions) - links} headings as questions"
+        return f"{told}, of pages held out when questions were adapted to the library" if self._adapted() else told
+
     def _untaught(self, own: list[OwnQuestion]) -> list[OwnQuestion]:
         return own_questions.untaught(own) if self._adapted() else own
 
@@ -283,7 +292,7 @@ class Study:
         gain, p = float(np.mean(after) - np.mean(before)), randomisation(after, before)
         tuned = {name: round(float(weight), 2) for name, weight in zip(READ, weights, strict=True)}
         notes = [
-            f"{_about(questions)}; learned on {len(learn)}, shown on {len(held)} held out",
+            f"{self._about(questions)}; learned on {len(learn)}, shown on {len(held)} held out",
             f"weights now: {_weights(self._engine.weights)}",
             f"weights tuned: {_weights(tuned)}",
         ]
@@ -348,8 +357,3 @@ def _row(values: Sequence[float], first: Sequence[float]) -> dict[str, object]:
 
 def _weights(weights: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {weights.get(name, 0.0):g}" for name in READ)
-
-
-def _about(questions: Sequence[OwnQuestion]) -> str:
-    links = sum(question.source == "links" for question in questions)
-    return f"{links} link texts and {len(questions) - links} headings as questions"

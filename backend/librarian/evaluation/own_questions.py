@@ -32,7 +32,8 @@ _EMPTY = re.compile(
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _FEWEST_WORDS, _MOST_WORDS = 2, 14
 _HELD_OUT = 4  #: one page of so many
-_OPENING = 4  #: headings that two editions of a page have in common at least, where they have so many
+#: A version in a folder's name: *v1.28*, *2.x*, *release-3*, *latest*.
+_VERSION = re.compile(r"v?\d+(?:\.(?:\d+|x))*|\b(?:latest|stable|current|main|master|dev|next|lts)\b", re.I)
 _COMMON = frozenset(
     re.findall(
         r"\w+",
@@ -116,15 +117,19 @@ def of_headings(documents: Iterable[Document]) -> list[OwnQuestion]:
 
 
 class _Editions:
-    """Which documents are one page in several versions: those of one file name, title and opening headings."""
+    """Which documents are one page in several versions: those that have their title and half of their headings in
+    common, and whose paths differ by versions in folders' names alone.
+    """
 
     def __init__(self, documents: Iterable[Document]) -> None:
-        alike: dict[tuple[str, ...], list[str]] = {}
+        namesakes: dict[tuple[str, str, str], list[Document]] = {}
         for document in documents:
-            name = document.file_path.rsplit("/", 1)[-1]
-            opening = (heading.text for heading in document.headings[:_OPENING])
-            alike.setdefault((name, document.title, *opening), []).append(document.file_path)
-        self._paths = {min(paths): sorted(paths) for paths in alike.values() if len(paths) > 1}
+            folder, _, name = document.file_path.rpartition("/")
+            namesakes.setdefault((_VERSION.sub("#", folder), name, document.title), []).append(document)
+        self._paths: dict[str, list[str]] = {}
+        for alike in namesakes.values():
+            if len(alike) > 1:
+                self._paths.update(_in_common(sorted(alike, key=lambda document: document.file_path)))
         self._first = {path: first for first, paths in self._paths.items() for path in paths}
 
     def first(self, path: str) -> str:
@@ -134,6 +139,20 @@ class _Editions:
     def of(self, pages: Iterable[str]) -> dict[str, str]:
         """Every edition's path of those of these pages that have several, with the page."""
         return {path: page for page in pages for path in self._paths.get(page, ())}
+
+
+def _in_common(documents: Iterable[Document]) -> dict[str, list[str]]:
+    """The paths of pages with several editions, by the first of each."""
+    pages: list[tuple[frozenset[str], list[str]]] = []
+    for document in documents:
+        own = frozenset(heading.text for heading in document.headings)
+        for headings, paths in pages:
+            if own & headings and 2 * len(own & headings) >= len(own | headings):
+                paths.append(document.file_path)
+                break
+        else:
+            pages.append((own, [document.file_path]))
+    return {paths[0]: paths for _, paths in pages if len(paths) > 1}
 
 
 def sample(questions: Sequence[T], most: int) -> list[T]:

@@ -5,10 +5,13 @@
 * link texts ask for the page they lead to, relative, from the site's root or over its index page; the linking page is
   left out; texts that say nothing ask nothing
 * headings that one document alone has ask for it
+* a page's editions in several versions of a manual are one page: in questions, in results, and where pages are held out
 * halves share no answer page
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -97,6 +100,64 @@ def test_a_heading_that_one_document_has_asks_for_it() -> None:
         ("Attaching a volume", "b.md"),
         ("Setting limits", "a.md"),
     ]
+
+
+def manual(version: str, *headings: str, link: str = "pods.md") -> list[Document]:
+    pods = replace(page(f"shop/{version}/pods.md", headings=("Pods", "What pods are", *headings)), title="Pods")
+    start = replace(page(f"shop/{version}/start.md", ("running a container", link)), title="Start")
+    return [pods, start]
+
+
+def test_a_page_with_editions_in_several_versions_is_one_page() -> None:
+    versions = [f"v{number}" for number in range(1, 6)]
+    documents = [document for version in versions[:4] for document in manual(version, "Resizing a pod", "Limits")]
+    documents += manual("v5", "Resizing a pod", "Evicting a pod")
+    heading = {question.judged.text: question for question in of_headings(documents)}["Resizing a pod"]
+    (link,) = of_links(documents)
+    for question, left_out in ((heading, set()), (link, {f"shop/{version}/start.md" for version in versions})):
+        assert question.judged.grades == {"shop/v1/pods.md": 1}
+        assert question.ignored == left_out
+        assert question.pages_of(["shop/v3/pods.md", *sorted(left_out), "other.md", "shop/v1/pods.md"]) == [
+            "shop/v1/pods.md",
+            "other.md",
+        ]
+    assert heading.answers == {f"shop/{version}/pods.md" for version in versions[:4]} | {"shop/v5/pods.md"}
+
+
+def test_an_edition_without_a_heading_says_nothing_of_it() -> None:
+    documents = [*manual("v1", "Limits", "Quotas"), *manual("v2", "Limits", "Quotas", "Evicting a pod")]
+    question = {one.judged.text: one for one in of_headings(documents)}["Evicting a pod"]
+    assert (question.answers, question.ignored) == ({"shop/v2/pods.md"}, {"shop/v1/pods.md"})
+    assert question.pages_of(["shop/v1/pods.md", "shop/v2/pods.md"]) == ["shop/v1/pods.md"] == [*question.judged.grades]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("shop/v1.28/a.md", "shop/latest/a.md", True),
+        ("shop-2.x/api/a.md", "shop-3/api/a.md", True),
+        ("shop/release-1.9.3/a.md", "shop/release-main/a.md", True),
+        ("shop/v1/a.md", "till/v2/a.md", False),
+        ("shop/init/a.md", "shop/join/a.md", False),
+        ("shop/v1/a.md", "shop/v2/b.md", False),
+    ],
+)
+def test_editions_lie_in_folders_that_versions_alone_tell_apart(one: str, other: str, same: bool) -> None:
+    pages = [replace(page(path, headings=("Options", "Shared heading")), title="A") for path in (one, other)]
+    assert bool(of_headings(pages)) is same
+
+
+def test_pages_with_few_headings_in_common_are_no_editions() -> None:
+    pages = [
+        replace(page(f"step-{n}/index.md", headings=(f"Doing {word}s", f"More {word}s", "Shared heading")), title="A")
+        for n, word in enumerate(("shop", "till"))
+    ]
+    assert "Shared heading" not in [one.judged.text for one in of_headings(pages)]
+
+
+def test_an_answer_found_in_two_editions_counts_once() -> None:
+    twice = Asked(Judged("1", "q", {"a": 1}), ["a", "a", "b"], np.array([[3.0], [2.0], [1.0]]), np.array([1, 1, 0]))
+    assert quality([twice], np.array([1.0])) == [1.0]
 
 
 def test_halves_share_no_answer_and_samples_repeat() -> None:

@@ -1,6 +1,7 @@
 """A library teaches itself how its questions are to be turned.
 
 * what its links call its pages is learned, pages held out are found better with it, and semantic search uses it
+* a manual in several versions teaches what one of them does
 * it is kept with the catalog, taken up again, and due again only once the library or the model is another
 * pages that teach nothing, or too few of them, change nothing, and are asked no second time
 * what is measured on own questions is measured on those held out
@@ -165,6 +166,20 @@ def test_what_links_call_pages_is_learned_kept_and_taken_up(teach: Callable[...,
     assert [one.first(text, engine) for text, _ in asked] == [one.first(text) for text, _ in asked]
     # another model's vectors answer
     assert one.adapting(model="another").due()
+
+
+def test_a_manual_in_four_versions_teaches_what_one_does(teach: Callable[..., Taught]) -> None:
+    # with headings, by which editions are known, but such as ask nothing
+    manual = {path: f"# Page {path[9:-3]}\n\n{text}" for path, text in pages(own_names=True).items()}
+    noted = []
+    for versions in (["api"], ["v1", "v2", "v3", "latest"]):
+        one = teach({path.replace("api", version): text for version in versions for path, text in manual.items()})
+        adapting = one.adapting()
+        adapting.renew()
+        assert adapting.in_use
+        noted.append(re.findall("on ([0-9]+) of.* MRR of ([0-9]+) held", adapting.notes()[0])[0])
+    once, four_times = ([int(count) for count in found] for found in noted)
+    assert four_times == pytest.approx(once, rel=0.2)  # which pages are held out depends on their paths
 
 
 def test_pages_that_teach_nothing_change_nothing(teach: Callable[..., Taught]) -> None:
