@@ -34,6 +34,7 @@ _FEWEST_WORDS, _MOST_WORDS = 2, 14
 _HELD_OUT = 4  #: one page of so many
 #: A version in a folder's name: *v1.28*, *2.x*, *release-3*, *latest*.
 _VERSION = re.compile(r"v?\d+(?:\.(?:\d+|x))*|\b(?:latest|stable|current|main|master|dev|next|lts)\b", re.I)
+_MOST_EDITIONS = 50  #: more pages of one title in numbered folders are tickets, say, not versions of a manual
 _COMMON = frozenset(
     re.findall(
         r"\w+",
@@ -128,7 +129,7 @@ class _Editions:
             namesakes.setdefault((_VERSION.sub("#", folder), name, document.title), []).append(document)
         self._paths: dict[str, list[str]] = {}
         for alike in namesakes.values():
-            if len(alike) > 1:
+            if 1 < len(alike) <= _MOST_EDITIONS:
                 self._paths.update(_in_common(sorted(alike, key=lambda document: document.file_path)))
         self._first = {path: first for first, paths in self._paths.items() for path in paths}
 

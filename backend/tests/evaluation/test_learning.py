@@ -155,6 +155,15 @@ def test_pages_with_few_headings_in_common_are_no_editions() -> None:
     assert "Shared heading" not in [one.judged.text for one in of_headings(pages)]
 
 
+@pytest.mark.parametrize(("count", "questions"), [(20, 1), (2000, 0)])
+def test_thousands_of_numbered_folders_are_no_versions(count: int, questions: int) -> None:
+    tickets = [
+        replace(page(f"tickets/{n}/index.md", headings=("Ticket", "Steps to reproduce")), title="Ticket")
+        for n in range(count)
+    ]
+    assert len(of_headings(tickets)) == questions
+
+
 def test_an_answer_found_in_two_editions_counts_once() -> None:
     twice = Asked(Judged("1", "q", {"a": 1}), ["a", "a", "b"], np.array([[3.0], [2.0], [1.0]]), np.array([1, 1, 0]))
     assert quality([twice], np.array([1.0])) == [1.0]
