@@ -50,7 +50,7 @@ def bytes_of(store: ExactStore) -> int:
     """What the rows take: float16 and int8 in blocks, float32 in the tail, ids and masks."""
     state = store._state
     blocks = len(state.blocks) * exact.BLOCK_ROWS * (store.dimension * 3 + 4)
-    arrays = (state.tail, state.row_ids, state.alive, state.ids, state.places, state.scales)
+    arrays = (state.tail, state.row_ids, state.alive, state.ids, state.places)
     return blocks + sum(array.nbytes for array in arrays)
 
 
