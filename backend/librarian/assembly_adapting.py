@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
@@ -33,8 +33,6 @@ LEARNED_FROM, TRIED_ON = 3000, 400  #: at most; links before headings, which mos
 #: What MRR of the held out questions must gain at least. It is no proof: what was learned costs little where it brings
 #: nothing.
 GAIN = 0.005
-#: A library is learned from again once it has grown or shrunk by this share.
-CHANGED = 0.2
 DOCUMENTS_READ = 64  #: at once, with their texts
 OTHERS, ANSWERING = 24, 8  #: candidates of each question: other documents' best windows, and those of its answers
 DEPTH = 200  #: windows that are searched for them
@@ -56,6 +54,28 @@ class Learned:
             f"semantic: questions are adapted to this library, learned on {self.questions} of its headings and link "
             f"texts; MRR of {self.held_out} held out goes from {self.before:.2f} to {self.after:.2f}"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of it in the catalog, beside the matrix."""
+
+    learned: Learned
+    basis: str  #: the model, and how it is learned from
+    passages: int  #: of the library then
+    stamp: str  #: names the state of the library that it was learned from
+
+    def as_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def of_json(cls, text: str) -> Kept | None:
+        """What `as_json` wrote; None for anything else."""
+        try:
+            data = json.loads(text)
+            return cls(learned=Learned(**data.pop("learned")), **data)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return None
 
 
 class Adapting:
@@ -106,18 +126,18 @@ class Adapting:
         if self._embedder is None or not self._complete() or not (basis := self._basis()):
             return False
         with self._catalog.read() as reader:
-            kept, passages = _parsed(reader.meta(KEY)), reader.count().chunks
+            kept, passages = Kept.of_json(reader.meta(KEY)), reader.count().chunks
         if passages < FEWEST:
             return False
-        return kept.get("basis") != basis or abs(passages - int(str(kept["passages"]))) > CHANGED * passages
+        return kept is None or kept.basis != basis or own_questions.is_another(passages, kept.passages)
 
     def take_up(self) -> None:
         """Use what was learned, here or by another server of the same library, where that isn't in use yet."""
         if self._embedder is None:
             return
         with self._catalog.read() as reader:
-            kept = _parsed(reader.meta(KEY))
-            if kept.get("basis") != self._basis() or kept.get("stamp") == self._taken_up:
+            kept = Kept.of_json(reader.meta(KEY))
+            if kept is None or kept.basis != self._basis() or kept.stamp == self._taken_up:
                 return
             matrix = reader.meta(f"{KEY} matrix")
         self._use(kept, matrix)
@@ -129,9 +149,9 @@ class Adapting:
             passages, generation = reader.count().chunks, reader.generation
         adapter, learned = self._learned(model)
         matrix = adapter.as_text() if adapter is not None else ""
-        kept = {**asdict(learned), "basis": basis, "passages": passages, "stamp": f"{basis}|{generation}|{passages}"}
+        kept = Kept(learned, basis, passages, f"{basis}|{generation}|{passages}")
         self._catalog.set_meta(f"{KEY} matrix", matrix)
-        self._catalog.set_meta(KEY, json.dumps(kept))
+        self._catalog.set_meta(KEY, kept.as_json())
         logger.info("query adapter: %s", kept)
         self._use(kept, matrix)
 
@@ -141,13 +161,12 @@ class Adapting:
         model = self._model()
         return f"{LEARNER}|{model}" if model else ""
 
-    def _use(self, kept: Mapping[str, object], matrix: str) -> None:
+    def _use(self, kept: Kept, matrix: str) -> None:
         adapter = QueryAdapter.of_text(self._model(), matrix) if matrix else None
-        learned = Learned(*(kept[name] for name in Learned.__slots__))  # type: ignore[arg-type]
-        self._note = learned.note() if adapter is not None else ""
+        self._note = kept.learned.note() if adapter is not None else ""
         self._engine.use(adapters=[adapter] if adapter is not None else [])
         self.in_use = adapter is not None
-        self._taken_up = str(kept["stamp"])
+        self._taken_up = kept.stamp
 
     def _learned(self, model: str) -> tuple[QueryAdapter | None, Learned]:
         learn, held = self._questions()
@@ -286,13 +305,3 @@ class _Vectors:
                 raise Unavailable(f"{lacking} vectors are missing.", hint="`librarian check --repair` mends that.")
             found.append(np.stack([known[digest] for digest in some]).astype(np.float16))
         return np.concatenate(found)
-
-
-def _parsed(kept: str) -> dict[str, object]:
-    """What `renew` kept; empty for anything else."""
-    try:
-        found = json.loads(kept)
-    except ValueError:
-        return {}
-    whole = isinstance(found, dict) and found.keys() >= {*Learned.__slots__, "basis", "passages", "stamp"}
-    return found if whole else {}

@@ -20,8 +20,6 @@ KEY = "calibration"
 #: Smaller libraries keep the shipped curves: what few pages say about strangers' questions is chance.
 FEWEST_PASSAGES = 200
 OWN_ASKED = 60
-#: A library is fitted again once it has grown or shrunk by this share.
-CHANGED = 0.2
 
 
 class Calibrating:
@@ -71,7 +69,7 @@ class Calibrating:
             passages = reader.count().chunks
         if passages < FEWEST_PASSAGES or not self._complete():
             return False
-        return basis != self._basis() or abs(passages - int(fitted)) > CHANGED * passages
+        return basis != self._basis() or own_questions.is_another(passages, int(fitted))
 
     def take_up(self) -> None:
         """Use what was fitted, here or by another server of the same library, where that isn't in use yet."""

@@ -16,7 +16,7 @@ WAIT_S = 5.0
 LONGEST_S = 320.0  #: between two tries of what fails again and again
 
 
-class Fit(Protocol):
+class Fittable(Protocol):
     """Something that is learned from the library, and kept in its catalog."""
 
     def due(self) -> bool:
@@ -44,9 +44,9 @@ class Fitting:
 
     def __init__(
         self,
-        fits: Sequence[Fit],
+        fits: Sequence[Fittable],
         *,
-        awaited: Sequence[Fit] = (),
+        awaited: Sequence[Fittable] = (),
         complete: Callable[[], bool],
         ended: threading.Event,
     ) -> None:
@@ -115,7 +115,7 @@ class Fitting:
             self._wake.wait(again_s if self._failed or not self._is_complete() else None)
             self._wake.clear()
 
-    def _fitted(self, fit: Fit) -> bool:
+    def _fitted(self, fit: Fittable) -> bool:
         """False where it failed."""
         try:
             if fit.due():

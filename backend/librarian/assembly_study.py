@@ -169,11 +169,8 @@ class Study:
         if not asked:
             raise CallerError("modes is empty.", hint="Name at least one, for example keyword,hybrid.")
         questions = self._own() if own else []
-        given = (
-            Judgments([one.judged for one in questions], [self._about(questions)])
-            if own
-            else self._read(queries, qrels)
-        )
+        by_itself = Judgments([one.judged for one in questions], [self._about(questions)])
+        given = by_itself if own else self._read(queries, qrels)
         mails, strange = self._told(given.questions)
         asking = {question.judged.text: question for question in questions}
         shortfalls = _Shortfalls()

@@ -32,6 +32,7 @@ _EMPTY = re.compile(
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _FEWEST_WORDS, _MOST_WORDS = 2, 14
 _HELD_OUT = 4  #: one page of so many
+_CHANGED = 0.2  #: once it has grown or shrunk by this share, a library asks itself other questions
 #: A version in a folder's name: *v1.28*, *2.x*, *release-3*, *latest*.
 _VERSION = re.compile(r"v?\d+(?:\.(?:\d+|x))*|\b(?:latest|stable|current|main|master|dev|next|lts)\b", re.I)
 _MOST_EDITIONS = 50  #: more pages of one title in numbered folders are tickets, say, not versions of a manual
@@ -154,6 +155,11 @@ def _in_common(documents: Iterable[Document]) -> dict[str, list[str]]:
         else:
             pages.append((own, [document.file_path]))
     return {paths[0]: paths for _, paths in pages if len(paths) > 1}
+
+
+def is_another(passages: int, before: int) -> bool:
+    """Whether a library of so many passages is to be learned anew, that had `before` when that was done."""
+    return abs(passages - before) > _CHANGED * passages
 
 
 def sample(questions: Sequence[T], most: int) -> list[T]:

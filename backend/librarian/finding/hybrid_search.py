@@ -207,7 +207,7 @@ class HybridSearchEngine:
         with self._turns:
             return self._judge(self._begin(query, budget or Budget(), reader))
 
-    def kept(self, judged: Judged, query: Query, columns: Columns) -> tuple[paging.AllKept, bool]:
+    def kept(self, judged: Judged, query: Query, columns: Columns) -> tuple[list[paging.Kept], bool]:
         """What of the candidates may be shown, in order, all pages of the answer; and whether more of them might."""
         limit = self._options.candidates
         return paging.keep(judged.candidates, columns, limit=limit, per_group=query.max_per_document)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,28 +27,7 @@ class Kept(NamedTuple):
     doc_ids: Sequence[int] = ()  #: where there are further ones; its own is among them
 
 
-class AllKept(Sequence[Kept]):
-    """Those that may be shown, in order: hundreds, of which a page shows ten. One is made when it is looked at."""
-
-    def __init__(self, places: Sequence[int], holding: Mapping[int, Sequence[int]]) -> None:
-        self._places, self._holding = places, holding
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    @overload
-    def __getitem__(self, at: int) -> Kept: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> list[Kept]: ...
-
-    def __getitem__(self, at: int | slice) -> Kept | list[Kept]:
-        if isinstance(at, slice):
-            return [Kept(place, self._holding.get(place, ())) for place in self._places[at]]
-        return Kept(self._places[at], self._holding.get(self._places[at], ()))
-
-
-def keep(candidates: Sequence[Candidate], columns: Columns, *, limit: int, per_group: int) -> tuple[AllKept, bool]:
+def keep(candidates: Sequence[Candidate], columns: Columns, *, limit: int, per_group: int) -> tuple[list[Kept], bool]:
     """The first `limit` candidates in order: known to the catalog, one per text, `per_group` per document or thread;
     and whether there are more of them.
 
@@ -74,7 +53,7 @@ def keep(candidates: Sequence[Candidate], columns: Columns, *, limit: int, per_g
             holding[newest] = doc_ids[alike].tolist()
     if per_group > 0:
         places = places[_before(columns.group_of(ids)[places]) < per_group]
-    return AllKept(places[:limit].tolist(), holding), len(places) > limit
+    return [Kept(place, holding.get(place, ())) for place in places[:limit].tolist()], len(places) > limit
 
 
 def _before(groups: Ids) -> Ids:

@@ -18,7 +18,7 @@ class Turns:
 
     def __init__(self, at_once: int) -> None:
         self._lock = Lock()  # for what follows
-        self._free = at_once
+        self._free = at_once  #: below 0 where who came back without a turn is still to leave
         self._waiting: deque[Lock] = deque()  #: one for each that waits, released once it is its turn
 
     @property
@@ -28,7 +28,7 @@ class Turns:
 
     def __enter__(self) -> None:
         with self._lock:
-            if self._free:
+            if self._free > 0:
                 self._free -= 1
                 return
             turn = Lock()
@@ -50,10 +50,10 @@ class Turns:
 
     def _pass_on(self) -> None:
         with self._lock:
-            if self._waiting:
+            self._free += 1
+            if self._free > 0 and self._waiting:
+                self._free -= 1
                 self._waiting.popleft().release()
-            else:
-                self._free += 1
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -62,4 +62,9 @@ class Turns:
         try:
             yield
         finally:
-            self.__enter__()
+            try:
+                self.__enter__()
+            except BaseException:  # Ctrl-C: the turn that ends now wasn't had again
+                with self._lock:
+                    self._free -= 1
+                raise

@@ -342,17 +342,12 @@ def _status(answer: StatusAnswer) -> str:
         + "; ".join(f"{name} {part.entries}, {part.hits}, {part.misses}" for name, part in answer.caches),
     ]
     if (progress := answer.progress).phase != "idle":
-        known = (
-            []
-            if progress.phase == "learning"
-            else [
-                f"{progress.files_done} of {progress.files_total} files" if progress.files_total else "",
-                f"{progress.chunks_embedded} of {progress.chunks_total} passages embedded"
-                if progress.chunks_total
-                else "",
-                f"{progress.eta_s:.0f} s left" if progress.eta_s is not None else "",
-            ]
-        )
+        known = [
+            f"{progress.files_done} of {progress.files_total} files" if progress.files_total else "",
+            f"{progress.chunks_embedded} of {progress.chunks_total} passages embedded" if progress.chunks_total else "",
+            f"{progress.eta_s:.0f} s left" if progress.eta_s is not None else "",
+        ]
+        known = known if progress.phase != "learning" else []  # all files are read by then, and embedded
         lines.append(f"Now {progress.phase}: {', '.join(filter(None, known))}".removesuffix(": "))
     if answer.features:
         lines.append("Features: " + ", ".join(name for name, on in answer.features.items() if on))

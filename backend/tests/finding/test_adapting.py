@@ -109,7 +109,7 @@ class Taught:
             self.library.catalog,
             archive or self.archive,
             store=lambda: self.library.vectors,
-            embedder=Loaded(self.library.embedder),  # type: ignore[arg-type]
+            embedder=Loaded(self.library.embedder),
             model=lambda: model or self.model,
             complete=lambda: True,
             ended=self.ended,

@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -89,29 +89,73 @@ def test_who_waits_longest_is_next_however_soon_another_asks_again() -> None:
     assert order == ["first", "second", "again"]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="has no timer that interrupts")
-def test_who_gives_up_waiting_keeps_nobody_out() -> None:
-    turns, inside, free = Turns(1), threading.Event(), threading.Event()
+class Holder:
+    """Has a turn, in a thread of its own, until it is told to end."""
 
-    def hold() -> None:
+    def __init__(self, turns: Turns) -> None:
+        self._inside, self._told = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._hold, args=(turns,))
+        self._thread.start()
+        assert self._inside.wait(PATIENCE_S)
+
+    def _hold(self, turns: Turns) -> None:
         with turns:
-            inside.set()
-            free.wait(PATIENCE_S)
+            self._inside.set()
+            self._told.wait(PATIENCE_S)
 
-    def give_up(*_: object) -> None:
+    def end(self) -> None:
+        self._told.set()
+        self._thread.join(PATIENCE_S)
+
+
+@pytest.fixture
+def ring() -> Iterator[Callable[[], object]]:
+    """Interrupts this thread soon, as Ctrl-C does."""
+    if sys.platform == "win32":
+        pytest.skip("there is no timer that interrupts")
+
+    def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    thread, before = threading.Thread(target=hold), signal.signal(signal.SIGALRM, give_up)
-    try:
-        thread.start()
-        assert inside.wait(PATIENCE_S)
-        signal.setitimer(signal.ITIMER_REAL, 0.02)
-        with pytest.raises(KeyboardInterrupt), turns:
-            pass
-    finally:
-        signal.signal(signal.SIGALRM, before)
-        free.set()
-        thread.join(PATIENCE_S)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    yield partial(signal.setitimer, signal.ITIMER_REAL, 0.02)
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_who_gives_up_waiting_keeps_nobody_out(ring: Callable[[], object]) -> None:
+    turns = Turns(1)
+    holder = Holder(turns)
+    ring()
+    with pytest.raises(KeyboardInterrupt), turns:
+        pass
+    holder.end()
     assert turns.waiting == 0
+    with turns:
+        pass
+
+
+def test_who_gives_up_coming_back_leaves_no_turn_too_many(ring: Callable[[], object]) -> None:
+    turns, done = Turns(1), threading.Event()
+
+    def other() -> None:
+        with turns:
+            done.set()
+
+    held: list[Holder] = []
+
+    def leave() -> None:
+        with turns, turns.aside():
+            held.append(Holder(turns))
+            ring()
+
+    with pytest.raises(KeyboardInterrupt):
+        leave()
+    waiter = threading.Thread(target=other)
+    waiter.start()
+    until(lambda: turns.waiting == 1)
+    assert not done.is_set()
+    held[0].end()
+    assert done.wait(PATIENCE_S)
+    waiter.join(PATIENCE_S)
     with turns:
         pass
