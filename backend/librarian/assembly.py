@@ -189,6 +189,7 @@ def _joined(settings: Settings, held: Storage) -> desk.Parts:
         analyst=Analyst(QueryRouter(analyzer, semantic=embedder is not None), engine, catalog),
         analyzer=analyzer,
         context=parent_context,
+        sections=engine.sections,
         fitted=fitted,
         indexing=keeping,
         embedder=embedder,

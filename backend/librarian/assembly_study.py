@@ -180,7 +180,9 @@ class Study:
             if shortfalls.begins(mode):
                 library.clear_cache()  # what a mode takes is to be measured, not what memory takes
             ask = library.search_emails if text in mails else library.search
-            limit = {"max_per_thread": 0} if text in mails else {"max_per_document": 1}
+            limit: dict[str, object] = (
+                {"max_per_thread": 0} if text in mails else {"max_per_document": 1, "include_weak": True}
+            )
             found: list[str] = []
             offset: int | None = 0
             own = asking.get(text)
@@ -189,7 +191,7 @@ class Study:
             while offset is not None and len(found) < wanted:
                 page = ask(
                     text, budget=budget, mode=mode, product=product, offset=offset,
-                    max_results=min(wanted, self._most), **limit,
+                    max_results=min(wanted, self._most), brief=True, **limit,
                 )  # fmt: skip
                 if not offset:
                     shortfalls.note(page)

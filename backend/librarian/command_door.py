@@ -41,7 +41,7 @@ class Verbs:
             method: Callable[..., Any] = getattr(self._library, verb)
             with self._reporting(report if verb == "refresh" else None):
                 answer = method(**arguments, budget=budget)
-        return answer if isinstance(answer, Mapping) else answer.model_dump(mode="json")
+        return answer if isinstance(answer, Mapping) else answer.as_fields()
 
     @contextlib.contextmanager
     def _reporting(self, report: ReportProgress | None) -> Iterator[None]:

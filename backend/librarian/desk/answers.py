@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from ..vocabulary import wire
@@ -48,53 +48,82 @@ def match_type(candidate: Candidate) -> MatchType:
     return "keyword" if by_words or by_filters else "semantic"
 
 
-def _result_fields(hit: Hit, rank: int, *, stale: bool, context: Mapping[str, object] | None) -> dict[str, Any]:
-    document, chunk, candidate = hit.document.document, hit.chunk.chunk, hit.candidate
+def _result_fields(
+    hit: Hit, rank: int, *, stale: bool, context: Mapping[str, object] | None, explain: bool
+) -> dict[str, Any]:
+    document, chunk = hit.document.document, hit.chunk.chunk
     return {
         "rank": rank,
         "id": passage_id(document.file_path, chunk),
         "file_path": document.file_path,
-        "file_name": document.file_path.rsplit("/", 1)[-1],
         "file_type": document.file_type,
         "product": document.product,
         "component": document.component,
         "title": document.title,
         "heading_path": list(chunk.heading_path),
-        "headings": [heading.text for heading in document.headings[:HEADINGS_SHOWN]],
-        "summary": document.summary,
         "page": chunk.page,
-        "line_start": chunk.line_start,
-        "line_end": chunk.line_end,
+        "line_start": hit.snippet.line_start if hit.packed else chunk.line_start,
+        "line_end": hit.snippet.line_end if hit.packed else chunk.line_end,
         "snippet": hit.snippet.text,
+        "tokens": hit.tokens,
+        "section_lines": hit.section,
+        "more": [wire.MoreItem.model_validate(one) for one in hit.further],
         "uri": addresses.passage_uri(document, chunk),
-        "relevance_score": round(hit.relevance, 6),
-        "keyword_score": candidate.keyword_score,
-        "semantic_score": candidate.semantic_score,
-        "rerank_score": candidate.rerank_score,
-        "match_type": match_type(candidate),
+        "relevance_score": None if by_date(hit) else round(hit.relevance, 4),
+        "match_type": match_type(hit.candidate),
         "doc_type": document.doc_type,
         "tags": list(document.tags),
         "language": document.language,
         "last_modified": document.last_modified,
         "stale": stale,
-        "highlights": list(hit.snippet.highlights),
         "also_in": list(hit.also_in),
-        "why": list(candidate.why),
         "parent_context": wire.ParentContext.model_validate(context) if context is not None else None,
+        **(_reasons(hit) if explain else {}),
     }
 
 
-def result(hit: Hit, rank: int, *, stale: bool, context: Mapping[str, object] | None) -> wire.Result:
-    """A passage of a document."""
-    return wire.Result.model_validate(_result_fields(hit, rank, stale=stale, context=context))
+def _reasons(hit: Hit) -> dict[str, Any]:
+    """Why a hit stands where it does, and what else is for those who look into that."""
+    candidate, document = hit.candidate, hit.document.document
+    return {
+        "file_name": document.file_path.rsplit("/", 1)[-1],
+        "headings": [heading.text for heading in document.headings[:HEADINGS_SHOWN]],
+        "summary": document.summary,
+        "keyword_score": _rounded(candidate.keyword_score),
+        "semantic_score": _rounded(candidate.semantic_score),
+        "rerank_score": _rounded(candidate.rerank_score),
+        "highlights": list(hit.snippet.highlights),
+        "why": [
+            wire.WhyItem(source=one.source, rank=one.rank, raw=_rounded(one.raw), points=round(one.points, 4))
+            for one in candidate.why
+        ],
+    }
 
 
-def email_result(hit: Hit, rank: int, *, stale: bool, context: Mapping[str, object] | None) -> wire.EmailResult:
+def _rounded(score: float | None) -> float | None:
+    return None if score is None else round(score, 4)
+
+
+def by_date(hit: Hit) -> bool:
+    """Whether it passed filters alone: then no score says anything."""
+    return [reason.source for reason in hit.candidate.why] == ["date"]
+
+
+def result(
+    hit: Hit, rank: int, *, stale: bool, context: Mapping[str, object] | None, explain: bool = False
+) -> wire.Result:
+    """A document that answers, or a passage of one."""
+    return wire.Result.model_validate(_result_fields(hit, rank, stale=stale, context=context, explain=explain))
+
+
+def email_result(
+    hit: Hit, rank: int, *, stale: bool, context: Mapping[str, object] | None, explain: bool = False
+) -> wire.EmailResult:
     """A passage of a mail, with its headers."""
     email = hit.document.document.email or Email(subject=hit.document.document.title, sender="")
     return wire.EmailResult.model_validate(
         {
-            **_result_fields(hit, rank, stale=stale, context=context),
+            **_result_fields(hit, rank, stale=stale, context=context, explain=explain),
             **_mail_fields(email),
             "subject": email.subject,
             "attachments": attachments(email),
@@ -117,15 +146,20 @@ class Same:
         return id(self.hits)
 
 
+#: What makes results of hits, by whether they say why; the same objects each time, by which results are remembered.
+DOCUMENTS: Mapping[bool, Callable[..., wire.Result]] = {False: result, True: partial(result, explain=True)}
+MAILS: Mapping[bool, Callable[..., wire.EmailResult]] = {False: email_result, True: partial(email_result, explain=True)}
+
+
 @lru_cache(64)  # results are immutable, and to make them takes the better part of a repeated question
 def results(shown: Same, first_rank: int, build: Callable[..., wire.Result]) -> tuple[wire.Result, ...]:
     """Hits of files that are as they were read, without what stands around them."""
     return tuple(build(hit, rank, stale=False, context=None) for rank, hit in enumerate(shown.hits, first_rank))
 
 
-def envelope(outcome: SearchOutcome, count: Count, requested_mode: str) -> dict[str, Any]:
+def envelope(outcome: SearchOutcome, count: Count, requested_mode: str, *, explain: bool = False) -> dict[str, Any]:
     """All of a search answer but its results."""
-    legs = {name: outcome.legs.get(name, LegReport("off", "not part of this mode")) for name in LEGS}
+    legs = {name: outcome.legs.get(name, LegReport("off")) for name in LEGS}
     return {
         "query": outcome.query.text,
         "mode": outcome.mode,
@@ -136,17 +170,18 @@ def envelope(outcome: SearchOutcome, count: Count, requested_mode: str) -> dict[
         "next_offset": outcome.next_offset,
         "answerable": outcome.answerable,
         "legs": wire.Legs(
-            **{name: wire.Leg(status=leg.status, reason=leg.reason, ms=round(leg.ms, 3)) for name, leg in legs.items()}
+            **{name: wire.Leg(status=leg.status, reason=leg.reason, ms=round(leg.ms, 1)) for name, leg in legs.items()}
         ),
         "coverage": wire.Coverage(
             documents=count.documents, chunks=count.chunks, embedded_chunks=count.embedded_chunks
         ),
         "cache": outcome.cache,
         "rewritten": wire.Rewritten.model_validate(outcome.rewritten) if outcome.rewritten else None,
-        "took_ms": round(outcome.took_ms, 3),
+        "took_ms": round(outcome.took_ms, 2),
         "tokens_used": outcome.tokens_used,
         "generation": outcome.generation,
         "degraded": list(outcome.degraded),
-        "routing": wire.Routing.model_validate(outcome.routing) if outcome.routing else None,
+        "routing": wire.Routing.model_validate(outcome.routing) if outcome.routing and explain else None,
         "suggestions": [wire.Suggestion.model_validate(item) for item in outcome.suggestions],
+        "weak_hidden": outcome.weak_hidden,
     }

@@ -41,6 +41,7 @@ def newest_first(catalog: Catalog, query: Query) -> SearchOutcome:
                     snippet=Snippet(text, chunk.chunk.line_start, chunk.chunk.line_end),
                     relevance=0.0,
                     also_in=stored.also_in,
+                    tokens=-(-len(chunk.chunk.text) // 4),
                 )
             )
         generation = reader.generation

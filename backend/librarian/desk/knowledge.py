@@ -64,7 +64,7 @@ class Knowledge(Asking):
         engine = self._parts.engine
         answer = checked(
             lambda query: engine.search(query, spent),
-            replace(asked, filters=filters),
+            replace(asked, filters=filters, packed=False, include_weak=True, max_tokens=None),
             self._files,
         )
         outcome = answer.outcome

@@ -14,11 +14,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..vocabulary import wire
-from ..vocabulary.arguments import LONG_DOCUMENT, LONG_THREAD, named, shortened
+from ..vocabulary.arguments import LONG_DOCUMENT, LONG_THREAD, USUAL_TOKENS, named, shortened
 from ..vocabulary.errors import CallerError, NotFound
 from ..vocabulary.paths import Paths
 from ..vocabulary.protocols import Budget
-from ..vocabulary.types import Filters, IndexReport, SearchOutcome
+from ..vocabulary.types import Filters, IndexReport, Query, SearchOutcome, StoredDocument
 from ..vocabulary.verbs import SEARCH, SEARCH_EMAILS
 from . import addresses, answers, journal, questions
 from . import arguments as check
@@ -29,7 +29,7 @@ from .hosting import Hosting
 from .knowledge import Knowledge
 from .parts import Parts
 from .presence import Checked, Files, has_changed, present
-from .reading import document_meant, passage, read
+from .reading import HEAD_TOKENS, answering, beginning, document_meant, passage, read
 from .state import StateReport, layout_notes, skipped, unreadable
 
 #: Reasons of a degraded state without which an index run hasn't done its work, by how they begin.
@@ -119,8 +119,10 @@ class Librarian(Knowledge, Gathered, Hosting):
         journal.note(outcome, self._parts.options.slow_query_ms)
         if not asked.offset and not _MEASURING.get():
             self._parts.questions.note(asked.text, outcome.total, outcome.answerable, asked.filters.product)
-        envelope = answers.envelope(outcome, count, asked.mode)
-        return wire.SearchAnswer(results=self._results(answer, answers.result), **envelope)
+        explain = bool(check.truth("explain", wanted.get("explain")))
+        notes = {"notes": questions.notes(self._parts.options, wanted)}
+        envelope = answers.envelope(outcome, count, asked.mode, explain=explain) | notes
+        return wire.SearchAnswer(results=self._results(answer, answers.DOCUMENTS[explain]), **envelope)
 
     def search_emails(self, query: str = "", *, budget: Budget | None = None, **given: Any) -> wire.EmailSearchAnswer:
         """Passages of mails; arguments as of the tool `search_emails`."""
@@ -135,8 +137,12 @@ class Librarian(Knowledge, Gathered, Hosting):
         answer, count = self._checked(lambda q: engine.search(q, budget) if q.text else newest_first(catalog, q), asked)
         outcome = answer.outcome
         journal.note(outcome, self._parts.options.slow_query_ms)
-        envelope = answers.envelope(outcome, count, asked.mode) | {"query": query.strip()}  # with its operators
-        return wire.EmailSearchAnswer(results=self._results(answer, answers.email_result), **envelope)
+        explain = bool(check.truth("explain", wanted.get("explain")))
+        envelope = answers.envelope(outcome, count, asked.mode, explain=explain) | {
+            "query": query.strip(),  # with its operators
+            "notes": questions.notes(self._parts.options, wanted),
+        }
+        return wire.EmailSearchAnswer(results=self._results(answer, answers.MAILS[explain]), **envelope)
 
     def _results(self, answer: Checked, build: Callable[..., Any]) -> list[Any]:
         """Hits as results; those of changed files are marked stale."""
@@ -168,7 +174,7 @@ class Librarian(Knowledge, Gathered, Hosting):
         analysis = self._parts.analyst.analyze(text)
         if not path:
             return analysis
-        asked = questions.documents(self._parts.options, self._products, {"query": text})
+        asked = questions.documents(self._parts.options, self._products, {"query": text, "include_weak": True})
         kind = "document"
         try:
             with self._parts.catalog.read() as reader:
@@ -197,22 +203,37 @@ class Librarian(Knowledge, Gathered, Hosting):
         section: str | None = None,
         line_start: int | None = None,
         line_end: int | None = None,
-        max_chars: int | None = LONG_DOCUMENT,
+        max_chars: int | None = None,
         column_start: int | None = None,
+        query: str | None = None,
+        max_tokens: int | None = None,
         budget: Budget | None = None,
     ) -> wire.DocumentAnswer:
-        """A document, or one section with its sub-sections, or some of its lines."""
+        """A document, or one section with its sub-sections, or some of its lines, or what of it answers `query`.
+
+        A long one comes as its outline and its beginning unless a part or a number of characters is asked for.
+        """
         first = None if line_start is None else check.whole_number("line_start", line_start, 1, None)
         last = None if line_end is None else check.whole_number("line_end", line_end, 1, None)
         column = 1 if column_start is None else check.whole_number("column_start", column_start, 1, None)
         limit = LONG_DOCUMENT if max_chars is None else max_chars
         limit = check.whole_number("max_chars", limit, 0, None, hint="0 = all.")
         wanted = check.text_or_none("section", section)
+        tokens = USUAL_TOKENS if max_tokens is None else check.whole_number("max_tokens", max_tokens, 1, None)
+        text = check.query_text(query or "", may_be_empty=True)
+        if text and (wanted or first or last):
+            part = "section" if wanted else "line_start" if first else "line_end"
+            raise CallerError(f"query and {part} are both given.", hint="Give the one or the other.")
         with self._parts.catalog.read() as reader:
             place, stored = document_meant(reader, path)
             chunk = None if place.ordinal is None else passage(reader.chunks_of(stored.doc_id), place)
         stale = has_changed(stored, self._files)
         lines = partial(read, stored, line_start=first, line_end=last, max_chars=limit, column=column, stale=stale)
+        if text:
+            return self._answering(stored, text, tokens, lines, budget or Budget())
+        part = wanted or place.anchor or chunk or first or last or column > 1
+        if not part and max_chars is None:
+            return beginning(stored, lines(section=None, anchor=None, chunk=None, max_chars=0))
         if wanted or not place.anchor:
             return lines(section=wanted, anchor=None, chunk=chunk)
         try:
@@ -220,8 +241,31 @@ class Librarian(Knowledge, Gathered, Hosting):
         except NotFound:  # of a uri whose anchor the document has lost: the document itself still answers
             if (cited := addresses.lines_at(place.anchor)) and first is last is None:
                 return lines(section=None, anchor=None, chunk=None, line_start=cited[0], line_end=cited[1])
-            whole = lines(section=None, anchor=None, chunk=None)
+            whole = lines(section=None, anchor=None, chunk=None, **({"max_chars": 0} if max_chars is None else {}))
+            whole = beginning(stored, whole) if max_chars is None and first is last is None else whole
             return whole.model_copy(update={"missing_section": place.anchor})
+
+    def _answering(
+        self,
+        stored: StoredDocument,
+        text: str,
+        tokens: int,
+        lines: Callable[..., wire.DocumentAnswer],
+        budget: Budget,
+    ) -> wire.DocumentAnswer:
+        """The sections of a document that answer a question; its beginning where none does."""
+        asked = Query(
+            text=text,
+            mode=self._parts.options.default_mode,
+            filters=Filters(file_paths=(stored.document.file_path,)),
+            max_tokens=max(1, tokens - HEAD_TOKENS),
+            ask_llm=_ASK_LLM.get(),
+        )
+        whole = lines(section=None, anchor=None, chunk=None, max_chars=0)
+        if found := self._parts.sections(asked, budget):
+            return answering(stored, whole, found)
+        note = f"No passage of it answers {shortened(text)}: this is its beginning."
+        return beginning(stored, whole).model_copy(update={"notes": [note]})
 
     def get_thread(
         self, thread_id: str, *, offset: int = 0, max_chars: int | None = LONG_THREAD, budget: Budget | None = None

@@ -11,7 +11,7 @@ from ..vocabulary.protocols import Analyzer, Budget, Catalog, Embedder, Loadable
 from ..vocabulary.registry import RegistryAnswer
 from ..vocabulary.sites import GapsAnswer, SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
 from ..vocabulary.spaces import VectorSpace
-from ..vocabulary.types import IndexReport, Mode, Progress, Query, SearchOutcome, StoredChunk, StoredDocument
+from ..vocabulary.types import Hit, IndexReport, Mode, Progress, Query, SearchOutcome, StoredChunk, StoredDocument
 from ..vocabulary.wire import AnalyzeAnswer, CheckAnswer, WhyNot
 
 
@@ -174,6 +174,7 @@ class Parts:
     analyst: QueryAnalyst
     analyzer: Analyzer
     context: ContextSource
+    sections: Callable[[Query, Budget], Sequence[Hit]]  #: of the one document that the question's filters let through
     fitted: Callable[[SearchOutcome], SearchOutcome]  #: packed into what its question allows, with its size as text
     indexing: Indexing
     embedder: Loadable[Embedder] | None

@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from ..vocabulary.arguments import USUAL_TOKENS
 from ..vocabulary.errors import CallerError
 from ..vocabulary.types import Filters, Mode, Query
 from . import arguments as check
@@ -37,22 +38,33 @@ def _place(options: DeskOptions, known: Products, product: object, component: ob
 
 
 def _common(options: DeskOptions, given: Mapping[str, Any], limit_name: str) -> dict[str, Any]:
-    hint = f"Ask for at most {options.max_results} and page on with offset."
     limit = given.get(limit_name)
     weight, tokens = given.get("semantic_weight"), given.get("max_tokens")
     wanted = given.get("max_results")
+    brief = bool(check.truth("brief", given.get("brief")))
+    usual = None if brief else USUAL_TOKENS
     return {
-        "max_results": min(options.default_max_results, options.max_results)
-        if wanted is None
-        else check.whole_number("max_results", wanted, 1, options.max_results, hint=hint),
+        "max_results": min(
+            options.default_max_results if wanted is None else check.whole_number("max_results", wanted, 1, None),
+            options.max_results,
+        ),
         "offset": check.whole_number("offset", given.get("offset") or 0, 0, None),
         "mode": cast(Mode, check.mode_name(given.get("mode") or options.default_mode)),
         "semantic_weight": None if weight is None else check.fraction("semantic_weight", weight),
         "max_per_document": check.whole_number(limit_name, limit, 0, None, hint="0 means no limit.")
         if limit is not None
         else (1 if limit_name == "max_per_thread" else options.max_per_document),
-        "max_tokens": None if tokens is None else check.whole_number("max_tokens", tokens, 1, None),
+        "max_tokens": usual if tokens is None else check.whole_number("max_tokens", tokens, 1, None),
+        "packed": not brief,
     }
+
+
+def notes(options: DeskOptions, given: Mapping[str, Any]) -> list[str]:
+    """What is said of arguments that are taken otherwise than given."""
+    wanted = given.get("max_results")
+    if wanted is None or check.whole_number("max_results", wanted, 1, None) <= options.max_results:
+        return []
+    return [f"max_results is {wanted}: at most {options.max_results} come at once; page on with offset."]
 
 
 def _ordered(after: str | None, before: str | None, names: tuple[str, str]) -> None:
@@ -81,6 +93,7 @@ def documents(options: DeskOptions, products: Products, given: Mapping[str, Any]
         ),
         include_parent_context=bool(check.truth("include_parent_context", given.get("include_parent_context"))),
         hypothetical_answer=check.text_or_none("hypothetical_answer", given.get("hypothetical_answer")),
+        include_weak=bool(check.truth("include_weak", given.get("include_weak"))),
         **_common(options, given, "max_per_document"),
     )
 

@@ -10,15 +10,18 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from ..vocabulary import wire
-from ..vocabulary.arguments import nearest, shortened, some_of
+from ..vocabulary.arguments import WHOLE_DOCUMENT, nearest, shortened, some_of
 from ..vocabulary.errors import CallerError, NotFound
 from ..vocabulary.paths import name_of
 from ..vocabulary.protocols import CatalogReader
-from ..vocabulary.types import Document, Heading, StoredChunk, StoredDocument
+from ..vocabulary.types import Document, Heading, Hit, StoredChunk, StoredDocument
 from ..vocabulary.visible import visible
 from . import addresses, answers
 
 OUTLINE = 100  #: headings that every part of a document comes with; of more, a part has those that concern it
+SECTIONS = 60  #: of a long document's outline
+BEGINNING = 2000  #: characters that a long document begins with
+HEAD_TOKENS = 40  #: of what stands above a document's text
 AHEAD = 40  #: of these, sections that follow behind the part
 
 
@@ -126,6 +129,35 @@ def find_section(document: Document, wanted: str) -> int | None:
         return index
     numbered = [index for index, heading in enumerate(headings) if _by_number(heading.text, key)]
     return numbered[0] if len(numbered) == 1 else None
+
+
+_MARKUP = re.compile(r"\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])|<[^<>]+>|:[\w+.-]+:(?=`)|`([^`<>]*) <[^<>]*>`_*")
+_NOT_WORDS = re.compile(r"[\W_]+")
+
+
+def loosely_named(headings: Sequence[Heading], wanted: str) -> int | None:
+    """Index of the one heading that `wanted` fits best: without markup and punctuation the same, or a part of it, or
+    holding it. None where none does, or several."""
+    key, names = _plain(wanted), [_plain(heading.text) for heading in headings]
+    if not key:
+        return None
+    if same := [index for index, name in enumerate(names) if name == key]:
+        return same[0]
+    if holding := [index for index, name in enumerate(names) if f" {key} " in f" {name} "]:
+        return holding[0] if len(holding) == 1 else None
+    held = [index for index, name in enumerate(names) if " " in name and f" {name} " in f" {key} "]
+    longest = max((len(names[index]) for index in held), default=0)
+    best = [index for index in held if len(names[index]) == longest]
+    return best[0] if len(best) == 1 else None
+
+
+def _plain(heading: str) -> str:
+    """A heading's words in lower case, without markup and marks.
+
+    >>> _plain("## The `--force` [flag](#force)"), _plain("Set-up & use")
+    ('the force flag', 'set up use')
+    """
+    return _NOT_WORDS.sub(" ", _MARKUP.sub(lambda found: f" {found[1] or found[2] or ''} ", heading)).strip().lower()
 
 
 def _below(document: Document, path: str) -> int | None:
@@ -276,6 +308,7 @@ def read(
         ],
         heading_count=len(document.headings),
         section=part.name,
+        notes=[f"No heading is exactly {shortened(section)}: this is {shortened(part.name)}."] if part.loosely else [],
         content="\n".join(kept),
         line_start=first,
         line_end=end,
@@ -287,6 +320,93 @@ def read(
         stale=stale,
         email=answers.headers(document.email) if document.email else None,
     )
+
+
+def beginning(stored: StoredDocument, whole: wire.DocumentAnswer) -> wire.DocumentAnswer:
+    """A document as it is where it is short, otherwise its outline and the lines that it begins with.
+
+    `whole` is what `read` gives of all of it.
+    """
+    text = stored.document.text
+    tokens = tokens_in(len(text))
+    if tokens <= WHOLE_DOCUMENT:
+        return whole.model_copy(update={"tokens": tokens})
+    lines = text.split("\n")
+    kept, next_column = _cut(lines, 1, BEGINNING)
+    while len(kept) > 1 and next_column is None and len(kept) < len(lines) and lines[len(kept)].strip():
+        if not kept[-1].strip():  # it ends with a paragraph
+            break
+        kept.pop()
+    end = len(kept)
+    return whole.model_copy(
+        update={
+            "outline": outlined(stored.document, len(lines)),
+            "tokens": tokens,
+            "content": "\n".join(kept).rstrip("\n"),
+            "line_end": end,
+            "truncated": True,
+            "next_line": end + 1 if end < len(lines) else None,
+            "next_column": next_column,
+        }
+    )
+
+
+def outlined(document: Document, line_count: int) -> list[wire.OutlineItem]:
+    """Sections with their lines and sizes, each up to the next heading of its level or above; of the highest levels, as
+    many as `SECTIONS` has room for."""
+    headings = document.headings
+    levels = sorted({heading.level for heading in headings})
+    while len(levels) > 1 and sum(heading.level <= levels[-1] for heading in headings) > SECTIONS:
+        levels.pop()
+    found = []
+    for index, heading in enumerate(headings):
+        if heading.level not in levels:
+            continue
+        first, last = section_lines(headings, index, line_count)
+        later = next((one.start for one in headings[index + 1 :] if one.level <= heading.level), len(document.text))
+        found.append(
+            wire.OutlineItem(
+                level=heading.level,
+                text=heading.text,
+                line_start=first,
+                line_end=last,
+                tokens=tokens_in(max(0, later - heading.start)),
+            )
+        )
+    return found[:SECTIONS]
+
+
+def answering(stored: StoredDocument, whole: wire.DocumentAnswer, found: Sequence[Hit]) -> wire.DocumentAnswer:
+    """The parts of a document that answer a question, in its order. `whole` is what `read` gives of all of it."""
+    document, sections, parts = stored.document, [], []
+    for hit in found:
+        path, snippet = hit.chunk.chunk.heading_path, hit.snippet
+        section = wire.MoreItem(
+            line_start=snippet.line_start,
+            line_end=snippet.line_end,
+            tokens=tokens_in(len(snippet.text)),
+            heading=path[-1] if path else "",
+        )
+        of = f" of {hit.section[0]}–{hit.section[1]}" if hit.section else ""
+        name = f": {' › '.join(path)}" if path else ""
+        parts.append(f"[lines {section.line_start}–{section.line_end}{of}{name}]\n{snippet.text}")
+        sections.append(section)
+    first, last = sections[0].line_start, sections[-1].line_end
+    return whole.model_copy(
+        update={
+            "headings": [item for item in whole.headings if first <= item.line <= last][:OUTLINE],
+            "sections": sections,
+            "tokens": tokens_in(len(document.text)),
+            "content": "\n\n".join(parts),
+            "line_start": first,
+            "line_end": last,
+        }
+    )
+
+
+def tokens_in(characters: int) -> int:
+    """What so many characters count, rounded up."""
+    return -(-characters // 4)
 
 
 def _column_of(chunk: StoredChunk, text: str, length: int, max_chars: int) -> int:
@@ -320,17 +440,21 @@ class _Part(NamedTuple):
     first: int
     last: int
     name: str | None
+    loosely: bool = False  #: whether the heading isn't quite as it was asked for
 
 
 def _part(document: Document, count: int, section: str | None, anchor: str | None, chunk: StoredChunk | None) -> _Part:
     """A section or a passage; where none is named, all of the document's `count` lines."""
     if named := section or anchor:
         index = None if section or not anchor else section_at(document.headings, anchor)
-        if index is None and (index := find_section(document, named)) is None:
+        index = find_section(document, named) if index is None else index
+        loosely = index is None and section is not None
+        index = loosely_named(document.headings, named) if loosely else index
+        if index is None:
             titles = [heading.text for heading in document.headings]
             hint = some_of(titles, named, "headings") if titles else "It has no headings."
             raise NotFound(f"No section {shortened(named)} in {document.file_path!r}.", hint=hint)
-        return _Part(*section_lines(document.headings, index, count), document.headings[index].text)
+        return _Part(*section_lines(document.headings, index, count), document.headings[index].text, loosely)
     if chunk is not None:
         path = chunk.chunk.heading_path
         return _Part(chunk.chunk.line_start, chunk.chunk.line_end, path[-1] if path else None)
@@ -346,7 +470,7 @@ def _narrowed(file_path: str, count: int, part: _Part, line_start: int | None, l
         )
     if line_start is not None and line_end is not None and line_end < line_start:
         raise CallerError(f"line_end {line_end} lies before line_start {line_start}.", hint="Swap them.")
-    first, last, name = part
+    first, last, name, _ = part
     if name is not None and ((line_start or first) > last or (line_end or last) < first):
         asked = f"line_start {line_start}" if (line_start or first) > last else f"line_end {line_end}"
         raise CallerError(

@@ -80,14 +80,19 @@ class Analyst:
         self, judged: Judged, query: Query, stored: StoredDocument, reader: CatalogReader
     ) -> tuple[int, str] | None:
         """The first rank at which a document's text is shown, and the path that it is shown with."""
-        kept, _ = self.engine.kept(judged, query, self._catalog.columns())
+        columns = self._catalog.columns()
+        kept, _ = self.engine.kept(judged, query, columns)
+        groups = paging.grouped(kept, judged.candidates, columns, query)
+        ranks = {one.place: rank for rank, group in enumerate(groups, 1) for one in group}
         shown = [judged.candidates[one.place] for one in kept]
         documents = reader.documents([candidate.doc_id for candidate in shown])
         copies = paging.also_in(kept, shown, documents, reader)
-        for rank, (candidate, also_in) in enumerate(zip(shown, copies, strict=True), 1):
-            if candidate.doc_id == stored.doc_id or stored.document.file_path in also_in:
-                return rank, documents[candidate.doc_id].document.file_path
-        return None
+        found = [
+            (ranks[one.place], documents[candidate.doc_id].document.file_path)
+            for one, candidate, also_in in zip(kept, shown, copies, strict=True)
+            if candidate.doc_id == stored.doc_id or stored.document.file_path in also_in
+        ]
+        return min(found) if found else None
 
     def _in_full_thread(self, judged: Judged, query: Query, stored: StoredDocument) -> bool:
         """Whether it is a mail of a conversation of which others are shown, as many as may be."""

@@ -13,10 +13,12 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import get_args
 
 import numpy as np
 
+from librarian.vocabulary.arguments import USUAL_TOKENS
 from librarian.vocabulary.errors import CallerError, LibrarianError
 from librarian.vocabulary.protocols import (
     Analyzer,
@@ -35,6 +37,7 @@ from librarian.vocabulary.types import (
     AnalyzedQuery,
     Answerable,
     Candidate,
+    Hit,
     LegReport,
     LegStatus,
     Mode,
@@ -45,6 +48,7 @@ from librarian.vocabulary.types import (
 
 from . import hyde, modes, paging, suggestions
 from .calibration import Calibration, verdict
+from .excerpts import Excerpts
 from .exclusion import without_excluded
 from .fusion import score
 from .hearing import Hearing
@@ -52,6 +56,8 @@ from .legs import KeywordLeg, SemanticLeg
 from .meaning import Meaning, Meanings
 from .names import Names
 from .options import SearchOptions
+from .order import ids_of, sums_of
+from .packing import CHARACTERS, Group, pack, sections
 from .pool import Pool, gather, told
 from .query_adapter import QueryAdapter
 from .query_router import QueryRouter
@@ -67,6 +73,9 @@ log = logging.getLogger(__name__)
 
 TRIES = 3  #: of a search that meets the moment in which a change is committed
 OUTRUN = "keyword: the index changed under the search, passages may be missing; ask again"
+
+MOST_SECTIONS = 20  #: passages of a document whose sections may be shown of it
+NOISE = 0.05  #: relevance below which a hit is noise
 
 SOON_MS = 25.0  #: an embedder is waited for so long before another question has its turn
 
@@ -95,6 +104,7 @@ class HybridSearchEngine:
         self._words = KeywordLeg(lexical, analyzer, options.depth)
         own = SemanticLeg(embedder, vectors, threshold=options.similarity_threshold, embedded=embedded)
         self._semantic = Meanings(own, spaces, threshold=options.similarity_threshold)
+        self._analyzer = analyzer
         self._options = options
         self._second_look = SecondLook(reranker, options)
         self._rewriting = rewriting
@@ -135,35 +145,100 @@ class HybridSearchEngine:
                 run.degraded.append(OUTRUN)
             kept, cut = self.kept(judged, query, run.columns)
             best = self._relevance(judged, judged.candidates[kept[0].place]) if kept else None
-            page = kept[query.offset : query.offset + query.max_results]
-            hits = paging.hits(
-                page,
-                judged.candidates,
-                reader,
-                self._snippets.answering(run.analyzed),
-                lambda candidate: self._relevance(judged, candidate),
+            strong = kept if query.include_weak else kept[: self._strong(judged, kept)]
+            groups = paging.grouped(strong, judged.candidates, run.columns, query)
+            weak = (
+                len(paging.grouped(kept, judged.candidates, run.columns, query)) - len(groups) if strong != kept else 0
             )
-            end = query.offset + len(hits)
+            page = groups[query.offset : query.offset + query.max_results]
             answerable = verdict(self._calibration, best, run.query, judged.pool, reader)
             unheard = suggestions.unheard(query, run.query)
-            further = (*unheard, *self._suggestions(run, bool(hits), answerable))
             found = SearchOutcome(
                 query=query,
                 mode=run.mode,
-                hits=tuple(hits),
-                total=len(kept),
+                hits=(),
+                total=len(groups),
                 capped=cut or judged.pool.more,
-                next_offset=end if hits and end < len(kept) else None,
+                next_offset=None,
                 legs=run.legs,
                 generation=reader.generation,
-                took_ms=(time.perf_counter() - started) * 1000,
+                took_ms=0.0,
                 answerable=answerable,
                 degraded=tuple(run.degraded),
                 routing=run.routing,
                 rewritten=as_told(run.variants),
-                suggestions=further,
+                suggestions=(*unheard, *self._suggestions(run, bool(page), answerable)),
+                weak_hidden=weak,
             )
-            return paging.fitted(found)
+            hits = self._hits(run, judged, page, found)
+            end = query.offset + len(hits)
+            return paging.fitted(
+                replace(
+                    found,
+                    hits=tuple(hits),
+                    next_offset=end if hits and end < len(groups) else None,
+                    took_ms=(time.perf_counter() - started) * 1000,
+                )
+            )
+
+    def _strong(self, judged: Judged, kept: Sequence[paging.Kept]) -> int:
+        """How many of the first passages are above the noise level of the calibration; the best one always counts."""
+        if not judged.scale or not kept:
+            return len(kept)
+        sums = sums_of(judged.candidates)
+        noise = (number for number, one in enumerate(kept)
+                 if number and self._calibration.relevance(judged.scale, sums[one.place]) < NOISE)  # fmt: skip
+        return next(noise, len(kept))
+
+    def _hits(self, run: Run, judged: Judged, page: Sequence[Sequence[paging.Kept]], found: SearchOutcome) -> list[Hit]:
+        """What is shown of one page: a snippet for each passage, or the documents packed into the budget."""
+        query, reader, relevance = run.query, run.reader, partial(self._relevance, judged)
+        best = [group[0] for group in page]
+        if not query.packed:
+            return paging.hits(best, judged.candidates, reader, self._snippets.answering(run.analyzed), relevance)
+        hits = paging.hits(best, judged.candidates, reader, paging.unseen, relevance)
+        ids = ids_of(judged.candidates)
+        further = {ids[group[0].place]: [ids[one.place] for one in group[1:]] for group in page}
+        chunks = reader.chunks([chunk for some in further.values() for chunk in some])
+        nearest = self._nearest_parts(run, judged)
+        groups = [
+            Group(
+                hit,
+                [chunks[chunk] for chunk in further[hit.candidate.chunk_id] if chunk in chunks],
+                nearest(hit.candidate.chunk_id),
+            )
+            for hit in hits
+        ]
+        return pack(groups, Excerpts(self._analyzer, run.analyzed), reader, paging.room(found), paging.heads(query))
+
+    def sections(self, query: Query, budget: Budget | None = None) -> tuple[Hit, ...]:
+        """The sections of one document that answer, in the document's order, within `max_tokens`.
+
+        The question's filters let that document through alone.
+        """
+        query = replace(query, packed=True, max_per_document=0)
+        with self._turns, self._catalog.read() as reader:
+            run = self._begin(query, budget or Budget(), reader)
+            judged = self._judge(run)
+            run.budget.check()
+            kept, _ = self.kept(judged, query, run.columns)
+            relevance, nearest = partial(self._relevance, judged), self._nearest_parts(run, judged)
+            hits = paging.hits(kept[:MOST_SECTIONS], judged.candidates, reader, paging.unseen, relevance)
+            groups = [Group(hit, (), nearest(hit.candidate.chunk_id)) for hit in hits]
+            room = CHARACTERS * (query.max_tokens or USUAL_TOKENS)
+            return tuple(sections(groups, Excerpts(self._analyzer, run.analyzed), reader, room))
+
+    def _nearest_parts(self, run: Run, judged: Judged) -> Callable[[int], tuple[int, int] | None]:
+        """Where in a passage its window lies that is nearest to the question, in characters, about."""
+        semantic = judged.pool.semantic
+        windows = dict(zip(semantic.ids, semantic.windows, strict=False))
+        size = run.meaning.window_characters if run.meaning is not None else 0
+
+        def nearest(chunk_id: int) -> tuple[int, int] | None:
+            ordinal = windows.get(chunk_id)
+            return None if ordinal is None or not size else (ordinal * size, (ordinal + 1) * size)
+
+        return nearest
 
     def _suggestions(self, run: Run, shown: bool, answerable: Answerable) -> tuple[suggestions.Suggestion, ...]:
         """What was taken otherwise than typed, and what else to try where nothing is shown; of this only the nearest

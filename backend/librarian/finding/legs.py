@@ -205,14 +205,22 @@ class SemanticLeg:
         """The best passages of the store above the threshold. Raises `Unavailable`."""
         started = time.perf_counter()
         windows, cosines = store.search(vector, limit * WINDOWS_READ, selection)
-        chunks, best = _by_chunk(windows, cosines)
+        chunks, best, nearest = _by_chunk(windows, cosines)
         near = np.count_nonzero(best > self._threshold)
         kept = np.lexsort((chunks, -best))[:near][:limit]
         more = near > limit or (near == len(chunks) and len(windows) >= limit * WINDOWS_READ)
         raw = best[kept]
         own = np.clip(raw, 0.0, 1.0)
         ids = tuple(chunks[kept].tolist())
-        return Ranking(source, ids, tuple(raw.tolist()), tuple(own.tolist()), ms=_since(started), more=bool(more))
+        return Ranking(
+            source,
+            ids,
+            tuple(raw.tolist()),
+            tuple(own.tolist()),
+            ms=_since(started),
+            more=bool(more),
+            windows=tuple(nearest[kept].tolist()),
+        )
 
     def cosines(self, store: VectorStore, vector: Vector, chunk_ids: Ids, columns: Columns) -> Floats:
         """Cosines of given passages in their order, 0 where not above the threshold, NaN where there is no vector."""
@@ -220,7 +228,7 @@ class SemanticLeg:
         if not len(chunk_ids):
             return found
         limit = len(chunk_ids) * WINDOWS_READ * 2
-        chunks, best = _by_chunk(*store.search(vector, limit, columns.only(chunk_ids)))
+        chunks, best, _ = _by_chunk(*store.search(vector, limit, columns.only(chunk_ids)))
         order = np.argsort(chunks)
         chunks, best = chunks[order], best[order]
         if not len(chunks):
@@ -240,10 +248,12 @@ class SemanticLeg:
         return Unavailable(what, hint="Keyword search works meanwhile.")
 
 
-def _by_chunk(windows: Ids, cosines: Vector) -> tuple[Ids, Floats]:
-    """Passages and their best windows' cosines. Windows come best first, so the first of a passage is its best."""
-    chunks, first = np.unique(np.asarray(windows) // WINDOWS_PER_CHUNK, return_index=True)
-    return chunks, np.asarray(cosines)[first].astype(np.float64)
+def _by_chunk(windows: Ids, cosines: Vector) -> tuple[Ids, Floats, Ids]:
+    """Passages with the cosines and ordinals of their best windows. Windows come best first, so the first of a passage
+    is its best."""
+    windows = np.asarray(windows)
+    chunks, first = np.unique(windows // WINDOWS_PER_CHUNK, return_index=True)
+    return chunks, np.asarray(cosines)[first].astype(np.float64), windows[first] % WINDOWS_PER_CHUNK
 
 
 def _since(started: float) -> float:

@@ -25,6 +25,11 @@ from .fusion import ranking_of
 from .legs import Asked, Floats, SemanticLeg
 
 
+#: For each token of a window's limit, the characters of a passage from one window to the next: of 128 tokens a title
+#: with headings takes some 15 and the overlap 16.
+WINDOW_CHARACTERS = 3
+
+
 class Likeness(NamedTuple):
     """How near a passage is: as all spaces' passages compare, and by its own model."""
 
@@ -50,6 +55,11 @@ class Meaning:
     def knows(self, language: str) -> bool:
         """Whether a model that is asked was trained on a language (ISO 639-1)."""
         return any(asked.model.knows(language) for _, asked in self._asked)
+
+    @property
+    def window_characters(self) -> int:
+        """About how far apart in a passage the windows of the first model begin."""
+        return min((asked.model.window_limit for _, asked in self._asked), default=0) * WINDOW_CHARACTERS
 
     def rank(self, source: str, selection: Selection, limit: int) -> Ranking:
         """The best passages above the threshold. Raises `Unavailable` where no space can answer."""

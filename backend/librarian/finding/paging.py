@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from librarian.vocabulary.protocols import CatalogReader, Columns
-from librarian.vocabulary.types import Candidate, Chunk, Hit, Ids, SearchOutcome, Snippet, StoredDocument
+from librarian.vocabulary.arguments import USUAL_TOKENS
+from librarian.vocabulary.types import Candidate, Chunk, Hit, Ids, Query, SearchOutcome, Snippet, StoredDocument
 
 from .order import ids_of, sums_of
+from .packing import CHARACTERS, size_of, tokens_in
 
 #: Measured over answers as text: the tokens around the results, and the characters of a result that are there whatever
-#: it is (rank, scores, lines, kind and date; of a mail also the labels of its headers; of a context, at most).
-AROUND, FIXED, MAIL, CONTEXT = 25, 115, 30, 500
+#: it is (rank, score and lines; of a section that is shown in part, its lines; of a mail also the labels of its
+#: headers; of a context, at most).
+AROUND, FIXED, PARTLY, MAIL, CONTEXT = 25, 40, 35, 40, 500
 LISTED = 100  #: characters that are shown of a list
+CRUMBS = 140  #: and of a title with its headings
 LABEL = 20  #: and of what each line below the results begins with
 
 
@@ -84,8 +89,38 @@ def hits(
         if document is None or chunk is None:
             continue
         snippet = cut(chunk.chunk, document.document.language)
-        found.append(Hit(candidate, chunk, document, snippet, relevance(candidate), elsewhere))
+        cost = tokens_in(len(chunk.chunk.text))
+        found.append(Hit(candidate, chunk, document, snippet, relevance(candidate), elsewhere, tokens=cost))
     return found
+
+
+def grouped(kept: Sequence[Kept], candidates: Sequence[Candidate], columns: Columns, query: Query) -> list[list[Kept]]:
+    """Candidates by document, each in order, the documents by their best; one by one where the question's hits are
+    passages or mails."""
+    if not query.packed or query.filters.kind == "email":
+        return [[one] for one in kept]
+    ids = ids_of(candidates)
+    documents = columns.doc_of(np.array([ids[one.place] for one in kept], dtype=np.int64)).tolist()
+    groups: dict[int, list[Kept]] = {}
+    for one, document in zip(kept, documents, strict=True):
+        groups.setdefault(document, []).append(one)
+    return list(groups.values())
+
+
+def unseen(chunk: Chunk, _: str) -> Snippet:
+    """In place of a passage's snippet, where another one takes its place."""
+    return Snippet("", chunk.line_start, chunk.line_end)
+
+
+def room(outcome: SearchOutcome) -> int:
+    """Characters of the answer as text that the results may take."""
+    around = AROUND + below(outcome)
+    return CHARACTERS * max(0, (outcome.query.max_tokens or USUAL_TOKENS) - around)
+
+
+def heads(query: Query) -> Callable[[Hit], int]:
+    """What each hit of an answer takes besides its own text, in characters."""
+    return partial(head, with_context=query.include_parent_context)
 
 
 def also_in(
@@ -155,13 +190,19 @@ def tokens(hit: Hit, *, with_context: bool = False) -> int:
 
     `with_context` counts what stands around the passage, at the most that is shown of it.
     """
+    size = head(hit, with_context=with_context) + len(hit.snippet.text) + size_of(hit.further)
+    return -(-size // 4)
+
+
+def head(hit: Hit, *, with_context: bool = False) -> int:
+    """Characters that are shown of a hit besides its snippet and the lines of its further passages."""
     document, mail = hit.document.document, hit.document.document.email
-    named = [document.title, document.file_path]
-    size = FIXED + len(hit.snippet.text) + CONTEXT * with_context
+    size = FIXED + len(document.file_path) + CONTEXT * with_context
     if mail is None:
-        named += [*(part for part in hit.chunk.chunk.heading_path if part != document.title), *document.tags]
-        size += min(sum(len(path) + 2 for path in hit.also_in), LISTED)
-    else:
-        people = (mail.sender, ", ".join(mail.to), ", ".join(part.filename for part in mail.attachments))
-        size += MAIL + len(mail.thread_id) + sum(min(len(names), LISTED) for names in people)
-    return -(-(size + sum(len(name) + 3 for name in named)) // 4)
+        crumbs = (document.title, *(part for part in hit.chunk.chunk.heading_path if part != document.title))
+        size += min(sum(len(part) + 3 for part in crumbs), CRUMBS)
+        size += min(sum(len(path) + 2 for path in hit.also_in) + LABEL, LISTED) if hit.also_in else 0
+        return size + PARTLY * (hit.section is not None)
+    people = (mail.sender, ", ".join(mail.to), ", ".join(part.filename for part in mail.attachments))
+    named = sum(min(len(names), LISTED) for names in people)
+    return size + MAIL + min(len(document.title), CRUMBS) + len(mail.thread_id) + named

@@ -29,7 +29,7 @@ CEILING = 600  #: characters that no snippet exceeds
 _DIGITS, _HAIR = 9, 1e-8
 
 #: Number of a unit that says something → the question's words in it with their weight; the numbers ascend.
-_Weights = Mapping[int, Mapping[str, float]]
+Weights = Mapping[int, Mapping[str, float]]
 
 
 class Snippets:
@@ -65,7 +65,7 @@ class Snippets:
         if not pieces:
             return Snippet(without_hidden(text.strip())[:CEILING], chunk.line_start, chunk.line_end)
         marked = marks.within(text, pieces[0].start, pieces[-1].end)
-        weights = _weights(text, pieces, marked, marks) or _resembling(text, pieces, likenesses)
+        weights = weights_of(text, pieces, marked, marks) or resembling(text, pieces, likenesses)
         renderings = Renderings(text, pieces)
         first, last = self._grown(pieces, renderings, *self._window(pieces, weights))
         while True:
@@ -74,15 +74,15 @@ class Snippets:
                 shown, parts = visible, [(ADDED, visible)]
             if len(shown) <= CEILING or first == last:
                 break
-            first, last = _narrower(first, last, weights)
+            first, last = narrower(first, last, weights)
         if len(shown) > CEILING:
             only = pieces[first]
             line = without_hidden(text[only.start : only.end]).rstrip()
-            shown = cut_to(shown, line, only.frame, _places(shown, marks), CEILING)
+            shown = cut_to(shown, line, only.frame, places_in(shown, marks), CEILING)
             parts = [(ADDED, shown)]
-        return Snippet(shown, pieces[first].line, pieces[last].line_end, _highlights(parts, text, marked, marks))
+        return Snippet(shown, pieces[first].line, pieces[last].line_end, highlights_of(parts, text, marked, marks))
 
-    def _window(self, pieces: Sequence[Unit], weights: _Weights) -> tuple[int, int]:
+    def _window(self, pieces: Sequence[Unit], weights: Weights) -> tuple[int, int]:
         """First and last unit: most weight within the target, shortest such window."""
         best, length_of_best, place = 0.0, 0, None
         telling = [(number, pieces[number].start, pieces[number].end, here) for number, here in weights.items()]
@@ -137,7 +137,7 @@ class Snippets:
                 return first, last
 
 
-def _weights(text: str, pieces: Sequence[Unit], marked: Sequence[Marked], marks: Marks) -> _Weights:
+def weights_of(text: str, pieces: Sequence[Unit], marked: Sequence[Marked], marks: Marks) -> Weights:
     """By the marked pieces of the text. Words that are in few units weigh more."""
     found: dict[int, dict[str, float]] = {}
     spread: dict[str, int] = {}
@@ -167,7 +167,7 @@ def _weights(text: str, pieces: Sequence[Unit], marked: Sequence[Marked], marks:
     return found
 
 
-def _resembling(text: str, pieces: Sequence[Unit], likenesses: Likenesses) -> _Weights:
+def resembling(text: str, pieces: Sequence[Unit], likenesses: Likenesses) -> Weights:
     """By the words in each unit that look like one of the question's."""
     found = {}
     for number, unit in enumerate(pieces):
@@ -201,14 +201,14 @@ def _more_lines(pieces: Sequence[Unit], first: int, last: int, low: int, high: i
     return first - low + min(unit.line_end, pieces[first].line - 1) - unit.line
 
 
-def _narrower(first: int, last: int, weights: _Weights) -> tuple[int, int]:
+def narrower(first: int, last: int, weights: Weights) -> tuple[int, int]:
     """The window without whichever of its ends says less."""
     if math.fsum(weights.get(first, {}).values()) < math.fsum(weights.get(last, {}).values()):
         return first + 1, last
     return first, last - 1
 
 
-def _places(shown: str, marks: Marks) -> Iterator[Place]:
+def places_in(shown: str, marks: Marks) -> Iterator[Place]:
     """Where a text says something of the question: at words that do, or at pieces that only begin alike."""
     for first, last, said in marks.within(shown, 0, len(shown)):
         for token, start, end, _ in said.words:
@@ -217,7 +217,7 @@ def _places(shown: str, marks: Marks) -> Iterator[Place]:
             yield Place(first, last, said.weights)
 
 
-def _highlights(
+def highlights_of(
     parts: Sequence[Part], text: str, marked: Sequence[Marked], marks: Marks
 ) -> tuple[tuple[int, int], ...]:
     """Where the question's words stand in what is shown.

@@ -31,15 +31,11 @@ from ..vocabulary.wire import (
     Wire,
 )
 from . import site_rendering
-from .excerpts import excerpt
 from .fencing import fenced
 
-BYTES_PER_RESULT = 790  #: five results, their head and their foot stay under 4,096 bytes
-BYTES_WITH_CONTEXT = 1430
 SECTIONS = 40  #: headings that a truncated document names of what follows, the last one aside
-_MARKS = len("<passages>\n\n</passages>")
-_FOR_CONTEXT = 0.45  #: of the room that heads leave; the rest is for the passages themselves
-_LEAST_SNIPPET = 160
+_CONTEXT = 500  #: bytes of what stands around a passage
+_HEADING = 60  #: bytes of the heading of a passage that is listed
 _LEAST_PART, _MOST_PART = 24, 240  #: bytes of one line of context; a shorter one says nothing
 
 
@@ -79,37 +75,13 @@ def render(answer: Wire) -> str:
 
 def _search(answer: SearchAnswer | EmailSearchAnswer) -> str:
     results: Sequence[Result] = answer.results
-    head = _head(answer)
-    foot = _foot(answer)
     heads = [_result_head(item) for item in results]
-    spent = sum(len(text.encode()) for text in (head, foot, *heads)) + 3 * len(heads) + 2 + _MARKS
-    room = max(_budget(results) - spent, 0)
-    wanted = sum(len(item.snippet.encode()) for item in results)
-    contexts = _contexts(results, max(int(room * _FOR_CONTEXT), room - wanted))
-    snippets = _fitted(results, room - sum(len(text.encode()) + 1 for text in contexts if text))
-    blocks = ["\n".join(filter(None, parts)) for parts in zip(heads, contexts, snippets, strict=True)]
+    contexts = _contexts(results)
+    tails = [_tail(item) for item in results]
+    snippets = [item.snippet for item in results]
+    blocks = ["\n".join(filter(None, parts)) for parts in zip(heads, contexts, snippets, tails, strict=True)]
     passages = fenced("passages", "\n\n".join(blocks)) if blocks else ""
-    return "\n\n".join(part for part in (head, passages, foot) if part)
-
-
-def _budget(results: Sequence[Result]) -> int:
-    """Bytes for the whole answer: with contexts, few results may be wordier."""
-    least, count = BYTES_PER_RESULT * len(results), len(results)
-    if all(item.parent_context is None for item in results):
-        return least
-    return max(least, min(BYTES_WITH_CONTEXT * count, BYTES_PER_RESULT * 5))
-
-
-def _fitted(results: Sequence[Result], room: int) -> list[str]:
-    """Snippets that together take at most `room` bytes; short ones leave what they don't need to the others."""
-    wanted = [len(item.snippet.encode()) for item in results]
-    limits = list(wanted)
-    left, open_ = room, sorted(range(len(results)), key=lambda index: wanted[index])
-    for position, index in enumerate(open_):
-        share = max(left // (len(open_) - position), _LEAST_SNIPPET)
-        limits[index] = min(wanted[index], share)
-        left = max(left - limits[index], 0)
-    return [excerpt(item.snippet, item.highlights, limit) for item, limit in zip(results, limits, strict=True)]
+    return "\n\n".join(part for part in (_head(answer), passages, _foot(answer)) if part)
 
 
 def _head(answer: SearchAnswer | EmailSearchAnswer) -> str:
@@ -119,7 +91,8 @@ def _head(answer: SearchAnswer | EmailSearchAnswer) -> str:
         return f"Nothing found for {answer.query!r} (mode {answer.mode})." if answer.query.strip() else "Nothing found."
     mode = answer.mode if answer.mode == answer.requested_mode else f"{answer.mode}, asked for {answer.requested_mode}"
     first, last = answer.results[0].rank, answer.results[-1].rank
-    how = f"mode {mode}; answerable: {answer.answerable}" if not _by_date(answer.results[0]) else "newest first"
+    by_date = answer.results[0].relevance_score is None  # passed filters alone: then no score says anything
+    how = "newest first" if by_date else f"mode {mode}; answerable: {answer.answerable}"
     text = f"Results {first}–{last} of {_all(answer)} ({how})"
     return f"{text}. More: offset={answer.next_offset}" if answer.next_offset is not None else text
 
@@ -127,11 +100,6 @@ def _head(answer: SearchAnswer | EmailSearchAnswer) -> str:
 def _all(answer: SearchAnswer | EmailSearchAnswer) -> str:
     """How many results there are on all pages, which may be but the best."""
     return f"the best {answer.total}" if answer.capped else str(answer.total)
-
-
-def _by_date(item: Result) -> bool:
-    """Whether it passed filters alone: then no score says anything."""
-    return [reason.source for reason in item.why] == ["date"]
 
 
 def _foot(answer: SearchAnswer | EmailSearchAnswer) -> str:
@@ -152,6 +120,9 @@ def _foot(answer: SearchAnswer | EmailSearchAnswer) -> str:
         and (terms := answer.rewritten.search_terms)
     ):
         lines.append(f"Also searched for: {terms} ({answer.rewritten.source})")
+    if answer.weak_hidden:
+        lines.append(f"Left out as hardly relevant: {answer.weak_hidden}; include_weak=true shows them.")
+    lines += [f"Note: {note}" for note in answer.notes]
     lines += [f"Suggestion: {item.text}" for item in answer.suggestions if item.kind != "document"]
     if named := [_line(item.text) for item in answer.suggestions if item.kind == "document"]:  # by words of its own
         lines.append(fenced("documents", "\n".join(named)))
@@ -162,14 +133,32 @@ def _result_head(item: Result) -> str:
     if isinstance(item, EmailResult):
         return _email_head(item)
     path = " › ".join([item.title, *(part for part in item.heading_path if part != item.title)])
-    page = f", page {item.page}" if item.page is not None else ""
-    lines = [
-        f"{item.rank}. {_cut(path, 140)}",
-        f"{item.id} lines {item.line_start}–{item.line_end}{page}{' (stale)' if item.stale else ''}",
-        " · ".join(_facts(item)),
-    ]
+    lines = [f"{item.rank}. {_cut(path, 140)}", _place(item)]
+    if item.why:
+        lines.append(" · ".join(_facts(item)))
     if item.also_in:
         lines.append(f"Also in: {_cut(', '.join(item.also_in), 100)}")
+    return "\n".join(lines)
+
+
+def _place(item: Result) -> str:
+    """What to cite, with the score and, where more of its section is there than shown, what that takes to read."""
+    page = f", page {item.page}" if item.page is not None else ""
+    score = "" if item.relevance_score is None else f" · score {item.relevance_score:.2f}"
+    section = ""
+    if item.section_lines is not None:
+        first, last = item.section_lines
+        section = f" · of {first}-{last}, {counted(item.tokens, 'token')}"
+    lines = f"{item.line_start}-{item.line_end}"
+    return f"{item.file_path}:{lines}{page}{' (stale)' if item.stale else ''}{score}{section}"
+
+
+def _tail(item: Result) -> str:
+    """The further passages of a document, a line each."""
+    lines = []
+    for one in item.more:
+        heading = f": {_cut(one.heading, _HEADING)}" if one.heading else ""
+        lines.append(f"lines {one.line_start}-{one.line_end} ({counted(one.tokens, 'token')}){heading}")
     return "\n".join(lines)
 
 
@@ -183,7 +172,7 @@ def _facts(item: Result) -> list[str]:
         )
         if value is not None
     ]
-    facts = [f"score {item.relevance_score:.2f}" + (f" ({', '.join(scores)})" if scores else "")]
+    facts = [", ".join(scores)] if scores else []
     facts += [part for part in (item.doc_type, item.language, item.last_modified[:10]) if part]
     if item.tags:
         facts.append(_cut("tags " + ", ".join(item.tags), 60))
@@ -194,27 +183,25 @@ def _email_head(item: EmailResult) -> str:
     who = "Quoted by" if tuple(item.heading_path[:1]) == QUOTED_PATH else "From"
     lines = [
         f"{item.rank}. {_cut(item.subject or '(no subject)', 140)}",
-        f"{item.id} lines {item.line_start}–{item.line_end}{' (stale)' if item.stale else ''}",
+        _place(item),
         f"{who} {_cut(item.sender, 80) or '–'} to {_cut(', '.join(item.to) or '–', 80)} "
         f"on {item.date or 'unknown date'}",
-        f"thread_id {item.thread_id}" + ("" if _by_date(item) else f" · {_facts(item)[0]}"),
+        f"thread_id {item.thread_id}",
     ]
     if item.attachments:
         lines.append("Attachments: " + _cut(", ".join(part.filename for part in item.attachments), 100))
     return "\n".join(lines)
 
 
-def _contexts(results: Sequence[Result], room: int) -> list[str]:
-    """What stands around each passage, in at most `room` bytes together; empty for results without.
+def _contexts(results: Sequence[Result]) -> list[str]:
+    """What stands around each passage, in at most `_CONTEXT` bytes; empty for results without.
 
     What is said of a document stands with the first of its passages.
     """
-    having = sum(item.parent_context is not None for item in results)
-    each, told = room // max(having, 1), set[str]()
-    contexts = []
+    told, contexts = set[str](), []
     for item in results:
         about = item.parent_context
-        contexts.append("" if about is None else _context(about, each, with_document=item.file_path not in told))
+        contexts.append("" if about is None else _context(about, _CONTEXT, with_document=item.file_path not in told))
         told.add(item.file_path)
     return contexts
 
@@ -246,7 +233,8 @@ STALE = "[The file has changed since it was read: this is its text before. Ask a
 def remarks(answer: DocumentAnswer) -> list[str]:
     """What a model should know of a document's text before it relies on it, each in brackets."""
     missing = f"[There is no section {answer.missing_section!r} in it: this is the document.]"
-    return [*([missing] if answer.missing_section else []), *([STALE] if answer.stale else [])]
+    notes = [f"[{note}]" for note in answer.notes]
+    return [*([missing] if answer.missing_section else []), *notes, *([STALE] if answer.stale else [])]
 
 
 def rest_of(answer: DocumentAnswer) -> str:
@@ -259,16 +247,24 @@ def rest_of(answer: DocumentAnswer) -> str:
 def document(answer: DocumentAnswer) -> str:
     """A document or the part of it that was asked for, under a line that says what it is."""
     part = f", section {answer.section!r}" if answer.section else ""
+    lines = f"lines {answer.line_start}–{answer.line_end}"
+    if answer.sections or answer.outline:
+        parts = ", ".join(f"{one.line_start}–{one.line_end}" for one in answer.sections)
+        lines = f"lines {parts or f'{answer.line_start}–{answer.line_end}'} of {counted(answer.tokens, 'token')}"
     head = [
         f"# {answer.title}",
-        f"{answer.file_path}{part}, lines {answer.line_start}–{answer.line_end} · {answer.product}/{answer.component}"
+        f"{answer.file_path}{part}, {lines} · {answer.product}/{answer.component}"
         f" · {answer.doc_type} · {answer.last_modified[:10]}"
         + (f" · tags {', '.join(answer.tags)}" if answer.tags else ""),
         *(_mail_head(answer.email) if answer.email else ()),
     ]
     inside = [*head, "", answer.content]
     foot = [line for remark in remarks(answer) for line in ("", remark)]
-    if answer.truncated:
+    if answer.outline:
+        inside += ["", "Sections:", *_outline(answer)]
+        hint = "[This is its outline and its beginning. Pass query for what answers a question, a section, or lines;"
+        foot += ["", f"{hint} max_chars=0 gives all of it.]"]
+    elif answer.truncated:
         foot += ["", f"[Truncated. Go on with {rest_of(answer)}.]"]
         if ahead := _ahead(answer):
             named = "; ".join(f"{item.text} (line {item.line})" for item in ahead[:SECTIONS])
@@ -278,6 +274,15 @@ def document(answer: DocumentAnswer) -> str:
                 which = f"Of {answer.heading_count} headings the next sections"
             inside += ["", f"{which}: {named}{last}"]
     return "\n".join([fenced("document", "\n".join(inside)), *foot])
+
+
+def _outline(answer: DocumentAnswer) -> list[str]:
+    top = min(item.level for item in answer.outline)
+    return [
+        f"{'  ' * (item.level - top)}lines {item.line_start}-{item.line_end} ({counted(item.tokens, 'token')}): "
+        f"{_cut(item.text, _HEADING)}"
+        for item in answer.outline
+    ]
 
 
 def _mail_head(mail: MailHeaders) -> list[str]:

@@ -77,8 +77,8 @@ def build_tools(desk: Desk, toolsets: Sequence[str] = (), counts: Counts = Count
 def _tool(desk: Desk, verb: Verb, counts: Counts) -> Tool:
     def call(given: Mapping[str, object], budget: Budget) -> ToolAnswer:
         answer = ask(desk, verb, given, budget)
-        fields, text = answer.model_dump(mode="json"), render(answer)
-        if hides(answer.model_dump_json()):  # a text is made of the fields: where they hide nothing, neither does it
+        fields, text = answer.as_fields(), render(answer)
+        if hides(answer.as_json()):  # a text is made of the fields: where they hide nothing, neither does it
             fields, text = visible_within(fields), visible(text)
         return ToolAnswer(text, fields, links_of(answer))
 
@@ -86,7 +86,7 @@ def _tool(desk: Desk, verb: Verb, counts: Counts) -> Tool:
         name=verb.name,
         title=verb.title,
         description=verb.description,
-        input_schema=schema_of(verb.arguments, counts),
+        input_schema=schema_of([item for item in verb.arguments if item.for_models], counts),
         output_schema=compact_schema(verb.answer),
         call=call,
         read_only=verb is not CLEAR_CACHE,
@@ -106,7 +106,7 @@ def links_of(answer: Wire) -> tuple[Link, ...]:
                 name=item.file_path,
                 title=item.title,
                 mime_type=mime_type(item.file_type),
-                priority=min(max(item.relevance_score, 0.0), 1.0),
+                priority=min(max(item.relevance_score or 0.0, 0.0), 1.0),
                 last_modified=item.last_modified,
             ),
         )

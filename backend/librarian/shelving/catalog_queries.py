@@ -62,6 +62,19 @@ class CatalogQueries(ABC):
         rows = self._rows(f"SELECT id, {CHUNK_COLUMNS} FROM chunks WHERE doc_id = ? ORDER BY ordinal", doc_id)
         return self._stored(rows)
 
+    def chunks_between(self, doc_id: int, first: int, last: int, start: int, end: int) -> list[StoredChunk]:
+        """Chunks of a document with some ordinals, those of which a part lies between two offsets of its text."""
+        rows = self._rows(
+            f"""SELECT id, {CHUNK_COLUMNS} FROM chunks
+                WHERE doc_id = ? AND ordinal BETWEEN ? AND ? AND start < ? AND "end" > ? ORDER BY ordinal""",
+            doc_id,
+            first,
+            last,
+            end,
+            start,
+        )
+        return self._stored(rows)
+
     def _stored(self, rows: Sequence[Row]) -> list[StoredChunk]:
         """Chunks of rows, with what their documents' texts must tell where rows leave it out."""
         lacking = sorted({row[1] for row in rows if leaves_out(row)})

@@ -49,10 +49,12 @@ _JSON: Mapping[Kind, dict[str, object]] = {
 
 SHOWN = 8  #: names that an error lists where none resembles what was asked for
 USUAL = 10  #: results where neither the caller nor the settings say
+USUAL_TOKENS = 1500  #: of an answer as text where the caller doesn't say, a token being four characters
 LONGEST_QUERY = 2000  #: characters
 LONGEST_TEXT = 20_000  #: characters of any other argument: it is looked for, or embedded
 LONGEST_PATH = 4096  #: characters of a document's path: no system takes more
-LONG_DOCUMENT = 20_000  #: characters of a document that are given at once where the caller doesn't say
+LONG_DOCUMENT = 20_000  #: characters of a part of a document that are given at once where the caller doesn't say
+WHOLE_DOCUMENT = 2_000  #: tokens up to which a document comes whole where the caller names no part of it
 #: The same of a conversation, headers included: some 250 usual mails, half of what models read at once.
 LONG_THREAD = 400_000
 
@@ -70,7 +72,7 @@ class Argument:
     """One argument of a verb; `limits` are JSON Schema keywords (minimum, enum, default …) shown to callers.
 
     `results` is set where it says how many are wanted: those that come where it is left out, `USUAL` standing for the
-    settings'.
+    settings'. `for_models` is off where the argument serves people and programs alone: models' schemas leave it out.
     """
 
     name: str
@@ -79,6 +81,7 @@ class Argument:
     required: bool = False
     limits: Mapping[str, object] = field(default_factory=dict)
     results: int = 0
+    for_models: bool = True
 
     def schema(self, counts: Counts = Counts()) -> dict[str, object]:
         """The argument as JSON Schema, without title and without a null-union: what may be null may be left out."""

@@ -46,6 +46,10 @@ class CatalogReader(Protocol):
     def chunks_of(self, doc_id: int) -> list[StoredChunk]:
         """All chunks of a document in order."""
 
+    def chunks_between(self, doc_id: int, first: int, last: int, start: int, end: int) -> list[StoredChunk]:
+        """Chunks of a document in order, those with ordinals from `first` to `last` of which a part lies between two
+        offsets of its text."""
+
     def iter_documents(self, filters: Filters = Filters()) -> Iterator[StoredDocument]:
         """Documents without text, by path."""
 

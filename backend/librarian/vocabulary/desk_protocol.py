@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from .arguments import LONG_DOCUMENT, LONG_THREAD
+from .arguments import LONG_THREAD
 from .knowledge import KnowledgeAnswer
 from .protocols import Budget
 from .registry import RegistryAnswer
@@ -55,9 +55,12 @@ class Desk(Protocol):
         max_per_document: int | None = None,
         max_tokens: int | None = None,
         hypothetical_answer: str | None = None,
+        include_weak: bool = False,
+        explain: bool = False,
+        brief: bool = False,
         budget: Budget | None = None,
     ) -> SearchAnswer:
-        """Passages that answer `query`, best first."""
+        """Documents that answer `query`, best first, or passages where it is to be `brief`."""
 
     def search_emails(
         self,
@@ -77,6 +80,8 @@ class Desk(Protocol):
         semantic_weight: float | None = None,
         max_per_thread: int = 1,
         max_tokens: int | None = None,
+        explain: bool = False,
+        brief: bool = False,
         budget: Budget | None = None,
     ) -> EmailSearchAnswer:
         """Mails that answer `query`, or, where it is empty, the newest that pass the filters."""
@@ -93,11 +98,13 @@ class Desk(Protocol):
         section: str | None = None,
         line_start: int | None = None,
         line_end: int | None = None,
-        max_chars: int = LONG_DOCUMENT,
+        max_chars: int | None = None,
         column_start: int | None = None,
+        query: str | None = None,
+        max_tokens: int | None = None,
         budget: Budget | None = None,
     ) -> DocumentAnswer:
-        """A document or a part of it. `path` is a file path, a result's id or its uri."""
+        """A document or a part of it. `path` is a file path, a result's id or its uri, or a citation."""
 
     def list_products(self, *, budget: Budget | None = None) -> ProductsAnswer: ...
 

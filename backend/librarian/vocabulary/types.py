@@ -428,11 +428,13 @@ class Query:
     max_results: int = 10
     offset: int = 0
     semantic_weight: float | None = None
-    max_per_document: int = 3  #: 0 = no limit; for mails read as per thread
+    max_per_document: int = 3  #: passages; 0 = no limit; for mails read as per thread
     include_parent_context: bool = False
     max_tokens: int | None = None
     hypothetical_answer: str | None = None
     ask_llm: bool = True  #: whether a language model may be asked about it; not where the question measures
+    packed: bool = False  #: one hit per document, which holds the section that answers; otherwise one per passage
+    include_weak: bool = True  #: whether hits below the noise level of the calibration are shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,6 +449,7 @@ class Ranking:
     reason: str = ""
     ms: float = 0.0
     more: bool = False  #: whether the source stopped at the number that it was asked for
+    windows: tuple[int, ...] = ()  #: of each id the ordinal of its nearest window, where the source compared windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -492,6 +495,16 @@ class Snippet:
 
 
 @dataclass(frozen=True, slots=True)
+class Further:
+    """A further passage of a document that is found: it is listed, its text isn't shown."""
+
+    line_start: int
+    line_end: int
+    tokens: int  #: to read it, at four characters a token
+    heading: str  #: of the section that it stands in; empty where it stands in none
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A candidate with its text, ready to be shown."""
 
@@ -501,6 +514,10 @@ class Hit:
     snippet: Snippet
     relevance: float
     also_in: tuple[str, ...] = ()
+    packed: bool = False  #: whether the snippet is what is shown of the document rather than of the passage
+    tokens: int = 0  #: to read the section that it stands in, at four characters a token
+    section: tuple[int, int] | None = None  #: first and last line of that section, where more of it is there than shown
+    further: tuple[Further, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -523,6 +540,7 @@ class SearchOutcome:
     cache: Literal["exact", "semantic"] | None = None
     tokens_used: int = 0  #: of the answer as text; 0 where that is still to be told
     suggestions: tuple[Mapping[str, object], ...] = ()
+    weak_hidden: int = 0  #: hits left out because their relevance is below the noise level of the calibration
 
 
 # -- progress and state --------------------------------------------------------------------------------------------

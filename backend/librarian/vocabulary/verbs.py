@@ -6,10 +6,10 @@ MCP's input schemas, REST's bodies and query strings, and OpenAPI are all made f
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
-from .arguments import LONG_DOCUMENT, LONG_THREAD, LONGEST_QUERY, USUAL, Argument, checked
+from .arguments import LONG_THREAD, LONGEST_QUERY, USUAL, USUAL_TOKENS, Argument, checked
 from .desk_protocol import Desk
 from .protocols import Budget
 from .types import Mode
@@ -48,14 +48,26 @@ _MAX_RESULTS = Argument("max_results", "whole", results=USUAL)
 _OFFSET = Argument("offset", "whole", "next_offset of the page before", limits={"minimum": 0, "default": 0})
 _MODE = Argument("mode", limits={"enum": list(get_args(Mode))}, description="Leave out for the library's default")
 _WEIGHT = Argument("semantic_weight", "number", "0 = words only, 1 = meaning only", limits={"minimum": 0, "maximum": 1})
-_MAX_TOKENS = Argument("max_tokens", "whole", "Whole results up to this many tokens", limits={"minimum": 1})
+_MAX_TOKENS = Argument(
+    "max_tokens", "whole", "Size of the answer at most", limits={"minimum": 1, "default": USUAL_TOKENS}
+)
+_EXPLAIN = Argument("explain", "flag", "Add why, highlights and scores of each source", limits={"default": False})
+_WEAK = Argument("include_weak", "flag", "Show hits of hardly any relevance too", limits={"default": False})
+_BRIEF = Argument(
+    "brief",
+    "flag",
+    "A short snippet for each passage in place of documents",
+    limits={"default": False},
+    for_models=False,
+)
 
 SEARCH = Verb(
     "search_documentation",
     "search",
     "Search the documentation",
-    "Find the passages of the indexed documentation that answer a question. Returns ranked passages with file, "
-    "heading, lines and an id to cite. Ask in plain words or with exact identifiers; read on with get_document.",
+    "Find the documents of the indexed documentation that answer a question, best first, with the sections that "
+    "answer, their lines to cite, and what reading on takes. Ask in plain words or with exact identifiers; read on with "
+    "get_document and the same query.",
     (
         Argument(
             "query",
@@ -76,9 +88,12 @@ SEARCH = Verb(
         Argument("language", description="ISO 639-1, such as en"),
         Argument("modified_after", description="ISO 8601, inclusive"),
         Argument("modified_before", description="ISO 8601, inclusive"),
-        Argument("max_per_document", "whole", "0 = no limit", limits={"minimum": 0}),
+        Argument("max_per_document", "whole", "Passages of each, 0 = no limit", limits={"minimum": 0}),
         _MAX_TOKENS,
         Argument("hypothetical_answer", description="A passage as the answer might read, for mode hyde"),
+        _WEAK,
+        _EXPLAIN,
+        _BRIEF,
     ),
     SearchAnswer,
 )
@@ -104,6 +119,8 @@ SEARCH_EMAILS = Verb(
         _WEIGHT,
         Argument("max_per_thread", "whole", "0 = no limit", limits={"minimum": 0, "default": 1}),
         _MAX_TOKENS,
+        replace(_EXPLAIN, for_models=False),
+        _BRIEF,
     ),
     EmailSearchAnswer,
 )
@@ -123,14 +140,17 @@ DOCUMENT = Verb(
     "get_document",
     "get_document",
     "Read a document",
-    "The text of an indexed document, whole, by section or by lines. Goes on at next_line if truncated.",
+    "The text of an indexed document: with query the sections that answer it, else by section or by lines. A long one "
+    "comes as outline with its beginning. Goes on at next_line if truncated.",
     (
-        Argument("path", description="file_path, id or uri of a result", required=True),
+        Argument("path", description="file_path, id or uri of a result, or path:10-20", required=True),
+        Argument("query", description="The question: its answer in this document", limits={"maxLength": LONGEST_QUERY}),
         Argument("section", description="A heading or its anchor, with its sub-sections"),
         Argument("line_start", "whole", limits={"minimum": 1}),
         Argument("line_end", "whole", limits={"minimum": 1}),
         Argument("column_start", "whole", "next_column of a cut line, its line as line_start", limits={"minimum": 1}),
-        Argument("max_chars", "whole", "0 = all", limits={"minimum": 0, "default": LONG_DOCUMENT}),
+        Argument("max_chars", "whole", "0 = the whole document", limits={"minimum": 0}),
+        Argument("max_tokens", "whole", "With query: size at most", limits={"minimum": 1, "default": USUAL_TOKENS}),
     ),
     DocumentAnswer,
 )

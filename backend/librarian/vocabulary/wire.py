@@ -1,12 +1,12 @@
 """What every verb answers, once: the only serializer, and the source of output schemas and of OpenAPI.
 
-All doors hand out `model.model_dump(mode="json")`. Fields are in the order in which people read them. A field that a
-format lacks is null (or an empty list), never missing.
+All doors hand out `as_fields` or `as_json`. Fields are in the order in which people read them. A field that a format
+lacks is null (or an empty list), never missing; answers to searches leave such fields out.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -17,6 +17,15 @@ class Wire(BaseModel):
     """Base of all answers: immutable, and strict about unknown fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    sparse: ClassVar[bool] = False  #: whether fields that are null, empty or false are left out
+
+    def as_fields(self, include: set[str] | None = None) -> dict[str, Any]:
+        """The answer as JSON values; of `include` those fields alone."""
+        return self.model_dump(mode="json", exclude_defaults=self.sparse, include=include)
+
+    def as_json(self) -> str:
+        """The same as JSON."""
+        return self.model_dump_json(exclude_defaults=self.sparse)
 
 
 class WhyItem(Wire):
@@ -49,13 +58,25 @@ class AttachmentItem(Wire):
     size: int
 
 
+class MoreItem(Wire):
+    """A passage of a document that isn't shown, or a section that is: where it stands, and what it takes to read."""
+
+    model_config = ConfigDict(from_attributes=True)  # made of a `Further`
+
+    line_start: int
+    line_end: int
+    tokens: int
+    heading: str = ""
+
+
 class Result(Wire):
-    """One passage. Scores are in 0–1, or null where that source didn't speak."""
+    """A document with the part of it that answers, or one passage. Scores are in 0–1, or null where that source didn't
+    speak."""
 
     rank: int
     id: str
     file_path: str
-    file_name: str
+    file_name: str = ""
     file_type: str
     product: str
     component: str
@@ -67,8 +88,11 @@ class Result(Wire):
     line_start: int
     line_end: int
     snippet: str
+    tokens: int = 0
+    section_lines: tuple[int, int] | None = None
+    more: list[MoreItem] = []
     uri: str
-    relevance_score: float
+    relevance_score: float | None = None
     keyword_score: float | None = None
     semantic_score: float | None = None
     rerank_score: float | None = None
@@ -138,6 +162,8 @@ class Suggestion(Wire):
 
 
 class SearchAnswerBase(Wire):
+    sparse = True
+
     query: str
     mode: Mode
     requested_mode: Mode
@@ -159,6 +185,8 @@ class SearchAnswerTail(Wire):
     degraded: list[str] = []
     routing: Routing | None = None
     suggestions: list[Suggestion] = []
+    weak_hidden: int = 0
+    notes: list[str] = []
 
 
 class SearchAnswer(SearchAnswerTail, SearchAnswerBase):
@@ -209,6 +237,16 @@ class MailHeaders(Wire):
     message_id: str
 
 
+class OutlineItem(Wire):
+    """A section of a document up to the next heading, and what it takes to read."""
+
+    level: int
+    text: str
+    line_start: int
+    line_end: int
+    tokens: int
+
+
 class DocumentAnswer(Wire):
     file_path: str
     title: str
@@ -222,6 +260,10 @@ class DocumentAnswer(Wire):
     heading_count: int = 0
     section: str | None = None
     missing_section: str | None = None
+    notes: list[str] = []
+    outline: list[OutlineItem] = []
+    sections: list[MoreItem] = []
+    tokens: int = 0
     content: str
     line_start: int
     line_end: int

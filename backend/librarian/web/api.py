@@ -142,7 +142,7 @@ class Api:
             wanted = named(verb.name, (*also, *verb.arguments), given)
             asked = {name: value for name, value in wanted.items() if not any(item.name == name for item in also)}
             answer = ask(self._desk, verb, asked, budget)
-            return answer.model_dump(mode="json", include=OBSERVED), answer.model_dump_json()
+            return answer.as_fields(OBSERVED), answer.as_json()
 
         try:
             told, body = await self._calls.run(written)
