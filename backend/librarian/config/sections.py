@@ -170,7 +170,7 @@ class SearchSettings(Section):
     )
     enable_document_limiting: bool = knob(True, "Whether max_per_document applies.")
     max_per_document: int = knob(
-        3, "The most passages of one document in an answer; 0: no limit.", unit="passages", ge=0
+        3, "Passages of each document that an answer shows or lists; 0: no limit.", unit="passages", ge=0
     )
     reranker: Annotated[Literal["auto", "cross-encoder", "keyword-stage", "none"], LOWER] = knob(
         "auto", "What judges again in rerank mode; auto: a cross-encoder where it is installed, else nothing."

@@ -174,7 +174,7 @@ class Librarian(Knowledge, Gathered, Hosting):
         analysis = self._parts.analyst.analyze(text)
         if not path:
             return analysis
-        asked = questions.documents(self._parts.options, self._products, {"query": text, "include_weak": True})
+        asked = questions.documents(self._parts.options, self._products, {"query": text})
         kind = "document"
         try:
             with self._parts.catalog.read() as reader:
@@ -231,8 +231,8 @@ class Librarian(Knowledge, Gathered, Hosting):
         lines = partial(read, stored, line_start=first, line_end=last, max_chars=limit, column=column, stale=stale)
         if text:
             return self._answering(stored, text, tokens, lines, budget or Budget())
-        part = wanted or place.anchor or chunk or first or last or column > 1
-        if not part and max_chars is None:
+        named_part = wanted or place.anchor or chunk or first or last or column > 1
+        if not named_part and max_chars is None:
             return beginning(stored, lines(section=None, anchor=None, chunk=None, max_chars=0))
         if wanted or not place.anchor:
             return lines(section=wanted, anchor=None, chunk=chunk)
@@ -241,8 +241,9 @@ class Librarian(Knowledge, Gathered, Hosting):
         except NotFound:  # of a uri whose anchor the document has lost: the document itself still answers
             if (cited := addresses.lines_at(place.anchor)) and first is last is None:
                 return lines(section=None, anchor=None, chunk=None, line_start=cited[0], line_end=cited[1])
-            whole = lines(section=None, anchor=None, chunk=None, **({"max_chars": 0} if max_chars is None else {}))
-            whole = beginning(stored, whole) if max_chars is None and first is last is None else whole
+            outlined = max_chars is None and first is last is None
+            whole = lines(section=None, anchor=None, chunk=None, max_chars=0 if outlined else limit)
+            whole = beginning(stored, whole) if outlined else whole
             return whole.model_copy(update={"missing_section": place.anchor})
 
     def _answering(
@@ -263,7 +264,7 @@ class Librarian(Knowledge, Gathered, Hosting):
         )
         whole = lines(section=None, anchor=None, chunk=None, max_chars=0)
         if found := self._parts.sections(asked, budget):
-            return answering(stored, whole, found)
+            return answering(whole, found)
         note = f"No passage of it answers {shortened(text)}: this is its beginning."
         return beginning(stored, whole).model_copy(update={"notes": [note]})
 

@@ -132,6 +132,7 @@ def find_section(document: Document, wanted: str) -> int | None:
 
 
 _MARKUP = re.compile(r"\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])|<[^<>]+>|:[\w+.-]+:(?=`)|`([^`<>]*) <[^<>]*>`_*")
+_PATH = re.compile(r"(?:^| )[>›] ")
 _NOT_WORDS = re.compile(r"[\W_]+")
 
 
@@ -139,7 +140,7 @@ def loosely_named(headings: Sequence[Heading], wanted: str) -> int | None:
     """Index of the one heading that `wanted` fits best: without markup and punctuation the same, or a part of it, or
     holding it. None where none does, or several."""
     key, names = _plain(wanted), [_plain(heading.text) for heading in headings]
-    if not key:
+    if not key or _PATH.search(wanted):
         return None
     if same := [index for index, name in enumerate(names) if name == key]:
         return same[0]
@@ -309,6 +310,7 @@ def read(
         heading_count=len(document.headings),
         section=part.name,
         notes=[f"No heading is exactly {shortened(section)}: this is {shortened(part.name)}."] if part.loosely else [],
+        tokens=tokens_in(len(document.text)),
         content="\n".join(kept),
         line_start=first,
         line_end=end,
@@ -328,9 +330,8 @@ def beginning(stored: StoredDocument, whole: wire.DocumentAnswer) -> wire.Docume
     `whole` is what `read` gives of all of it.
     """
     text = stored.document.text
-    tokens = tokens_in(len(text))
-    if tokens <= WHOLE_DOCUMENT:
-        return whole.model_copy(update={"tokens": tokens})
+    if whole.tokens <= WHOLE_DOCUMENT:
+        return whole
     lines = text.split("\n")
     kept, next_column = _cut(lines, 1, BEGINNING)
     while len(kept) > 1 and next_column is None and len(kept) < len(lines) and lines[len(kept)].strip():
@@ -340,8 +341,8 @@ def beginning(stored: StoredDocument, whole: wire.DocumentAnswer) -> wire.Docume
     end = len(kept)
     return whole.model_copy(
         update={
+            "headings": [],  # the outline has them
             "outline": outlined(stored.document, len(lines)),
-            "tokens": tokens,
             "content": "\n".join(kept).rstrip("\n"),
             "line_end": end,
             "truncated": True,
@@ -376,9 +377,9 @@ def outlined(document: Document, line_count: int) -> list[wire.OutlineItem]:
     return found[:SECTIONS]
 
 
-def answering(stored: StoredDocument, whole: wire.DocumentAnswer, found: Sequence[Hit]) -> wire.DocumentAnswer:
+def answering(whole: wire.DocumentAnswer, found: Sequence[Hit]) -> wire.DocumentAnswer:
     """The parts of a document that answer a question, in its order. `whole` is what `read` gives of all of it."""
-    document, sections, parts = stored.document, [], []
+    sections, parts = [], []
     for hit in found:
         path, snippet = hit.chunk.chunk.heading_path, hit.snippet
         section = wire.MoreItem(
@@ -396,7 +397,6 @@ def answering(stored: StoredDocument, whole: wire.DocumentAnswer, found: Sequenc
         update={
             "headings": [item for item in whole.headings if first <= item.line <= last][:OUTLINE],
             "sections": sections,
-            "tokens": tokens_in(len(document.text)),
             "content": "\n\n".join(parts),
             "line_start": first,
             "line_end": last,

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 from librarian.vocabulary.protocols import Analyzer
+from librarian.vocabulary.sentences import ENDS_ALONE, ENDS_BEFORE_BLANK
 from librarian.vocabulary.types import AnalyzedQuery, Chunk, Frame, Snippet
 
-from .cutting import cut_to
+from .cutting import CUT, cut_to
 from .hidden_characters import without_hidden
 from .marks import Likenesses, Marks, wanted_by
 from .rendering import ADDED, Renderings
@@ -23,6 +25,9 @@ from .units import Unit, units
 
 #: Characters of the sentences that an excerpt is built around.
 CORE = 320
+
+#: What ends a sentence, and what may stand behind that.
+_ENDS, _CLOSING = (*ENDS_BEFORE_BLANK, *ENDS_ALONE, "…", ":"), "\"'”’)]»」』）】*_`"
 
 #: What a sentence gains for standing in the part of its passage that is nearest to the question, as a share of what a
 #: word of the question brings that a single sentence holds.
@@ -134,9 +139,9 @@ class Excerpts:
         own = pieces[inside[0] : inside[1] + 1]
         weights = weights_of(chunk.text, own, marked, marks) or resembling(chunk.text, own, self._likenesses)
         first, last = _core(own, weights, _nearer(own, nearest, stretch.best[0] - chunk.start), min(room, CORE))
-        while first < last and own[first].heading:  # headings are named above the excerpt
+        while first < last and _named(own[first]):  # headings are named above the excerpt, a table's in any case
             first += 1
-        if own[first].heading and first + 1 < len(own):
+        while _named(own[first]) and first + 1 < len(own):
             first = last = first + 1
         first, last = first + inside[0], last + inside[0]
         low, high = section_of(pieces[first].start + chunk.start)
@@ -145,12 +150,13 @@ class Excerpts:
             section = section[0] + 1, section[1]
         core, weights = (first, last), {number + inside[0]: here for number, here in weights.items()}
         first, last = _grown(chunk.text, pieces, core, section, room)
-        renderings = Renderings(chunk.text, pieces)
+        first, last = _whole_sentences(chunk.text, pieces, (first, last), core, max(room, least))
+        renderings, sentence = Renderings(chunk.text, pieces), (first, last)
         while True:
             shown, parts = renderings[first, last]
             if shown != (visible := without_hidden(shown)):
                 shown, parts = visible, [(ADDED, visible)]
-            if len(shown) <= room or first == last:
+            if len(shown) <= room or first == last or (len(shown) <= least and (first, last) == sentence):
                 break
             if last > core[1]:
                 last -= 1
@@ -165,9 +171,20 @@ class Excerpts:
             shown = cut_to(shown, line, only.frame, places_in(shown, marks), room)
             parts = [(ADDED, shown)]
         highlights = highlights_of(parts, chunk.text, marked, marks)
+        if last + 1 < len(pieces) and _parted(chunk.text, pieces[last], pieces[last + 1]) and not shown.endswith(CUT):
+            shown += f" {CUT}"
+        if first and _parted(chunk.text, pieces[first - 1], pieces[first]) and not shown.startswith(CUT):
+            shown, moved = f"{CUT} {shown}", len(CUT) + 1
+            highlights = tuple((start + moved, end + moved) for start, end in highlights)
         snippet = Snippet(shown, pieces[first].line, pieces[last].line_end, highlights)
         whole = first <= section[0] and last >= section[1] and len(shown) <= room
         return Excerpt(snippet, pieces[core[0]].start + chunk.start, whole)
+
+
+def _named(piece: Unit) -> bool:
+    """Whether a piece only says what stands below it: a heading, or a header row of a table."""
+    frame = piece.frame
+    return piece.heading or (frame is not None and frame.kind == "table" and piece.end <= frame.opening_end)
 
 
 def _among(pieces: Sequence[Unit], low: int, high: int) -> tuple[int, int]:
@@ -218,7 +235,7 @@ def _core(
 def _grown(
     text: str, pieces: Sequence[Unit], core: tuple[int, int], section: tuple[int, int], room: int
 ) -> tuple[int, int]:
-    """The core with what surrounds it: the section if it fits, else from its start on if that fits, else block by block."""
+    """The core with what surrounds it: the section if it fits, else from its start on, or block by block."""
     low, high = min(section[0], core[0]), max(section[1], core[1])
     if _length(pieces, low, high) <= room:
         return low, high
@@ -255,10 +272,42 @@ def _grown(
     return first, last
 
 
+def _whole_sentences(
+    text: str, pieces: Sequence[Unit], window: tuple[int, int], core: tuple[int, int], room: int
+) -> tuple[int, int]:
+    """The window without parts of sentences at its ends: with the rest of them if it fits, else without them."""
+
+    def parted(number: int) -> bool:
+        """Whether a piece and the next one are of one sentence, which was too long for one."""
+        return 0 <= number < len(pieces) - 1 and _parted(text, pieces[number], pieces[number + 1])
+
+    first, last = window
+    while parted(last) and _length(pieces, first, last + 1) <= room:
+        last += 1
+    while parted(first - 1) and _length(pieces, first - 1, last) <= room:
+        first -= 1
+    end, begin = last, first
+    while end > core[1] and parted(end):
+        end -= 1
+    while begin < core[0] and parted(begin - 1):
+        begin += 1
+    return (first if parted(begin - 1) else begin), (last if parted(end) else end)
+
+
+def _parted(text: str, piece: Unit, following: Unit) -> bool:
+    """Whether two pieces are of one sentence, which was too long to be a piece."""
+    between = text[piece.end : following.start]
+    if piece.frame is not None or piece.heading or "\n\n" in between:
+        return False
+    if "\n" in between and not text[following.start].islower():
+        return False
+    return not text[piece.start : piece.end].rstrip().rstrip(_CLOSING).endswith(_ENDS)
+
+
 def _blocks(pieces: Sequence[Unit]) -> list[int]:
     """For each piece the number of the paragraph, fence or table that it stands in."""
     numbers, number = [0], 0
-    for before, piece in zip(pieces, pieces[1:], strict=False):
+    for before, piece in pairwise(pieces):
         if piece.frame is not before.frame or piece.heading or piece.line > before.line_end + 1:
             number += 1
         numbers.append(number)

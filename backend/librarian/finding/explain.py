@@ -78,8 +78,9 @@ class Analyst:
 
     def _place(
         self, judged: Judged, query: Query, stored: StoredDocument, reader: CatalogReader
-    ) -> tuple[int, str] | None:
-        """The first rank at which a document's text is shown, and the path that it is shown with."""
+    ) -> tuple[int, str, bool] | None:
+        """The first rank at which a document's text is shown, the path that it is shown with, and whether its relevance
+        is below the noise level."""
         columns = self._catalog.columns()
         kept, _ = self.engine.kept(judged, query, columns)
         groups = paging.grouped(kept, judged.candidates, columns, query)
@@ -92,7 +93,11 @@ class Analyst:
             for one, candidate, also_in in zip(kept, shown, copies, strict=True)
             if candidate.doc_id == stored.doc_id or stored.document.file_path in also_in
         ]
-        return min(found) if found else None
+        if not found:
+            return None
+        strong = len(paging.grouped(kept[: self.engine.strong(judged, kept)], judged.candidates, columns, query))
+        rank, path = min(found)
+        return rank, path, rank > strong
 
     def _in_full_thread(self, judged: Judged, query: Query, stored: StoredDocument) -> bool:
         """Whether it is a mail of a conversation of which others are shown, as many as may be."""
@@ -152,9 +157,12 @@ class Analyst:
         return places
 
 
-def _shown(query: Query, file_path: str, legs: list[LegPlace], rank: int, shown_at: str) -> WhyNot:
-    """Of a document whose text is in the answer, on its first page or on a later one."""
+def _shown(query: Query, file_path: str, legs: list[LegPlace], rank: int, shown_at: str, weak: bool) -> WhyNot:
+    """Of a document whose text is in the answer, on its first page or on a later one, or `weak`."""
     copy = "" if shown_at == file_path else f", as a copy of {shown_at}"
+    if weak and not query.include_weak:
+        explanation = f"Its rank is {rank}{copy}, but it is hardly relevant: ask with include_weak=true to see it."
+        return WhyNot(file_path=file_path, stage="below_cut", explanation=explanation, legs=legs, rank=rank)
     if rank <= query.max_results:
         explanation = f"It is in the answer, at rank {rank}{copy}."
         return WhyNot(file_path=file_path, stage="found", explanation=explanation, legs=legs, rank=rank)

@@ -145,7 +145,7 @@ class HybridSearchEngine:
                 run.degraded.append(OUTRUN)
             kept, cut = self.kept(judged, query, run.columns)
             best = self._relevance(judged, judged.candidates[kept[0].place]) if kept else None
-            strong = kept if query.include_weak else kept[: self._strong(judged, kept)]
+            strong = kept if query.include_weak else kept[: self.strong(judged, kept)]
             groups = paging.grouped(strong, judged.candidates, run.columns, query)
             weak = (
                 len(paging.grouped(kept, judged.candidates, run.columns, query)) - len(groups) if strong != kept else 0
@@ -181,7 +181,7 @@ class HybridSearchEngine:
                 )
             )
 
-    def _strong(self, judged: Judged, kept: Sequence[paging.Kept]) -> int:
+    def strong(self, judged: Judged, kept: Sequence[paging.Kept]) -> int:
         """How many of the first passages are above the noise level of the calibration; the best one always counts."""
         if not judged.scale or not kept:
             return len(kept)
@@ -209,7 +209,8 @@ class HybridSearchEngine:
             )
             for hit in hits
         ]
-        return pack(groups, Excerpts(self._analyzer, run.analyzed), reader, paging.room(found), paging.heads(query))
+        excerpts, room = Excerpts(self._analyzer, run.analyzed), paging.room(found)
+        return pack(groups, excerpts, reader, room, paging.heads(query), query.max_results)
 
     def sections(self, query: Query, budget: Budget | None = None) -> tuple[Hit, ...]:
         """The sections of one document that answer, in the document's order, within `max_tokens`.

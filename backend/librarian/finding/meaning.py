@@ -24,7 +24,6 @@ from . import hyde
 from .fusion import ranking_of
 from .legs import Asked, Floats, SemanticLeg
 
-
 #: For each token of a window's limit, the characters of a passage from one window to the next: of 128 tokens a title
 #: with headings takes some 15 and the overlap 16.
 WINDOW_CHARACTERS = 3

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from librarian.vocabulary.protocols import CatalogReader, Columns
 from librarian.vocabulary.arguments import USUAL_TOKENS
+from librarian.vocabulary.protocols import CatalogReader, Columns
 from librarian.vocabulary.types import Candidate, Chunk, Hit, Ids, Query, SearchOutcome, Snippet, StoredDocument
 
 from .order import ids_of, sums_of
@@ -19,7 +19,7 @@ from .packing import CHARACTERS, size_of, tokens_in
 #: Measured over answers as text: the tokens around the results, and the characters of a result that are there whatever
 #: it is (rank, score and lines; of a section that is shown in part, its lines; of a mail also the labels of its
 #: headers; of a context, at most).
-AROUND, FIXED, PARTLY, MAIL, CONTEXT = 25, 40, 35, 40, 500
+AROUND, FIXED, PARTLY, MAIL, CONTEXT = 25, 34, 32, 40, 500
 LISTED = 100  #: characters that are shown of a list
 CRUMBS = 140  #: and of a title with its headings
 LABEL = 20  #: and of what each line below the results begins with
@@ -166,6 +166,7 @@ def below(outcome: SearchOutcome) -> int:
     ]
     if outcome.rewritten and outcome.rewritten["source"] != "spelling":  # which the suggestions tell
         lines.append(f"{outcome.rewritten['search_terms']} ({outcome.rewritten['source']})")
+    lines += ["Left out as hardly relevant: 10; include_weak"] * (outcome.weak_hidden > 0)
     return -(-sum(len(line) + LABEL for line in lines) // 4)
 
 
@@ -197,12 +198,12 @@ def tokens(hit: Hit, *, with_context: bool = False) -> int:
 def head(hit: Hit, *, with_context: bool = False) -> int:
     """Characters that are shown of a hit besides its snippet and the lines of its further passages."""
     document, mail = hit.document.document, hit.document.document.email
-    size = FIXED + len(document.file_path) + CONTEXT * with_context
+    size = FIXED + len(document.file_path) + CONTEXT * with_context + PARTLY * (hit.section is not None)
     if mail is None:
         crumbs = (document.title, *(part for part in hit.chunk.chunk.heading_path if part != document.title))
         size += min(sum(len(part) + 3 for part in crumbs), CRUMBS)
         size += min(sum(len(path) + 2 for path in hit.also_in) + LABEL, LISTED) if hit.also_in else 0
-        return size + PARTLY * (hit.section is not None)
+        return size
     people = (mail.sender, ", ".join(mail.to), ", ".join(part.filename for part in mail.attachments))
     named = sum(min(len(names), LISTED) for names in people)
     return size + MAIL + min(len(document.title), CRUMBS) + len(mail.thread_id) + named

@@ -56,14 +56,14 @@ def search(
     max_results: Annotated[int | None, typer.Option("--max-results", "-n", help="How many results, 1-50.")] = None,
     offset: Annotated[int | None, typer.Option(help="Leave out so many results.")] = None,
     semantic_weight: Annotated[float | None, typer.Option(help="0: words only, 1: meaning only.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Whole results up to this many tokens.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Size of the answer at most, in tokens.")] = None,
     file_types: Annotated[list[str] | None, typer.Option("--file-type", help="Such as .md; repeatable.")] = None,
     doc_type: Annotated[str | None, typer.Option(help="api, guide, architecture, reference, readme ...")] = None,
     tags: Annotated[list[str] | None, typer.Option("--tag", help="Any of these; repeatable.")] = None,
     language: Annotated[str | None, typer.Option(help="ISO 639-1, such as en.")] = None,
     after: Annotated[str | None, typer.Option(help="Changed or sent since, ISO 8601.")] = None,
     before: Annotated[str | None, typer.Option(help="Changed or sent until, ISO 8601.")] = None,
-    max_per_document: Annotated[int | None, typer.Option(help="Passages of one document; 0: no limit.")] = None,
+    max_per_document: Annotated[int | None, typer.Option(help="Passages of each document; 0: no limit.")] = None,
     hypothetical_answer: Annotated[str | None, typer.Option(help="How an answer might read, for --mode hyde.")] = None,
     context: Annotated[bool, typer.Option("--context", help="With --json: parent_context of each result.")] = False,
     sender: Annotated[str | None, typer.Option(help="Emails: part of name or address.")] = None,
@@ -71,13 +71,16 @@ def search(
     thread_id: Annotated[str | None, typer.Option("--thread", help="Emails: of this thread.")] = None,
     attachments: Annotated[bool | None, typer.Option(help="Emails: with or without attachments.")] = None,
     max_per_thread: Annotated[int | None, typer.Option(help="Emails: of one thread; 0: no limit.")] = None,
+    include_weak: Annotated[bool, typer.Option("--include-weak", help="Show hardly relevant results too.")] = False,
+    brief: Annotated[bool, typer.Option("--brief", help="A short snippet for each passage.")] = False,
     why: Annotated[bool, typer.Option("--why", help="Show the reasons for each place.")] = False,
     as_json: Json = False,
     root: Root = None,
     index: Index = None,
     config: Config = None,
 ) -> None:
-    """Ask a question and get the passages that answer it. Exit code 1 where nothing is found."""
+    """Ask a question and get the documents that answer it, with the sections that do. Exit code 1 where nothing is
+    found."""
     shared: dict[str, Any] = {
         "query": " ".join(question or ()),
         "mode": mode,
@@ -87,6 +90,8 @@ def search(
         "offset": offset,
         "semantic_weight": semantic_weight,
         "max_tokens": max_tokens,
+        "brief": brief or None,
+        "explain": why or not as_json or None,  # on a page the matches are marked
     }
     for_documents = {
         "--file-type": ("file_types", file_types),
@@ -96,6 +101,7 @@ def search(
         "--max-per-document": ("max_per_document", max_per_document),
         "--hypothetical-answer": ("hypothetical_answer", hypothetical_answer),
         "--context": ("include_parent_context", context or None),
+        "--include-weak": ("include_weak", include_weak or None),
     }
     for_emails = {
         "--sender": ("sender", sender),
@@ -125,20 +131,29 @@ def search(
 )
 def show(
     path: Annotated[str, typer.Argument(help="file_path, id or uri of a result; path:10-20 for lines.")],
+    query: Annotated[str | None, typer.Option(help="A question: only the sections that answer it.")] = None,
     section: Annotated[str | None, typer.Option(help="A heading or its anchor.")] = None,
     lines: Annotated[str | None, typer.Option(metavar="A-B", help="Lines, such as 10-20, 10- or 10.")] = None,
     max_chars: Annotated[int, typer.Option(help="The most characters; 0: all.")] = 0,
+    max_tokens: Annotated[int | None, typer.Option(help="With --query: size at most, in tokens.")] = None,
     as_json: Json = False,
     root: Root = None,
     index: Index = None,
     config: Config = None,
 ) -> None:
-    """Show a document, a section or some lines. Exit code 1 where there is none."""
+    """Show a document, a section, some lines, or what answers a question. Exit code 1 where there is none."""
     if lines is None and (named := re.fullmatch(r"(.+):(\d+(?:-\d*)?)", path)):
         path, lines = named.groups()
     first, last = _line_range(lines)
     answer = Place(root, index, config).ask(
-        "get_document", path=path, section=section, line_start=first, line_end=last, max_chars=max_chars
+        "get_document",
+        path=path,
+        section=section,
+        line_start=first,
+        line_end=last,
+        max_chars=max_chars,
+        query=query,
+        max_tokens=max_tokens,
     )
     write_answer(answer, as_json, rendering.document)
 

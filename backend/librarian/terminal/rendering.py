@@ -18,6 +18,10 @@ def search(page: Page, answer: Answer, *, why: bool = False) -> None:
     for result in answer["results"]:
         _heading(page, result)
         page.passage(result["snippet"], [(start, end) for start, end in result.get("highlights") or ()], flowing=True)
+        for one in result.get("more") or ():
+            heading = f": {one['heading']}" if one.get("heading") else ""
+            size = counted(one["tokens"], "token")
+            page.line((f"lines {one['line_start']}-{one['line_end']} ({size}){heading}", "dim"), indent=3)
         for other in result.get("also_in") or ():
             page.line(("also in ", "dim"), other, indent=3)
         if why:
@@ -31,6 +35,10 @@ def search(page: Page, answer: Answer, *, why: bool = False) -> None:
     rewritten = answer.get("rewritten") or {}
     if rewritten.get("search_terms") and rewritten["source"] != "spelling":  # which the suggestions tell
         page.line(f"Also searched for: {rewritten['search_terms']} ({rewritten['source']})", indent=3)
+    if weak := answer.get("weak_hidden"):
+        page.line((f"{counted(weak, 'hardly relevant result')} left out: --include-weak", "dim"), indent=3)
+    for note in answer.get("notes") or ():
+        page.line(note, indent=3)
     page.line((_search_summary(answer), "dim"))
     degraded(page, answer)
 
@@ -42,12 +50,15 @@ def _heading(page: Page, result: Answer) -> None:
         crumbs = [result["subject"] or "(no subject)"]
         quoted = "quoted by " if tuple(result.get("heading_path", ())[:1]) == QUOTED_PATH else ""
         parts = [*parts, quoted, (result["sender"], "cyan"), f"  {(result.get('date') or '')[:10]}  "]
-    by_date = [reason["source"] for reason in result["why"]] == ["date"]  # then no score says anything
-    score = "" if by_date else f"  {result['relevance_score']:.2f}"
+    score = "" if result.get("relevance_score") is None else f"  {result['relevance_score']:.2f}"
     page.line(*parts, (" › ".join(crumbs), "bold"), (score, "green"))
     place = f"{result['file_path']}:{result['line_start']}-{result['line_end']}"
     page_number = f"  page {result['page']}" if result.get("page") else ""
-    page.line((place, "blue"), page_number, ("  stale: changed since", "red") if result.get("stale") else "", indent=3)
+    part = ""
+    if lines := result.get("section_lines"):
+        part = f"  of {lines[0]}-{lines[1]}, {counted(result['tokens'], 'token')}"
+    stale = ("  stale: changed since", "red") if result.get("stale") else ""
+    page.line((place, "blue"), page_number, (part, "dim"), stale, indent=3)
 
 
 def _why(page: Page, reason: Answer) -> None:
@@ -83,6 +94,8 @@ def document(page: Page, answer: Answer) -> None:
     page.passage(answer["content"], indent=0)
     if missing := answer.get("missing_section"):
         page.line((f"… no section {missing!r}: this is the document", "red"))
+    for note in answer.get("notes") or ():
+        page.line((f"… {note}", "dim"))
     if answer.get("stale"):
         page.line(("… stale: the file has changed since it was read", "red"))
     if answer.get("next_column"):

@@ -65,9 +65,9 @@ SEARCH = Verb(
     "search_documentation",
     "search",
     "Search the documentation",
-    "Find the documents of the indexed documentation that answer a question, best first, with the sections that "
-    "answer, their lines to cite, and what reading on takes. Ask in plain words or with exact identifiers; read on with "
-    "get_document and the same query.",
+    "Find the pages of the indexed documentation that answer a question, best first, with the sections that answer, "
+    "lines to cite, and further passages. Ask in plain words or with exact identifiers; read on with get_document and "
+    "the same query.",
     (
         Argument(
             "query",

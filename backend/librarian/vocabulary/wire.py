@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from .types import Answerable, LegStatus, MatchType, Mode
 
@@ -96,7 +96,7 @@ class Result(Wire):
     keyword_score: float | None = None
     semantic_score: float | None = None
     rerank_score: float | None = None
-    match_type: MatchType
+    match_type: MatchType | None = None
     doc_type: str
     tags: list[str] = []
     language: str = ""
@@ -109,6 +109,7 @@ class Result(Wire):
 
 
 class EmailResult(Result):
+    parent_context: None = Field(default=None, exclude=True)  # of documents alone
     subject: str
     sender: str
     to: list[str] = []

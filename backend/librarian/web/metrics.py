@@ -61,10 +61,10 @@ class Metrics:
 
     def _search(self, answer: Mapping[str, Any]) -> None:
         self._search_seconds.labels(answer["mode"]).observe(answer["took_ms"] / 1000)
-        self._cached.labels(answer["cache"] or "none").inc()
+        self._cached.labels(answer.get("cache") or "none").inc()
         for name, leg in answer["legs"].items():
             if leg["status"] == "ok":
-                self._leg_seconds.labels(name).observe(leg["ms"] / 1000)
+                self._leg_seconds.labels(name).observe(leg.get("ms", 0.0) / 1000)
 
     def page(self, status: StatusAnswer, pending: int, streams: int) -> bytes:
         """All metrics in Prometheus' text format."""

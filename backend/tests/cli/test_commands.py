@@ -258,6 +258,7 @@ def run(*arguments: str) -> int:
                 "max_per_document": 0,
                 "hypothetical_answer": "x",
                 "include_parent_context": True,
+                "explain": True,
             },
             [
                 "1. Lending › How long  0.81",
@@ -277,24 +278,46 @@ def run(*arguments: str) -> int:
                 "has_attachments": False,
                 "date_after": "2026-01-01",
                 "max_per_thread": 2,
+                "explain": True,
             },
             ["ann@example.org  2026-01-02  Overdue"],
         ),
         (
             "search --emails -has:attachment lent -networking --no-verify -n2 -- --json",
             "search_emails",
-            {"query": "-has:attachment lent -networking --no-verify --json", "max_results": 2},
+            {"query": "-has:attachment lent -networking --no-verify --json", "max_results": 2, "explain": True},
             ["ann@example.org  2026-01-02  Overdue"],
         ),
         ("analyze -lent", "analyze", {"query": "-lent"}, []),
-        ("search lent --why", "search", {"query": "lent"}, ["keyword              rank 1    raw 7.250    +0.5000"]),
-        ("search lent", "search", {"query": "lent"}, ["1 of the best 1 · hybrid (asked: auto) · 4 ms", "--offset 1"]),
-        ("search lent", "search", {"query": "lent"}, ["also in", "degraded: embeddings: no model", "may not be here"]),
+        (
+            "search lent --why",
+            "search",
+            {"query": "lent", "explain": True},
+            ["keyword              rank 1    raw 7.250    +0.5000"],
+        ),
+        (
+            "search lent",
+            "search",
+            {"query": "lent", "explain": True},
+            ["1 of the best 1 · hybrid (asked: auto) · 4 ms", "--offset 1"],
+        ),
+        (
+            "search lent",
+            "search",
+            {"query": "lent", "explain": True},
+            ["also in", "degraded: embeddings: no model", "may not be here"],
+        ),
         (
             "show books/guide/a.md --section Lending --lines 3-4",
             "get_document",
             {"path": "books/guide/a.md", "section": "Lending", "line_start": 3, "line_end": 4, "max_chars": 0},
             ["Books are lent\nfor four weeks.\n", "--lines 5-"],
+        ),
+        (
+            "show a.md --query lent --max-tokens 90",
+            "get_document",
+            {"path": "a.md", "query": "lent", "max_tokens": 90, "max_chars": 0},
+            [],
         ),
         ("show a.md --lines 3-", "get_document", {"path": "a.md", "line_start": 3, "max_chars": 0}, []),
         (
@@ -865,10 +888,10 @@ def test_one_of_a_kind_is_not_told_as_several() -> None:
     assert "1 document, 1 passage, 2 vectors" in out.getvalue()
 
 
-@pytest.mark.parametrize(("source", "line"), [("keyword", "Overdue  0.81\n"), ("date", "Overdue\n")])
-def test_mails_that_filters_alone_chose_show_no_score(source: str, line: str) -> None:
-    out, why = io.StringIO(), [{"source": source, "rank": 1, "raw": None, "points": 1.0}]
-    rendering.search(Page(out), answer([result(**MAIL, why=why)]))
+@pytest.mark.parametrize(("score", "line"), [(0.81, "Overdue  0.81\n"), (None, "Overdue\n")])
+def test_mails_that_filters_alone_chose_show_no_score(score: float | None, line: str) -> None:
+    out = io.StringIO()
+    rendering.search(Page(out), answer([result(**MAIL, relevance_score=score)]))
     assert line in out.getvalue()
 
 

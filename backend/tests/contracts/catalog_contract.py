@@ -315,6 +315,21 @@ class CatalogContract:
         assert {each.doc_id for each in in_order} == {stored.doc_id}
         assert 999 not in by_id
 
+    def test_chunks_are_read_by_where_they_lie(self, catalog: Catalog) -> None:
+        put = result(document(), size=10)
+        (stored,) = catalog.put([put])
+        assert len(put.chunks) > 2
+        second = put.chunks[1]
+        with catalog.read() as reader:
+            for first, last, start, end, found in (
+                (0, 9, second.start, second.end, [second]),
+                (0, 9, second.start, second.end + 1, [second, put.chunks[2]]),
+                (0, 1, 0, 1000, list(put.chunks[:2])),
+                (2, 9, 0, second.end, []),
+            ):
+                near = reader.chunks_between(stored.doc_id, first, last, start, end)
+                assert [one.chunk for one in near] == found
+
     @pytest.mark.parametrize("stored", ["NFC", "NFD"])
     @pytest.mark.parametrize("asked", ["NFC", "NFD"])
     def test_filters_find_accents_however_they_are_composed(

@@ -36,7 +36,7 @@ def products(house: Path, layout: str) -> dict[str, tuple[str, str]]:
     with Librarian.open(root=house, index=house.parent / "index", **settings) as library:
         found = [*library.search("tokens top").results, *library.search_emails("ship").results]
         assert {each.product for each in found} == {each.name for each in library.list_products().products}
-        return {each.file_name: (each.product, each.component) for each in found}
+        return {each.file_path.rsplit("/", 1)[-1]: (each.product, each.component) for each in found}
 
 
 def test_another_layout_shelves_all_that_is_there_anew(house: Path) -> None:

@@ -56,7 +56,7 @@ def test_every_mode_finds_the_passage(library: Librarian, mode: str) -> None:
 
 
 def test_hybrid_speaks_with_both_legs(library: Librarian) -> None:
-    answer = library.search("how do I rotate a token", mode="hybrid")
+    answer = library.search("how do I rotate a token", mode="hybrid", explain=True)
     assert (answer.legs.keyword.status, answer.legs.semantic.status) == ("ok", "ok")
     assert answer.results[0].match_type == "both"
     assert answer.results[0].keyword_score is not None
@@ -119,7 +119,6 @@ def test_a_file_directly_under_a_product_is_general_and_one_in_the_root_is_skipp
         ({"query": "x" * 3000}, "3000 characters"),
         ({"query": "x", "mode": "magic"}, "mode 'magic'"),
         ({"query": "x", "max_results": 0}, "max_results is 0"),
-        ({"query": "x", "max_results": 51}, "max_results is 51"),
         ({"query": "x", "product": "shopp"}, "Did you mean 'shop'"),
         ({"query": "x", "modified_after": "soon"}, "not a date"),
         ({"query": "x", "semantic_weight": 2}, "semantic_weight"),
@@ -202,7 +201,7 @@ def test_a_citation_leads_to_its_lines(library: Librarian, cited: str) -> None:
 
 
 def test_an_id_leads_to_its_passage_with_the_lines_behind_it_and_as_a_uri(library: Librarian) -> None:
-    found = library.search('"shopctl token revoke"').results[0]
+    found = library.search('"shopctl token revoke"', brief=True).results[0]
     for asked in (f"{found.id} lines {found.line_start}–{found.line_end} (stale)", f"librarian://docs/{found.id}"):
         read = library.get_document(asked)
         assert (read.line_start, read.line_end, read.missing_section) == (found.line_start, found.line_end, None)

@@ -75,7 +75,7 @@ def test_a_cross_encoder_orders_says_how_many_it_scored_and_remembers(
         return logit(self, query, passage)
 
     monkeypatch.setattr(OnnxCrossEncoder, "_logit", counted)
-    answer = library.search(QUESTION, mode="rerank", max_results=5)
+    answer = library.search(QUESTION, mode="rerank", max_results=5, explain=True)
     assert answer.mode == "rerank"
     assert answer.legs.rerank.status == "ok"
     assert answer.legs.rerank.reason == f"{len(read)} candidates were scored"
@@ -131,9 +131,9 @@ def test_an_embedding_model_that_was_replaced_in_its_folder_embeds_all_passages(
     opened: Callable[..., Librarian], tmp_path: Path
 ) -> None:
     library = opened()
-    before = library.search(QUESTION, mode="semantic").results[0].semantic_score
+    before = library.search(QUESTION, mode="semantic", explain=True).results[0].semantic_score
     library.close()
     tiny_bert.write_model(tmp_path / "embedder", seed=1)
-    answer = opened().search(QUESTION, mode="semantic")
+    answer = opened().search(QUESTION, mode="semantic", explain=True)
     assert answer.mode == "semantic"
     assert answer.results[0].semantic_score != before

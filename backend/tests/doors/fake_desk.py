@@ -40,6 +40,7 @@ def result(rank: int = 1, path: str = "ray/core/config.md", **changes: Any) -> w
         "line_start": 5,
         "line_end": 7,
         "snippet": "Rotate tokens with `ray token rotate`.",
+        "tokens": 10,
         "uri": uri(path) + "#tokens",
         "relevance_score": 0.83,
         "keyword_score": 0.71,
@@ -154,7 +155,8 @@ class FakeDesk:
         section: str | None = None,
         line_start: int | None = None,
         line_end: int | None = None,
-        max_chars: int = 20_000,
+        max_chars: int | None = None,
+        query: str | None = None,
         budget: Budget | None = None,
     ) -> wire.DocumentAnswer:
         from urllib.parse import unquote

@@ -44,14 +44,21 @@ def test_the_page_with_the_heading_is_found(library: Librarian, questions: list[
     assert found >= 0.9 * len(questions)
 
 
+@pytest.mark.parametrize(("brief", "longest"), [(True, 600), (False, 6000)])
 def test_snippets_hold_a_word_of_the_question_and_close_their_fences(
-    library: Librarian, questions: list[OwnQuestion]
+    library: Librarian, questions: list[OwnQuestion], brief: bool, longest: int
 ) -> None:
     for question in questions:
-        for result in library.search(question.judged.text, mode="keyword", max_results=5).results:
+        asked = {"mode": "keyword", "max_results": 5, "explain": True, "brief": brief}
+        for result in library.search(question.judged.text, **asked).results:
             about = f"{question.judged.text!r} in {result.file_path}: {result.snippet!r}"
-            assert len(result.snippet) <= 600, about
+            assert len(result.snippet) <= longest, about
             assert sum(line.lstrip().startswith("```") for line in result.snippet.splitlines()) % 2 == 0, about
+            if not brief:  # what is cited holds what is shown; a fence's or table's frame may come from above or below
+                cited = f"{result.file_path}:{result.line_start}-{result.line_end}"
+                lines = [line for line in result.snippet.splitlines() if line.strip(" `~…|")]
+                read = " ".join(library.get_document(cited).content.split())
+                assert "…" in lines[-1] or " ".join(lines[-1].split()) in read, about
             titles = " ".join([result.title, *result.heading_path, result.file_path])
             assert result.highlights or any(
                 word.lower()[:4] in titles.lower() for word in question.judged.text.split()

@@ -300,7 +300,16 @@ def test_property_6_vector_database_storage_and_search(library: Librarian, query
     embedder = parts.embedder.get()
     status = library.status()
     assert status.embedded_chunks == status.chunks > 0
-    answer = library.search(query, mode="semantic", product=project, max_results=50, max_per_document=0)
+    answer = library.search(
+        query,
+        mode="semantic",
+        product=project,
+        max_results=50,
+        max_per_document=0,
+        brief=True,
+        include_weak=True,
+        explain=True,
+    )
     scores = [item.semantic_score or 0.0 for item in answer.results]
     assert scores == sorted(scores, reverse=True)
     asked = embedder.embed_query(query)

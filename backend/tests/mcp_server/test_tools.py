@@ -2,7 +2,6 @@
 
 * names, descriptions and schemas are the golden ones and fit their budgets;
 * output schemas accept whatever the wire models serialize, and hold no titles and no null-unions;
-* five results, however long, are under 4 KB of text, with fences closed and cuts marked;
 * toolsets that don't exist are refused by name.
 """
 
@@ -15,11 +14,8 @@ from typing import Any, cast
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from librarian.mcp_server import tools as tools_module
-from librarian.mcp_server.excerpts import MARK, excerpt
 from librarian.mcp_server.rendering import render
 from librarian.mcp_server.schemas import compact_schema
 from librarian.mcp_server.tools import build_tools, links_of
@@ -126,11 +122,11 @@ def _answers() -> list[wire.Wire]:
 
 @pytest.mark.parametrize("answer", _answers(), ids=lambda answer: type(answer).__name__)
 def test_what_the_models_serialize_fits_the_compact_schemas(answer: wire.Wire) -> None:
-    jsonschema.validate(answer.model_dump(mode="json"), compact_schema(type(answer)))
+    jsonschema.validate(answer.as_fields(), compact_schema(type(answer)))
 
 
 def test_a_wrong_answer_does_not_fit_the_compact_schema() -> None:
-    fields = search_answer([result()]).model_dump(mode="json")
+    fields = search_answer([result()]).as_fields()
     for change in ({"total": "many"}, {"mode": "best"}, {"cache": "warm"}, {"results": [{"rank": None}]}):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate({**fields, **change}, compact_schema(wire.SearchAnswer))
@@ -139,8 +135,8 @@ def test_a_wrong_answer_does_not_fit_the_compact_schema() -> None:
 def test_the_text_half_tells_what_to_cite_and_what_went_wrong() -> None:
     text = render(_answers()[1])
     for part in (
-        "ray/core/config.md#chunk-1@0a1b2c3d lines 5–7, page 3 (stale)",
-        "score 0.83 (keyword 0.71)",
+        "ray/core/config.md:5-7, page 3 (stale) · score 0.83",
+        "keyword 0.71",
         "More: offset=10",
         "Also in: other.md",
         "Before: before",
@@ -152,7 +148,7 @@ def test_the_text_half_tells_what_to_cite_and_what_went_wrong() -> None:
         assert part in text
 
 
-def test_what_is_said_of_a_document_stands_with_the_first_of_its_passages_and_fills_the_room() -> None:
+def test_what_is_said_of_a_document_stands_with_the_first_of_its_passages() -> None:
     neighbour = wire.ContextNeighbour(id="a", text="neighbouring words " * 20)
     context = wire.ParentContext(
         title="T", summary="summary " * 20, headings=["H"], breadcrumb="a > b", previous=neighbour, next=neighbour
@@ -160,8 +156,6 @@ def test_what_is_said_of_a_document_stands_with_the_first_of_its_passages_and_fi
     hits = [result(place, parent_context=context, snippet="short") for place in (1, 2, 3)]
     text = render(search_answer([*hits[:2], hits[2].model_copy(update={"file_path": "other.md"})]))
     assert (text.count("Summary: "), text.count("Before: "), text.count("After: ")) == (2, 3, 3)
-    lines = [line for line in text.splitlines() if line.startswith(("Before: ", "After: "))]
-    assert min(map(len, lines)) > 200, "short snippets leave their room"
 
 
 def test_a_truncated_document_names_the_sections_that_follow_and_how_many_there_are() -> None:
@@ -208,8 +202,7 @@ def test_a_part_of_a_conversation_says_which_mails_it_holds_and_how_to_go_on() -
 
 def test_mails_that_only_pass_filters_are_told_without_a_score() -> None:
     answer = FakeDesk().search_emails()
-    by_date = [wire.WhyItem(source="date", rank=1, raw=None, points=1.0)]
-    hits = [item.model_copy(update={"why": by_date, "relevance_score": 0.0, "sender": ""}) for item in answer.results]
+    hits = [item.model_copy(update={"why": [], "relevance_score": None, "sender": ""}) for item in answer.results]
     text = render(answer.model_copy(update={"results": hits, "query": ""}))
     assert text.startswith(f"Results 1–{len(hits)} of {answer.total} (newest first)")
     assert "score" not in text
@@ -299,123 +292,6 @@ def test_a_conversation_tells_who_got_a_mail_what_came_with_it_and_where_its_sub
     assert "Attachments: plan.pdf (512 bytes)" in second
 
 
-long_text = st.text(st.sampled_from("aä語 \n`|~"), max_size=1500)
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(long_text, min_size=5, max_size=5), st.text(max_size=400), st.lists(st.text(max_size=80), max_size=9))
-def test_five_results_are_under_four_kilobytes(snippets: list[str], title: str, headings: list[str]) -> None:
-    hits = [
-        result(rank, snippet=text, title=title, heading_path=headings, tags=headings, also_in=headings, highlights=[])
-        for rank, text in enumerate(snippets, 1)
-    ]
-    assert len(render(search_answer(hits)).encode()) < 4096
-
-
-def test_five_results_with_all_around_them_are_under_four_kilobytes() -> None:
-    def around(text: str) -> wire.ParentContext:
-        part = wire.ContextNeighbour(id="x", heading_path=[text], text=text * 3)
-        return wire.ParentContext(
-            title=text, summary=text, headings=[text] * 9, breadcrumb=text, previous=part, next=part
-        )
-
-    for letter in "a語":
-        long = f"{letter * 40} " * 15
-        hits = [
-            result(rank, snippet=long, title=long, heading_path=[long], tags=[long], also_in=[long])
-            for rank in range(1, 6)
-        ]
-        hits = [hit.model_copy(update={"parent_context": around(long)}) for hit in hits]
-        text = render(search_answer(hits, next_offset=5))
-        assert len(text.encode()) < 4096
-        few = render(search_answer(hits[:1]))
-        assert len(few.encode()) > 1000, "one result may say more"
-    usual = [
-        result(rank, snippet=long).model_copy(update={"parent_context": around(long), "file_path": f"ray/{rank}.md"})
-        for rank in range(1, 6)
-    ]
-    text = render(search_answer(usual))
-    assert len(text.encode()) < 4096
-    for part in ("In: ", "Summary: ", "Headings: ", "Before: ", "After: "):
-        assert text.count(part) == 5, part
-
-
-def test_five_results_of_the_widest_letters_are_under_four_kilobytes() -> None:
-    wide = "語" * 600
-    hits = [
-        result(
-            rank,
-            "produkt/komponente/" + "語" * 30 + ".md",
-            snippet=wide,
-            title=wide,
-            heading_path=[wide],
-            tags=[wide],
-            also_in=[wide],
-            keyword_score=0.5,
-            semantic_score=0.5,
-            rerank_score=0.5,
-        )
-        for rank in range(1, 6)
-    ]
-    assert len(render(search_answer(hits, next_offset=5, degraded=["embeddings: no model"])).encode()) < 4096
-
-
-def _fences(text: str) -> int:
-    return sum(line.strip().startswith("```") for line in text.split("\n"))
-
-
-@settings(max_examples=50, deadline=None)
-@given(
-    st.lists(st.sampled_from(["word word", "| a | b |", "x" * 60, "", "語 語"]), min_size=1, max_size=30),
-    st.integers(0, 29),
-    st.integers(20, 400),
-)
-def test_an_excerpt_keeps_whole_lines_around_the_match(lines: list[str], at: int, limit: int) -> None:
-    at %= len(lines)
-    lines[at] = f"match{at}"
-    text = "\n".join(lines)
-    start = len("\n".join([*lines[:at], ""]))
-    shown = excerpt(text, [(start, start + 5)], limit).split("\n")
-    assert lines[at] in shown
-    assert len("\n".join(line for line in shown if line != MARK).encode()) <= limit
-    assert all(line in lines for line in shown if line != MARK)
-    assert (shown == lines) == (MARK not in shown)
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.integers(1, 30), st.integers(1, 30), st.integers(0, 29), st.integers(30, 300))
-def test_an_excerpt_of_code_is_a_whole_fence(before: int, inside: int, at: int, limit: int) -> None:
-    lines = [*["prose line"] * before, "```python", *[f"code{number}()" for number in range(inside)], "```", "end"]
-    text = "\n".join(lines)
-    start = text.index(f"code{at % inside}()")
-    shown = excerpt(text, [(start, start + 4)], limit)
-    assert f"code{at % inside}()" in shown
-    assert _fences(shown) % 2 == 0
-
-
-def test_a_single_long_line_is_cut_between_words_around_the_match() -> None:
-    text = "alpha " * 100 + "needle " + "omega " * 100
-    start = text.index("needle")
-    shown = excerpt(text, [(start, start + 6)], 120)
-    assert "needle" in shown
-    assert len(shown.encode()) <= 130
-    assert shown.startswith("…")
-    assert shown.endswith("…")
-    assert set(shown.strip("…").split()) <= {"alpha", "needle", "omega"}
-
-
-def test_an_excerpt_of_a_table_keeps_the_row_that_answers_before_its_header() -> None:
-    rule = f"|{'-' * 90}|{'-' * 60}|"
-    rows = [f"| Option {' ' * 80}| Default |", rule, f"| {'`readTimeout` ' * 3}{' ' * 60}| 60s |"]
-    text = "\n".join(rows)
-    highlights = [(at, at + len(word)) for word in ("Default", "readTimeout") for at in [text.index(word)]]
-    highlights.append((text.index("60s"), text.index("60s") + 3))
-    assert excerpt(text, highlights, 150) == "\n".join(
-        ["| Option | Default |", "|---|---|", f"| {'`readTimeout` ' * 3}| 60s |"]
-    ), "what aligns the cells goes first"
-    assert excerpt(text, highlights, 60) == f"{MARK}\n| {'`readTimeout` ' * 3}| 60s |"
-
-
 def test_links_are_one_for_each_place_and_at_most_ten() -> None:
     hits = [result(rank, f"ray/core/{rank}.md", relevance_score=1.2) for rank in range(1, 15)]
     links = links_of(search_answer([*hits, hits[0]]))
@@ -455,5 +331,5 @@ def test_schemas_say_how_many_results_the_settings_allow() -> None:
 def test_every_tool_gives_its_models_fields() -> None:
     tool = build_tools(FakeDesk())[4]
     answer = tool.call({}, Budget())
-    assert answer.structured == FakeDesk().list_products().model_dump(mode="json")
+    assert answer.structured == FakeDesk().list_products().as_fields()
     assert "ray: 2 documents" in answer.text

@@ -65,7 +65,7 @@ class Asked:
     def __call__(self, text: str) -> None:
         self.tried += 1
         try:
-            answer = self._library.search(text, mode="keyword")
+            answer = self._library.search(text, mode="keyword", explain=True)
             self._library.search_emails(text, mode="keyword")
             self._library.analyze(text)
         except CallerError:

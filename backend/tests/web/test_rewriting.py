@@ -63,7 +63,7 @@ def setting(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReq
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
     with _opened(folder) as library:
-        plain = places(library.search(QUESTION, mode="hybrid").model_dump(mode="json"))
+        plain = places(library.search(QUESTION, mode="hybrid", include_weak=True).as_fields())
     model = ChatServer()
     llm = {"enabled": True, "provider": request.param, "model": "m1", "base_url": model.url, "api_key": KEY}
     with _opened(folder, **llm, timeout_s=1.0) as library, served(build_app(library)) as url:
@@ -87,10 +87,10 @@ def client(setting: Setting, model: ChatServer) -> Iterator[httpx.Client]:
 
 
 def ask(client: httpx.Client, query: str = QUESTION, **given: Any) -> dict[str, Any]:
-    answer = client.post("/api/search", json={"query": query, "mode": "hybrid", **given})
+    asked = {"query": query, "mode": "hybrid", "explain": True, "include_weak": True, **given}
+    answer = client.post("/api/search", json=asked)
     assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return {"rewritten": None, "degraded": [], **answer.json()}
 
 
 def places(answer: dict[str, Any]) -> list[tuple[str, float]]:

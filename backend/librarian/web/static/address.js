@@ -55,6 +55,7 @@ export function requestOf(state) {
   }
   if (!query && (state.type === "documents" || !filtersIn(state).length)) return null;
   if (state.mode) body.mode = state.mode;
+  Object.assign(body, { brief: true, explain: true }, state.type === "documents" ? { include_weak: true } : {});
   return body;
 }
 

@@ -205,7 +205,7 @@ function summarise(found) {
     notices.push(["", `Meanings are known for ${found.coverage.embedded_chunks.toLocaleString()} of ${plural(found.coverage.chunks, "passage")} so far; words are searched in all.`]);
   }
   if (results.count && found.answerable === "unlikely") notices.push(["", "Probably no passage answers this. These come nearest."]);
-  if (results.count) notices.push(...found.suggestions.map((one) => ["", one.text]));
+  if (results.count) notices.push(...[...found.notes, ...found.suggestions.map((one) => one.text)].map((text) => ["", text]));
   if (state.q.length >= at("query").maxLength) notices.push(["", `A question has at most ${plural(at("query").maxLength, "character")}: what came behind them wasn’t searched for.`]);
   const rewritten = found.rewritten;
   if (rewritten?.search_terms && rewritten.source !== "spelling") notices.push(["", `Also searched for: ${rewritten.search_terms} (${rewritten.source})`]);

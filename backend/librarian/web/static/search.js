@@ -1,6 +1,13 @@
 // Asking as one types: a little later, and only the latest answer counts.
 import { call } from "./api.js";
 
+// What an answer leaves out where there is nothing to say.
+const ANSWER = { next_offset: null, capped: false, cache: null, rewritten: null, routing: null, degraded: [], suggestions: [], notes: [] };
+const RESULT = { heading_path: [], tags: [], highlights: [], also_in: [], why: [], to: [], cc: [], attachments: [], stale: false, page: null,
+  relevance_score: null, keyword_score: null, semantic_score: null, rerank_score: null };
+
+const complete = (answer) => ({ ...ANSWER, ...answer, results: answer.results.map((result) => ({ ...RESULT, ...result })) });
+
 export class Search {
   /** `onAnswer(answer, offset)`, `onError(error)` and `onBusy(flag)` hear of the latest question alone. */
   constructor({ onAnswer, onError, onBusy }) {
@@ -35,7 +42,7 @@ export class Search {
     this.onBusy(true);
     try {
       const answer = await call("/api/search", { ...body, offset }, this.running.signal);
-      if (number === this.number) this.onAnswer(answer, offset);
+      if (number === this.number) this.onAnswer(complete(answer), offset);
     } catch (error) {
       if (number === this.number && error.name !== "AbortError") this.onError(error);
     } finally {

@@ -40,15 +40,15 @@ export function why(result) {
       el("thead", {}, el("tr", {}, ...["Source", "Rank there", "Its score", "Points"].map((name) => el("th", { scope: "col" }, name)))),
       el("tbody", {}, reasons.map((one) => el("tr", {},
         el("th", { scope: "row" }, el("span", { class: `swatch hue-${hue(one.source)}`, "aria-hidden": "true" }), label(one.source)),
-        el("td", {}, one.rank ?? "–"), el("td", {}, one.raw === null ? "–" : one.raw.toFixed(3)), el("td", {}, points(one.points)))))),
-    el("p", { class: "quiet" }, `Relevance ${result.relevance_score.toFixed(2)}${scores.length ? ` · ${scores.join(", ")}` : ""}`));
+        el("td", {}, one.rank ?? "–"), el("td", {}, one.raw == null ? "–" : one.raw.toFixed(3)), el("td", {}, points(one.points)))))),
+    el("p", { class: "quiet" }, `Relevance ${(result.relevance_score ?? 0).toFixed(2)}${scores.length ? ` · ${scores.join(", ")}` : ""}`));
 }
 
 const GRADES = [[0.75, "Excellent"], [0.5, "Good"], [0.25, "Fair"], [0, "Weak"]];
 
 /** The calibrated relevance in a word; null for mails that were listed, not searched. */
 export function badge(result) {
-  if (result.why.length && result.why.every((one) => one.source === "date")) return null;
+  if (result.relevance_score === null) return null;
   const [, name] = GRADES.find(([from]) => result.relevance_score >= from) ?? GRADES.at(-1);
   return el("span", { class: `badge ${name.toLowerCase()}`, title: `Relevance ${result.relevance_score.toFixed(2)}` }, name);
 }
