@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from . import __version__, desk
 from .assembly_adapting import Adapting
-from .assembly_calibration import Calibrating
+from .assembly_calibration import FEWEST_PASSAGES, Calibrating
 from .assembly_fitting import Fitting
 from .assembly_parts import (
     answering_model,
@@ -36,6 +36,7 @@ from .assembly_storage import Storage, storage
 from .assembly_study import Study
 from .config.settings import Settings
 from .evaluation.question_log import QuestionLog
+from .finding.calibration import Calibration
 from .finding.explain import Analyst
 from .finding.hybrid_search import HybridSearchEngine
 from .finding.paging import fitted
@@ -165,6 +166,7 @@ def _joined(settings: Settings, held: Storage) -> desk.Parts:
         options=options,
         reranker=reranker,
         rewriting=rewriting,
+        calibration=Calibration(provisional_from=FEWEST_PASSAGES),
     )
     complete = partial(_complete, catalog, settings, indexer)
     cached, similar = _cached(settings, engine, catalog, analyzer, asking, complete)

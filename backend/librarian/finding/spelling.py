@@ -97,7 +97,8 @@ class Spelling:
             word = found.group(1)
             if len(words) == CORRECTED or not self._is_missing(word, missing, languages):
                 continue
-            meant = self._meant(word.lower(), asked, texts)
+            named = word.istitle() and query.text[: found.start()].strip()[-1:] not in {"", *".?!:"}
+            meant = self._meant(word.lower(), asked, texts, named=named)
             if meant and not names(word):
                 start, end = found.start(1) + moved, found.end(1) + moved
                 text = text[:start] + meant + text[end:]
@@ -114,7 +115,6 @@ class Spelling:
         """
         words = {} if query.common else self._words(query, languages)  # stop words occur, and aren't indexed
         occurring = self._lexical.frequencies({stem for stems in words.values() for stem in stems})
-        generation = self._lexical.generation
         found: list[tuple[str, str]] = []
         for word, stems in words.items():
             if any(word in told for told, _ in found):
@@ -123,12 +123,16 @@ class Spelling:
                 near = [
                     (SequenceMatcher(None, close, stem).ratio(), close)
                     for stem in stems
-                    for close in get_close_matches(stem, self._beginning(stem[:2], generation), 1, CLOSENESS)
+                    for close in get_close_matches(stem, self.beginning(stem[:2]), 1, CLOSENESS)
                 ]
                 written = self._written(word, max(near)[1], languages, texts) if near else ""
                 if _alike(word, written) >= WRITTEN:
                     found.append((word, written))
         return found
+
+    def beginning(self, prefix: str) -> list[str]:
+        """The most frequent indexed terms that start so; some are kept."""
+        return self._beginning(prefix, self._lexical.generation)
 
     # -- correcting --------------------------------------------------------------------------------------------
 
@@ -139,12 +143,16 @@ class Spelling:
         forms = {token for language in languages or ("",) for token in self._analyzer.tokens(word, language)}
         return bool(forms) and forms <= missing
 
-    def _meant(self, word: str, languages: Sequence[str], texts: Texts) -> str:
-        """What a word in lower case that occurs nowhere was likely meant as; empty where that can't be told."""
+    def _meant(self, word: str, languages: Sequence[str], texts: Texts, *, named: bool = False) -> str:
+        """What a word in lower case that occurs nowhere was likely meant as; empty where that can't be told.
+
+        `named` says that capitals make it a name, which is no stop word (`Dhall`, `shall`).
+        """
         if self._analyzer.is_word(word, languages):
             return ""
         slips = self._analyzer.slips(word, languages)
-        if common := sorted(spelling for spelling, stems in slips.items() if not stems):
+        common = sorted(spelling for spelling, stems in slips.items() if not stems)
+        if common and not named:
             return common[0]
         held = self._lexical.frequencies({stem for stems in slips.values() for stem in stems})
         weights = {

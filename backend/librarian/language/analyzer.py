@@ -114,6 +114,7 @@ class StandardAnalyzer:
         self._names = _Memory(self._names_of, remembered)
         self._words: dict[tuple[str, bool], _Memory[str]] = {}
         self._stemmers: dict[str, Stemmer.Stemmer | None] = {}
+        self._common: dict[str, frozenset[str]] = {}
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Callable[..., StandardAnalyzer], tuple[()]]:
@@ -178,6 +179,16 @@ class StandardAnalyzer:
         """Whether a dictionary of one of these languages, or of English, has a word in lower case."""
         return any(word in found for found in respelling.dictionaries(languages))
 
+    def is_common(self, word: str, languages: Sequence[str] = ()) -> bool:
+        """Whether a word in lower case, or a form of it, is frequent in one of these languages or in English, or a
+        common word of computing.
+
+        >>> [StandardAnalyzer().is_common(word) for word in ("vanishes", "namespaces", "azure", "databricks")]
+        [True, True, False, False]
+        """
+        asked = dict.fromkeys((*(language or "en" for language in languages[: respelling.READ]), "en"))
+        return any(self.stem(word, language) in self._common_of(language) for language in asked)
+
     def slips(self, word: str, languages: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
         """Every spelling that is one slip away from a word in lower case, with what it is indexed as in any of these
         languages: nothing, where it is a stop word. None where the first of them has no dictionary: there, what occurs
@@ -212,6 +223,16 @@ class StandardAnalyzer:
         return self._placed_of(language, keep_stop_words)[piece]
 
     # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _common_of(self, language: str) -> frozenset[str]:
+        """Stems of the common words of a language; none where it has no dictionary."""
+        known = self._common.get(language)
+        if known is None:
+            found = respelling.dictionary(language)
+            words = found.frequent.split() if found is not None else []
+            words += respelling.computing_words() if language == "en" else ()
+            known = self._common.setdefault(language, frozenset(self.stem(word, language) for word in words))
+        return known
 
     def _pieces_of(self, language: str) -> _Memory[tuple[str, ...]]:
         pieces = self._pieces.get(language)
