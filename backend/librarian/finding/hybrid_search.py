@@ -155,13 +155,13 @@ class HybridSearchEngine:
                 self._snippets.answering(run.analyzed),
                 lambda candidate: share * self._relevance(judged, candidate),
             )
-            if not (query.offset or missing):
-                hits = self._about(run, hits)
+            about = [] if query.offset or missing else self._about(run, hits)
+            hits[: len(about)] = about
             end = query.offset + len(hits)
             answerable = verdict(self._calibration, best, run.query, judged.pool, reader)
             if missing:
                 answerable = "unlikely"
-            elif hits and (provisional or (hits[0].relevance >= ABOUT and answerable == "unlikely")):
+            elif hits and (provisional or (about and answerable == "unlikely")):
                 answerable = "unknown"
             unheard = suggestions.unheard(query, run.query)
             further = (*unheard, *self._elsewhere(run, missing), *self._suggestions(run, bool(hits), answerable))
@@ -191,7 +191,8 @@ class HybridSearchEngine:
         if run.legs["keyword"].status == "failed":
             return ()
         names = self._hearing.names(run.query, run.columns, run.reader)
-        return self._missing_words.of(run.analyzed, run.selection, run.columns.languages(), names)
+        languages, texts = run.columns.languages(), run.reader.texts
+        return self._missing_words.of(run.analyzed, run.selection, languages, texts, names)
 
     def _elsewhere(self, run: Run, missing: Sequence[str]) -> tuple[suggestions.Suggestion, ...]:
         """Where words are mentioned that nothing mentions which the filters let through."""
@@ -206,14 +207,15 @@ class HybridSearchEngine:
         return tuple(found)
 
     def _about(self, run: Run, hits: Sequence[Hit]) -> list[Hit]:
-        """First hits whose title or heading is what was asked for are at least good, whatever their sums."""
-        found, languages = list(hits), run.columns.languages()
-        for place, hit in enumerate(hits):
+        """The first hits, made good ones, whose title or heading is what was asked for whatever their sums."""
+        found: list[Hit] = []
+        languages = run.columns.languages()
+        for hit in hits:
             heading = " ".join([hit.document.document.title, *hit.chunk.chunk.heading_path])
             language = hit.document.document.language
             if hit.relevance >= ABOUT or not self._missing_words.in_heading(run.analyzed, languages, heading, language):
                 break
-            found[place] = replace(hit, relevance=ABOUT)
+            found.append(replace(hit, relevance=ABOUT))
         return found
 
     def _suggestions(self, run: Run, shown: bool, answerable: Answerable) -> tuple[suggestions.Suggestion, ...]:

@@ -10,13 +10,12 @@ import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 
 from librarian.vocabulary.protocols import Analyzer, LexicalIndex
 from librarian.vocabulary.types import AnalyzedQuery, Filters, Selection
 
-from .spelling import Naming, Spelling
+from .spelling import Naming, Spelling, Texts, alike
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +23,9 @@ MOST = 4  #: words that are named
 LONGEST = 60  #: characters of a word that is named
 SHORTEST = 3  #: letters of a word in lower case or capitals that may be a name
 FEW = 3  #: words of a question that a heading may be about as a whole
-MISSPELT = 0.8  #: how like an indexed word (difflib's ratio) one is that no dictionary has and that counts as misspelt
+MISSPELT = (
+    0.8  #: how like a word of the library (difflib's ratio) one is that no dictionary has and that counts as misspelt
+)
 _HALF = 3  #: letters of each half, at least, where a word may be written as two
 #: Languages in which capitals don't tell names, and those without Latin letters, in which Latin words are names.
 _CAPITAL_NOUNS = frozenset({"de", "lb"})
@@ -69,16 +70,22 @@ class MissingWords:
         self._spelling = spelling
 
     def of(
-        self, query: AnalyzedQuery, selection: Selection, languages: Sequence[str], names: Naming = lambda word: False
+        self,
+        query: AnalyzedQuery,
+        selection: Selection,
+        languages: Sequence[str],
+        texts: Texts,
+        names: Naming = lambda word: False,
     ) -> tuple[str, ...]:
         """Names and rare words that no selected document holds, as typed.
 
-        `languages` are the library's; `names` tells words that count as held, such as a product's or a sender's.
+        `languages` are the library's, `texts` gives passages by id; `names` tells words that count as held, such as a
+        product's or a sender's.
         """
         if query.common or query.excludes_alone or not selection.count:
             return ()
         try:
-            return self._of(query, selection, languages or ("",), names)
+            return self._of(query, selection, languages or ("",), texts, names)
         except Exception:
             # A keyword index that fails is told of by its leg; the meaning may answer all the same.
             log.exception("missing words couldn't be looked for")
@@ -94,11 +101,11 @@ class MissingWords:
 
     def holders(self, word: str, languages: Sequence[str], selection: Selection, limit: int) -> Sequence[int]:
         """Chunks of the best passages with a word."""
-        tokens = {token for language in languages or ("",) for token in self._analyzer.tokens(word, language)[:1]}
+        tokens = {self._whole(word, language) for language in languages or ("",)}
         return self._lexical.search(_asking(word, tokens), selection, limit).ids
 
     def _of(
-        self, query: AnalyzedQuery, selection: Selection, languages: Sequence[str], names: Naming
+        self, query: AnalyzedQuery, selection: Selection, languages: Sequence[str], texts: Texts, names: Naming
     ) -> tuple[str, ...]:
         words = self._words(query, languages)
         held = self._lexical.frequencies({token for word in words for token in word.tokens})
@@ -115,7 +122,7 @@ class MissingWords:
             near = [*words[max(0, at - 1) : at], *words[at + 1 : at + 2]]
             if self._otherwise(word, near, selection, languages) or names(word.text):
                 continue
-            if not (lacking and self._is_mistyped(word, languages)):
+            if not (lacking and self._is_mistyped(word, languages, texts)):
                 missing.setdefault(word.text[:LONGEST])
         return tuple(missing)[:MOST]
 
@@ -182,18 +189,20 @@ class MissingWords:
             return True
         lower = text.lower()
         joined = [one.text.lower() + lower if one.before < word.before else lower + one.text.lower() for one in near]
-        tokens = {token for one in joined for language in languages for token in self._analyzer.tokens(one, language)}
-        if tokens and self._lexical.frequencies(tokens):
+        tokens = {self._whole(one, language) for one in joined for language in languages}
+        if self._lexical.frequencies(tokens):
             return True
         return self._is_apart(text, selection, languages)
 
-    def _is_mistyped(self, word: _Word, languages: Sequence[str]) -> bool:
+    def _is_mistyped(self, word: _Word, languages: Sequence[str], texts: Texts) -> bool:
         """Whether a word that no dictionary has is much like an indexed one."""
         lower = word.text.lower()
         if word.text.isupper() or not lower.isalpha() or self._analyzer.is_word(lower, languages):
             return False
-        stem = min(word.whole, key=len)
-        return bool(get_close_matches(stem, self._spelling.beginning(stem[:2]), 1, MISSPELT))
+        return alike(word.text, self._spelling.near(word.text, word.whole, languages, texts)) >= MISSPELT
+
+    def _whole(self, word: str, language: str) -> str:
+        return next(iter(self._analyzer.tokens(word, language)), "")
 
     def _is_apart(self, text: str, selection: Selection, languages: Sequence[str]) -> bool:
         """Whether a document writes a word as two or more."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
@@ -120,19 +120,20 @@ class Spelling:
             if any(word in told for told, _ in found):
                 continue  # of `config.jsn` the nearest is told, and of its `jsn` needn't be
             if len(found) < MOST and stems.isdisjoint(occurring) and not names(word):
-                near = [
-                    (SequenceMatcher(None, close, stem).ratio(), close)
-                    for stem in stems
-                    for close in get_close_matches(stem, self.beginning(stem[:2]), 1, CLOSENESS)
-                ]
-                written = self._written(word, max(near)[1], languages, texts) if near else ""
-                if _alike(word, written) >= WRITTEN:
+                written = self.near(word, stems, languages, texts)
+                if alike(word, written) >= WRITTEN:
                     found.append((word, written))
         return found
 
-    def beginning(self, prefix: str) -> list[str]:
-        """The most frequent indexed terms that start so; some are kept."""
-        return self._beginning(prefix, self._lexical.generation)
+    def near(self, word: str, stems: Collection[str], languages: Sequence[str], texts: Texts) -> str:
+        """The nearest word as the library writes it to one that it doesn't hold, by its stems; empty where none is."""
+        generation = self._lexical.generation
+        near = [
+            (SequenceMatcher(None, close, stem).ratio(), close)
+            for stem in stems
+            for close in get_close_matches(stem, self._beginning(stem[:2], generation), 1, CLOSENESS)
+        ]
+        return self._written(word, max(near)[1], languages, texts) if near else ""
 
     # -- correcting --------------------------------------------------------------------------------------------
 
@@ -205,7 +206,7 @@ class Spelling:
             for span in self._analyzer.spans(text, language)
             if span.token == stem
         }
-        return max(sorted(forms), key=lambda form: _alike(word, form), default=stem)
+        return max(sorted(forms), key=lambda form: alike(word, form), default=stem)
 
     def _words(self, query: AnalyzedQuery, languages: Sequence[str]) -> dict[str, set[str]]:
         """The question's words as typed, each with what it is indexed as in any of the languages."""
@@ -229,5 +230,6 @@ def _likelihood(word: str, spelling: str) -> float:
     return kind * _AT_THE_BEGINNING if len(word) >= _LONG else 0.0
 
 
-def _alike(typed: str, written: str) -> float:
+def alike(typed: str, written: str) -> float:
+    """How alike two words are, from 0 to 1, whatever their case."""
     return SequenceMatcher(None, typed.casefold(), written.casefold()).ratio()

@@ -42,6 +42,7 @@ _PIECE = re.compile(r"\S+")
 #: One word of ASCII letters between punctuation that means nothing: the quick way.
 _PLAIN = re.compile(r"[(\[{*`\"'<>|!?,;:$%&=~^]*+([A-Za-z]{1,200}+)[)\]}*`\"'<>|!?,;:$%&=~^./]*+")
 _SEPARATORS = ("/", ".", "::")
+_ENDING = 3  #: letters by which forms of a word differ at most: `excellent` is none of `excel`, whose stem it has
 _LONG_PATH = 6  #: pieces of a path beyond which only its ends make names
 _LONGEST_REMEMBERED = 128  #: characters, enough for most addresses; longer pieces rarely come twice
 #: Pieces remembered per language: enough for questions and what is shown of their answers, about 20 MB.
@@ -114,7 +115,7 @@ class StandardAnalyzer:
         self._names = _Memory(self._names_of, remembered)
         self._words: dict[tuple[str, bool], _Memory[str]] = {}
         self._stemmers: dict[str, Stemmer.Stemmer | None] = {}
-        self._common: dict[str, frozenset[str]] = {}
+        self._common: dict[str, Mapping[str, Collection[int]]] = {}
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Callable[..., StandardAnalyzer], tuple[()]]:
@@ -183,11 +184,15 @@ class StandardAnalyzer:
         """Whether a word in lower case, or a form of it, is frequent in one of these languages or in English, or a
         common word of computing.
 
-        >>> [StandardAnalyzer().is_common(word) for word in ("vanishes", "namespaces", "azure", "databricks")]
+        >>> [StandardAnalyzer().is_common(word) for word in ("vanishes", "namespaces", "excel", "databricks")]
         [True, True, False, False]
         """
         asked = dict.fromkeys((*(language or "en" for language in languages[: respelling.READ]), "en"))
-        return any(self.stem(word, language) in self._common_of(language) for language in asked)
+        return any(
+            abs(length - len(word)) <= _ENDING
+            for language in asked
+            for length in self._common_of(language).get(self.stem(word, language), ())
+        )
 
     def slips(self, word: str, languages: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
         """Every spelling that is one slip away from a word in lower case, with what it is indexed as in any of these
@@ -224,14 +229,17 @@ class StandardAnalyzer:
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _common_of(self, language: str) -> frozenset[str]:
-        """Stems of the common words of a language; none where it has no dictionary."""
+    def _common_of(self, language: str) -> Mapping[str, Collection[int]]:
+        """Stems of the common words of a language, with these words' lengths; none where it has no dictionary."""
         known = self._common.get(language)
         if known is None:
             found = respelling.dictionary(language)
             words = found.frequent.split() if found is not None else []
             words += respelling.computing_words() if language == "en" else ()
-            known = self._common.setdefault(language, frozenset(self.stem(word, language) for word in words))
+            lengths: dict[str, set[int]] = {}
+            for word in words:
+                lengths.setdefault(self.stem(word, language), set()).add(len(word))
+            known = self._common.setdefault(language, lengths)
         return known
 
     def _pieces_of(self, language: str) -> _Memory[tuple[str, ...]]:

@@ -18,7 +18,7 @@ from .scripts import fold_accents
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 #: How often pyspellchecker's texts (for English 1.6 billion words) have a word that counts as frequent.
-FREQUENT = 1000
+FREQUENT = 2000
 READ = 2  #: languages of a library whose dictionaries are asked, the most frequent first; English always is
 
 
