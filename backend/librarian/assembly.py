@@ -58,7 +58,7 @@ from .shelving.cache import LruCache
 from .shelving.indexer import FileIndexer
 from .shelving.upkeep import Listeners, Tally, Upkeep
 from .vocabulary.errors import LibrarianError, SetupError
-from .vocabulary.protocols import Catalog, Embedder
+from .vocabulary.protocols import Catalog, Embedder, LexicalIndex
 from .vocabulary.spaces import VectorSpace
 from .vocabulary.types import Fusion, SearchOutcome
 
@@ -169,7 +169,7 @@ def _joined(settings: Settings, held: Storage) -> desk.Parts:
         calibration=Calibration(provisional_from=FEWEST_PASSAGES),
     )
     complete = partial(_complete, catalog, settings, indexer)
-    cached, similar = _cached(settings, engine, catalog, analyzer, asking, complete)
+    cached, similar = _cached(settings, engine, catalog, held.lexical, analyzer, asking, complete)
     adapting, fitting = _fitting(settings, options.fusion, engine, held, asking, indexer, complete)
     writing.listeners.add(fitting.look)
     study = Study(
@@ -262,6 +262,7 @@ def _cached(
     settings: Settings,
     engine: HybridSearchEngine,
     catalog: Catalog,
+    lexical: LexicalIndex,
     analyzer: StandardAnalyzer,
     asking: AnsweringModel | None,
     complete: Callable[[], bool],
@@ -281,6 +282,7 @@ def _cached(
             ttl_s=cache.ttl_s,
             max_entries=cache.max_entries,
             modes=COSTLY | {"hybrid", "auto"} if settings.llm.enabled else COSTLY,
+            held=lexical.frequencies,
         )
     answers: LruCache[Key, SearchOutcome] = LruCache(cache.max_entries if cache.exact else 0, cache.ttl_s)
     return ResultCache(similar or engine, answers, generation=generation, epoch=epoch, complete=complete), similar

@@ -260,6 +260,10 @@ class HybridSearchEngine:
         with self._turns:
             return self._judge(self._begin(query, budget or Budget(), reader))
 
+    def not_mentioned(self, query: Query, reader: CatalogReader) -> tuple[str, ...]:
+        """Names and rare words of a question that no document holds, as typed."""
+        return self._missing(self._begin(query, Budget(), reader))
+
     def kept(self, judged: Judged, query: Query, columns: Columns) -> tuple[list[paging.Kept], bool]:
         """What of the candidates may be shown, in order, all pages of the answer; and whether more of them might."""
         limit = self._options.candidates

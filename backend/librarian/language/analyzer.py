@@ -189,9 +189,10 @@ class StandardAnalyzer:
         """
         asked = dict.fromkeys((*(language or "en" for language in languages[: respelling.READ]), "en"))
         return any(
-            abs(length - len(word)) <= _ENDING
+            abs(length - len(spelt)) <= _ENDING
+            for spelt in {word, respelling.american(word)}
             for language in asked
-            for length in self._common_of(language).get(self.stem(word, language), ())
+            for length in self._common_of(language).get(self.stem(spelt, language), ())
         )
 
     def slips(self, word: str, languages: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:

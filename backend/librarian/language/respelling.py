@@ -7,6 +7,7 @@ two of 300,000 words share one with a chance of one in 400 million), and its fre
 from __future__ import annotations
 
 import json
+import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -41,6 +42,29 @@ class Dictionary:
     def __contains__(self, word: str) -> bool:
         at = bisect_left(self.hashes, hash(word))
         return at < len(self.hashes) and self.hashes[at] == hash(word)
+
+
+#: British endings and the American ones, which pyspellchecker's English dictionary has alone.
+_BRITISH = (
+    (re.compile(r"our(?=$|s$|ed$|ing$|ite|able|ful|al|er)"), "or"),
+    (re.compile(r"is(?=(?:es?|ed|ing|ers?|able|ations?)$)"), "iz"),
+    (re.compile(r"ys(?=(?:es?|ed|ing|ers?)$)"), "yz"),
+    (re.compile(r"tre(?=s?$)"), "ter"),
+    (re.compile(r"ogue(?=s?$)"), "og"),
+    (re.compile(r"ence$"), "ense"),
+    (re.compile(r"ll(?=(?:ed|ing|ers?)$)"), "l"),
+)
+
+
+def american(word: str) -> str:
+    """A word in lower case with an American ending in place of a British one.
+
+    >>> [american(word) for word in ("centres", "colour", "serialise", "labelled", "cluster")]
+    ['centers', 'color', 'serialize', 'labeled', 'cluster']
+    """
+    for british, own in _BRITISH:
+        word = british.sub(own, word)
+    return word
 
 
 @cache
