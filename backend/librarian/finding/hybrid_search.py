@@ -192,7 +192,7 @@ class HybridSearchEngine:
             return ()
         names = self._hearing.names(run.query, run.columns, run.reader)
         languages, texts = run.columns.languages(), run.reader.texts
-        return self._missing_words.of(run.analyzed, run.selection, languages, texts, names)
+        return self._missing_words.of(run.analyzed, run.selection, languages, texts, names, run.corrected)
 
     def _elsewhere(self, run: Run, missing: Sequence[str]) -> tuple[suggestions.Suggestion, ...]:
         """Where words are mentioned that nothing mentions which the filters let through."""

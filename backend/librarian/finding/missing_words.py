@@ -26,6 +26,7 @@ FEW = 3  #: words of a question that a heading may be about as a whole
 MISSPELT = (
     0.8  #: how like a word of the library (difflib's ratio) one is that no dictionary has and that counts as misspelt
 )
+_LONG = 5  #: letters from which on a word's likeness to another says something
 _HALF = 3  #: letters of each half, at least, where a word may be written as two
 #: Languages in which capitals don't tell names, and those without Latin letters, in which Latin words are names.
 _CAPITAL_NOUNS = frozenset({"de", "lb"})
@@ -76,16 +77,20 @@ class MissingWords:
         languages: Sequence[str],
         texts: Texts,
         names: Naming = lambda word: False,
+        corrected: Sequence[tuple[str, str]] = (),
     ) -> tuple[str, ...]:
         """Names and rare words that no selected document holds, as typed.
 
         `languages` are the library's, `texts` gives passages by id; `names` tells words that count as held, such as a
-        product's or a sender's.
+        product's or a sender's. `corrected` are the words that were corrected, as typed and as they were taken: one
+        that was taken apart may be a name (`teamcity`), and is unless a document writes it so.
         """
         if query.common or query.excludes_alone or not selection.count:
             return ()
         try:
-            return self._of(query, selection, languages or ("",), texts, names)
+            apart = (typed for typed, meant in corrected if " " in meant)
+            found = [typed for typed in apart if not self._is_apart(typed, _EVERYTHING, languages or ("",))]
+            return (*found, *self._of(query, selection, languages or ("",), texts, names))[:MOST]
         except Exception:
             # A keyword index that fails is told of by its leg; the meaning may answer all the same.
             log.exception("missing words couldn't be looked for")
@@ -124,7 +129,7 @@ class MissingWords:
                 continue
             if not (lacking and self._is_mistyped(word, languages, texts)):
                 missing.setdefault(word.text[:LONGEST])
-        return tuple(missing)[:MOST]
+        return tuple(missing)
 
     def _words(self, query: AnalyzedQuery, languages: Sequence[str]) -> list[_Word]:
         text = query.wanted or query.asked or query.text
@@ -195,10 +200,15 @@ class MissingWords:
         return self._is_apart(text, selection, languages)
 
     def _is_mistyped(self, word: _Word, languages: Sequence[str], texts: Texts) -> bool:
-        """Whether a word that no dictionary has is much like an indexed one."""
+        """Whether a word that no dictionary has is much like an indexed one, or a short one like a common word."""
         lower = word.text.lower()
-        if word.text.isupper() or not lower.isalpha() or self._analyzer.is_word(lower, languages):
+        if _INNER_CAPITAL.search(word.text) or word.text.isupper() or not lower.isalpha():
             return False
+        if self._analyzer.is_word(lower, languages):
+            return False
+        if len(lower) < _LONG:
+            swapped = (lower[:at] + lower[at + 1] + lower[at] + lower[at + 2 :] for at in range(len(lower) - 1))
+            return any(not self._analyzer.tokens(one, "en") or self._analyzer.is_common(one) for one in swapped)
         return alike(word.text, self._spelling.near(word.text, word.whole, languages, texts)) >= MISSPELT
 
     def _whole(self, word: str, language: str) -> str:

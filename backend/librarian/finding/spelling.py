@@ -163,8 +163,9 @@ class Spelling:
         }
         looked_for = 0
         for spelling in sorted(filter(weights.get, weights), key=lambda spelling: (-weights[spelling], spelling)):
-            if self._analyzer.is_word(spelling, languages[:1]):  # another's may be a stem's odd form in this one
-                return spelling
+            known = self._analyzer.is_word(spelling, languages[:1])  # another's may be a stem's odd form in this one
+            if known and (languages[:1] != ("en",) or self._analyzer.is_common(spelling)):
+                return spelling  # a rare one may share but its stem with words that are held: `minim`, `minimal`
             if looked_for < _LOOKED_FOR:
                 looked_for += 1
                 if self._is_written(spelling, [stem for stem in slips[spelling] if stem in held], texts):
