@@ -74,10 +74,10 @@ class Calibration:
         """A sum on a mode's own scale as relevance in 0–1."""
         return self.curves[scale](total)
 
-    def share(self, *, missing: bool, provisional: bool) -> float:
-        """What relevances are multiplied by, which keeps their order: so that none is taken for an answer where a word
-        is `missing` from the library, and none for a good one while the calibration is `provisional`."""
-        return self.unlikely_below if missing else self.yes_from if provisional else 1.0
+    def share(self, *, unlikely: bool, doubtful: bool) -> float:
+        """What relevances are multiplied by, which keeps their order, so that none is taken for an answer where that is
+        `unlikely`, and none for a sure one where it is `doubtful`."""
+        return self.unlikely_below if unlikely else self.yes_from if doubtful else 1.0
 
     def answerable(self, best: float | None) -> Answerable:
         """Whether the library answers the question, judged by its best hit's relevance; None where nothing was found.

@@ -52,7 +52,7 @@ from .fusion import score
 from .hearing import Hearing
 from .legs import KeywordLeg, SemanticLeg
 from .meaning import Meaning, Meanings
-from .missing_words import MissingWords
+from .missing_words import Missing, MissingWords
 from .names import Names
 from .options import SearchOptions
 from .pool import Pool, gather, told
@@ -146,7 +146,8 @@ class HybridSearchEngine:
             best = self._relevance(judged, judged.candidates[kept[0].place]) if kept else None
             missing = self._missing(run)
             provisional = self._calibration.is_provisional(run.columns.select(EVERYTHING).count)
-            share = self._calibration.share(missing=bool(missing), provisional=provisional)
+            doubtful = provisional or bool(missing.words)
+            share = self._calibration.share(unlikely=missing.decisive, doubtful=doubtful)
             page = kept[query.offset : query.offset + query.max_results]
             hits = paging.hits(
                 page,
@@ -155,16 +156,16 @@ class HybridSearchEngine:
                 self._snippets.answering(run.analyzed),
                 lambda candidate: share * self._relevance(judged, candidate),
             )
-            about = [] if query.offset or missing else self._about(run, hits)
+            about = [] if query.offset or missing.words else self._about(run, hits)
             hits[: len(about)] = about
             end = query.offset + len(hits)
             answerable = verdict(self._calibration, best, run.query, judged.pool, reader)
-            if missing:
+            if missing.decisive:
                 answerable = "unlikely"
-            elif hits and (provisional or (about and answerable == "unlikely")):
+            elif hits and (provisional or (about and answerable == "unlikely") or (doubtful and answerable == "yes")):
                 answerable = "unknown"
             unheard = suggestions.unheard(query, run.query)
-            further = (*unheard, *self._elsewhere(run, missing), *self._suggestions(run, bool(hits), answerable))
+            further = (*unheard, *self._elsewhere(run, missing.words), *self._suggestions(run, bool(hits), answerable))
             found = SearchOutcome(
                 query=query,
                 mode=run.mode,
@@ -180,16 +181,16 @@ class HybridSearchEngine:
                 routing=run.routing,
                 rewritten=as_told(run.variants),
                 suggestions=further,
-                not_mentioned=missing,
-                not_mentioned_in=suggestions.within(query.filters) if missing else "",
+                not_mentioned=missing.words,
+                not_mentioned_in=suggestions.within(query.filters) if missing.words else "",
                 calibrated=not provisional,
             )
             return paging.fitted(found)
 
-    def _missing(self, run: Run) -> tuple[str, ...]:
+    def _missing(self, run: Run) -> Missing:
         """Names and rare words of a question that no document holds which the filters let through."""
         if run.legs["keyword"].status == "failed":
-            return ()
+            return Missing()
         names = self._hearing.names(run.query, run.columns, run.reader)
         languages, texts = run.columns.languages(), run.reader.texts
         return self._missing_words.of(run.analyzed, run.selection, languages, texts, names, run.corrected)
@@ -262,7 +263,7 @@ class HybridSearchEngine:
 
     def not_mentioned(self, query: Query, reader: CatalogReader) -> tuple[str, ...]:
         """Names and rare words of a question that no document holds, as typed."""
-        return self._missing(self._begin(query, Budget(), reader))
+        return self._missing(self._begin(query, Budget(), reader)).words
 
     def kept(self, judged: Judged, query: Query, columns: Columns) -> tuple[list[paging.Kept], bool]:
         """What of the candidates may be shown, in order, all pages of the answer; and whether more of them might."""

@@ -149,7 +149,7 @@ class Spelling:
 
         `named` says that capitals make it a name, which is no stop word (`Dhall`, `shall`).
         """
-        if self._analyzer.is_word(word, languages):
+        if self._analyzer.is_word(word, languages) or self._analyzer.is_common(word, languages):
             return ""
         slips = self._analyzer.slips(word, languages)
         common = sorted(spelling for spelling, stems in slips.items() if not stems)
