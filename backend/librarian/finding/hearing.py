@@ -18,6 +18,7 @@ from librarian.vocabulary.types import AnalyzedQuery, Filters, Query, Selection
 
 from .rewriting import EXCLUSIONS, FLAGS, SPELLING, Variant
 from .spelling import Naming, Spelling, Texts
+from .suggestions import NAMES_READ
 
 log = logging.getLogger(__name__)
 
@@ -74,14 +75,18 @@ class Hearing:
         return self._spelling.nearest(query, columns.languages(), texts, _senders(asked, columns))
 
     def names(self, asked: Query, columns: Columns, reader: CatalogReader) -> Naming:
-        """Tells words that are names in this library although no text may hold them: products, components, senders."""
+        """Tells words that are names in this library although no text may hold them: products, components, senders, and
+        compounds in the files' paths, which are indexed by their parts."""
         people = _senders(asked, columns)
 
         def is_name(word: str) -> bool:
             told = word.casefold()
             products = reader.products()
             listed = (name for product, inside in products.items() for name in (product, *inside))
-            return any(told in re.split(r"[\W_]+", name.casefold()) for name in listed) or people(word)
+            if any(told in re.split(r"[\W_]+", name.casefold()) for name in listed) or people(word):
+                return True
+            plain = word.isalpha() and (word.islower() or word.isupper() or word.istitle())
+            return not plain and any(told in path.casefold() for path, _ in reader.names("", NAMES_READ))
 
         return is_name
 

@@ -185,7 +185,7 @@ class MissingWords:
         others, and for names that the asker gives to something."""
         if len(text) < SHORTEST or word.after == "=" or _GIVEN.search(word.before) or _PLACE.search(word.text):
             return ""
-        if not any(map(str.isalpha, text)) or _NUMBERED.fullmatch(text) or _NUMERONYM.fullmatch(text.lower()):
+        if _NUMBERED.fullmatch(word.text) or _NUMERONYM.fullmatch(word.text.lower()) or not any(map(str.isalpha, text)):
             return ""
         if _INNER_CAPITAL.search(text) or (_CAPITALS.fullmatch(text) and not shouted):
             return "name"
@@ -249,7 +249,7 @@ def _lacking(word: _Word, held: dict[str, int]) -> tuple[str, ...]:
     """A word that isn't held, or of a compound in prose its parts that aren't; nothing where it is held."""
     if not word.whole.isdisjoint(held):
         return ()
-    if not word.parts or _INNER_CAPITAL.search(word.text) or "_" in word.text:
+    if word.text.isalnum() or "_" in word.text or _INNER_CAPITAL.search(word.text):
         return (word.text,)
     return tuple(text for text, tokens in word.parts if tokens.isdisjoint(held))
 
