@@ -37,6 +37,7 @@ from librarian.vocabulary.types import (
     AnalyzedQuery,
     Answerable,
     Candidate,
+    Filters,
     Hit,
     LegReport,
     LegStatus,
@@ -54,6 +55,7 @@ from .fusion import score
 from .hearing import Hearing
 from .legs import KeywordLeg, SemanticLeg
 from .meaning import Meaning, Meanings
+from .missing_words import Missing, MissingWords
 from .names import Names
 from .options import SearchOptions
 from .order import ids_of, sums_of
@@ -76,6 +78,12 @@ OUTRUN = "keyword: the index changed under the search, passages may be missing; 
 
 MOST_SECTIONS = 20  #: passages of a document whose sections may be shown of it
 NOISE = 0.05  #: relevance below which a hit is noise
+EVERYTHING = Filters()
+ABOUT = 0.5  #: relevance, at least, of a hit whose title or heading holds all of a short question's words
+HOLDERS = 50  #: passages of which is told where a word is mentioned that the filters leave out
+
+#: The groups of passages that one page of an answer shows.
+Page = Sequence[Sequence[paging.Kept]]
 
 SOON_MS = 25.0  #: an embedder is waited for so long before another question has its turn
 
@@ -114,7 +122,9 @@ class HybridSearchEngine:
         self._epoch = 0
         self._router = QueryRouter(analyzer, semantic=self._semantic.configured)
         self._snippets = Snippets(analyzer, target=options.snippet_length, context_lines=options.context_lines)
-        self._hearing = Hearing(analyzer, lexical, Spelling(lexical, analyzer))
+        spelling = Spelling(lexical, analyzer)
+        self._hearing = Hearing(analyzer, lexical, spelling)
+        self._missing_words = MissingWords(analyzer, lexical, spelling)
         self._names = Names(analyzer, lexical)
         self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="leg")
         self._turns = Turns(options.at_once)
@@ -145,19 +155,30 @@ class HybridSearchEngine:
                 run.degraded.append(OUTRUN)
             kept, cut = self.kept(judged, query, run.columns)
             best = self._relevance(judged, judged.candidates[kept[0].place]) if kept else None
-            strong = kept if query.include_weak else kept[: self.strong(judged, kept)]
-            groups = paging.grouped(strong, judged.candidates, run.columns, query)
-            weak = (
-                len(paging.grouped(kept, judged.candidates, run.columns, query)) - len(groups) if strong != kept else 0
-            )
-            page = groups[query.offset : query.offset + query.max_results]
+            missing = self._missing(run)
+            provisional = self._calibration.is_provisional(run.columns.select(EVERYTHING).count)
+            doubtful = provisional or bool(missing.words)
+            share = self._calibration.share(unlikely=missing.decisive, doubtful=doubtful)
+            every = query.include_weak or provisional  # relevance that isn't calibrated tells no noise
+            groups = paging.grouped(kept, judged.candidates, run.columns, query)
+            strong = kept if every else kept[: self.strong(judged, kept)]
+            shown = groups if strong is kept else paging.grouped(strong, judged.candidates, run.columns, query)
+            page = shown[query.offset : query.offset + query.max_results]
+            hits = self._hits(run, page, judged, lambda candidate: share * self._relevance(judged, candidate))
+            about = [] if query.offset or missing.words else self._about(run, hits)
+            hits[: len(about)] = about
             answerable = verdict(self._calibration, best, run.query, judged.pool, reader)
+            if missing.decisive:
+                answerable = "unlikely"
+            elif hits and (provisional or (about and answerable == "unlikely") or (doubtful and answerable == "yes")):
+                answerable = "unknown"
             unheard = suggestions.unheard(query, run.query)
+            further = (*unheard, *self._elsewhere(run, missing.words), *self._suggestions(run, bool(hits), answerable))
             found = SearchOutcome(
                 query=query,
                 mode=run.mode,
-                hits=(),
-                total=len(groups),
+                hits=tuple(hits),
+                total=len(shown),
                 capped=cut or judged.pool.more,
                 next_offset=None,
                 legs=run.legs,
@@ -167,16 +188,19 @@ class HybridSearchEngine:
                 degraded=tuple(run.degraded),
                 routing=run.routing,
                 rewritten=as_told(run.variants),
-                suggestions=(*unheard, *self._suggestions(run, bool(page), answerable)),
-                weak_hidden=weak,
+                suggestions=further,
+                not_mentioned=missing.words,
+                not_mentioned_in=suggestions.within(query.filters) if missing.words else "",
+                calibrated=not provisional,
+                weak_hidden=len(groups) - len(shown),
             )
-            hits = self._hits(run, judged, page, found)
+            hits = self._packed(run, page, judged, found) if query.packed else hits
             end = query.offset + len(hits)
             return paging.fitted(
                 replace(
                     found,
                     hits=tuple(hits),
-                    next_offset=end if hits and end < len(groups) else None,
+                    next_offset=end if hits and end < len(shown) else None,
                     took_ms=(time.perf_counter() - started) * 1000,
                 )
             )
@@ -190,16 +214,17 @@ class HybridSearchEngine:
                  if number and self._calibration.relevance(judged.scale, sums[one.place]) < NOISE)  # fmt: skip
         return next(noise, len(kept))
 
-    def _hits(self, run: Run, judged: Judged, page: Sequence[Sequence[paging.Kept]], found: SearchOutcome) -> list[Hit]:
-        """What is shown of one page: a snippet for each passage, or the documents packed into the budget."""
-        query, reader, relevance = run.query, run.reader, partial(self._relevance, judged)
+    def _hits(self, run: Run, page: Page, judged: Judged, relevance: Callable[[Candidate], float]) -> list[Hit]:
+        """The best passage of each group of a page, with its snippet where the hits aren't to be packed."""
         best = [group[0] for group in page]
-        if not query.packed:
-            return paging.hits(best, judged.candidates, reader, self._snippets.answering(run.analyzed), relevance)
-        hits = paging.hits(best, judged.candidates, reader, paging.unseen, relevance)
+        cut = paging.unseen if run.query.packed else self._snippets.answering(run.analyzed)
+        return paging.hits(best, judged.candidates, run.reader, cut, relevance)
+
+    def _packed(self, run: Run, page: Page, judged: Judged, found: SearchOutcome) -> list[Hit]:
+        """The hits found, as many as fit into the budget, with what is shown of their documents."""
         ids = ids_of(judged.candidates)
         further = {ids[group[0].place]: [ids[one.place] for one in group[1:]] for group in page}
-        chunks = reader.chunks([chunk for some in further.values() for chunk in some])
+        chunks = run.reader.chunks([chunk for some in further.values() for chunk in some])
         nearest = self._nearest_parts(run, judged)
         groups = [
             Group(
@@ -207,10 +232,10 @@ class HybridSearchEngine:
                 [chunks[chunk] for chunk in further[hit.candidate.chunk_id] if chunk in chunks],
                 nearest(hit.candidate.chunk_id),
             )
-            for hit in hits
+            for hit in found.hits
         ]
         excerpts, room = Excerpts(self._analyzer, run.analyzed), paging.room(found)
-        return pack(groups, excerpts, reader, room, paging.heads(query), query.max_results)
+        return pack(groups, excerpts, run.reader, room, paging.heads(run.query), run.query.max_results)
 
     def sections(self, query: Query, budget: Budget | None = None) -> tuple[Hit, ...]:
         """The sections of one document that answer, in the document's order, within `max_tokens`.
@@ -240,6 +265,38 @@ class HybridSearchEngine:
             return None if ordinal is None or not size else (ordinal * size, (ordinal + 1) * size)
 
         return nearest
+
+    def _missing(self, run: Run) -> Missing:
+        """Names and rare words of a question that no document holds which the filters let through."""
+        if run.legs["keyword"].status == "failed":
+            return Missing()
+        names = self._hearing.names(run.query, run.columns, run.reader)
+        languages, texts = run.columns.languages(), run.reader.texts
+        return self._missing_words.of(run.analyzed, run.selection, languages, texts, names, run.corrected)
+
+    def _elsewhere(self, run: Run, missing: Sequence[str]) -> tuple[suggestions.Suggestion, ...]:
+        """Where words are mentioned that nothing mentions which the filters let through."""
+        if run.selection.mask is None:
+            return ()
+        languages, everything = run.columns.languages(), run.columns.select(EVERYTHING)
+        found = []
+        for word in missing:
+            chunks = np.array(self._missing_words.holders(word, languages, everything, HOLDERS), dtype=np.int64)
+            documents = run.reader.documents(np.unique(run.columns.doc_of(chunks)).tolist()) if len(chunks) else {}
+            found += suggestions.elsewhere(word, run.query.filters, [one.document for one in documents.values()])
+        return tuple(found)
+
+    def _about(self, run: Run, hits: Sequence[Hit]) -> list[Hit]:
+        """The first hits, made good ones, whose title or heading is what was asked for whatever their sums."""
+        found: list[Hit] = []
+        languages = run.columns.languages()
+        for hit in hits:
+            heading = " ".join([hit.document.document.title, *hit.chunk.chunk.heading_path])
+            language = hit.document.document.language
+            if hit.relevance >= ABOUT or not self._missing_words.in_heading(run.analyzed, languages, heading, language):
+                break
+            found.append(replace(hit, relevance=ABOUT))
+        return found
 
     def _suggestions(self, run: Run, shown: bool, answerable: Answerable) -> tuple[suggestions.Suggestion, ...]:
         """What was taken otherwise than typed, and what else to try where nothing is shown; of this only the nearest
@@ -282,6 +339,10 @@ class HybridSearchEngine:
         """All candidates in order with everything known about them: for explaining an absence and for measuring."""
         with self._turns:
             return self._judge(self._begin(query, budget or Budget(), reader))
+
+    def not_mentioned(self, query: Query, reader: CatalogReader) -> tuple[str, ...]:
+        """Names and rare words of a question that no document holds, as typed."""
+        return self._missing(self._begin(query, Budget(), reader)).words
 
     def kept(self, judged: Judged, query: Query, columns: Columns) -> tuple[list[paging.Kept], bool]:
         """What of the candidates may be shown, in order, all pages of the answer; and whether more of them might."""

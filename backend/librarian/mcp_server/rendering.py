@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from ..vocabulary.counted import counted
+from ..vocabulary.mentions import no_mention
 from ..vocabulary.sites import SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
 from ..vocabulary.types import QUOTED_PATH
 from ..vocabulary.wire import (
@@ -75,13 +76,19 @@ def render(answer: Wire) -> str:
 
 def _search(answer: SearchAnswer | EmailSearchAnswer) -> str:
     results: Sequence[Result] = answer.results
+    head = "\n".join(filter(None, (_not_mentioned(answer), _head(answer))))
     heads = [_result_head(item) for item in results]
     contexts = _contexts(results)
     tails = [_tail(item) for item in results]
     snippets = [item.snippet for item in results]
     blocks = ["\n".join(filter(None, parts)) for parts in zip(heads, contexts, snippets, tails, strict=True)]
     passages = fenced("passages", "\n\n".join(blocks)) if blocks else ""
-    return "\n\n".join(part for part in (_head(answer), passages, _foot(answer)) if part)
+    return "\n\n".join(part for part in (head, passages, _foot(answer)) if part)
+
+
+def _not_mentioned(answer: SearchAnswer | EmailSearchAnswer) -> str:
+    kind = "email" if isinstance(answer, EmailSearchAnswer) else "document"
+    return _line(no_mention(answer.not_mentioned, answer.not_mentioned_in, of=kind))
 
 
 def _head(answer: SearchAnswer | EmailSearchAnswer) -> str:
@@ -91,8 +98,9 @@ def _head(answer: SearchAnswer | EmailSearchAnswer) -> str:
         return f"Nothing found for {answer.query!r} (mode {answer.mode})." if answer.query.strip() else "Nothing found."
     mode = answer.mode if answer.mode == answer.requested_mode else f"{answer.mode}, asked for {answer.requested_mode}"
     first, last = answer.results[0].rank, answer.results[-1].rank
+    doubt = "" if answer.calibrated else ", relevance isn't calibrated yet"
     by_date = answer.results[0].relevance_score is None  # passed filters alone: then no score says anything
-    how = "newest first" if by_date else f"mode {mode}; answerable: {answer.answerable}"
+    how = "newest first" if by_date else f"mode {mode}; answerable: {answer.answerable}{doubt}"
     text = f"Results {first}–{last} of {_all(answer)} ({how})"
     return f"{text}. More: offset={answer.next_offset}" if answer.next_offset is not None else text
 
