@@ -93,6 +93,7 @@ class Librarian(desk.Librarian):
         given: dict[str, object] = dict(overrides)
         given |= {key: str(value) for key, value in {"docs.root_path": root, "index.path": index}.items() if value}
         settings = Settings.load(Path(config) if config else None, overrides=given)
+        settings.require_library()
         with ExitStack() as undone:
             lock = owned(settings.index.path, hint=_INSTEAD) if start else None
             if lock is not None:

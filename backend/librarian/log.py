@@ -24,6 +24,8 @@ FILE_BYTES = 5_000_000
 FILES_KEPT = 3
 PLAIN = "%(asctime)s %(levelname)s %(name)s%(request)s: %(message)s"
 
+_LINE_ENDS = {ord(end): ascii(end)[1:-1] for end in "\r\n\v\f\x85\u2028\u2029"}
+
 
 class Plain(logging.Formatter):
     """A line of text, with the request in brackets where there is one.
@@ -33,7 +35,7 @@ class Plain(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (the library's name)
         """The line alone, without its traceback."""
-        return visible(super().formatMessage(record).replace("\r", "\\r").replace("\n", "\\n"))
+        return visible(super().formatMessage(record).translate(_LINE_ENDS))
 
     def formatException(self, ei: Any) -> str:  # noqa: N802
         """The traceback, indented, for its last line may name a file, too."""
@@ -70,7 +72,7 @@ class JsonLines(logging.Formatter):
             line["request"] = request
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
-        return visible(json.dumps(line, ensure_ascii=False))
+        return visible(json.dumps(line, ensure_ascii=False).translate(_LINE_ENDS))
 
 
 def log_file(settings: Settings) -> Path:

@@ -65,11 +65,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--root", type=Path)
     parser.add_argument("--index", type=Path)
     parser.add_argument("--socket-only", action="store_true")
+    parser.add_argument("--must-be-trusted", action="store_true")
     parser.add_argument("--idle-timeout", type=float)
     given = parser.parse_args(argv)
     overrides = {"docs.root_path": given.root, "index.path": given.index, "serve.idle_timeout_s": given.idle_timeout}
     try:
-        settings = Settings.load(given.config, overrides={k: v for k, v in overrides.items() if v is not None})
+        settings = Settings.load(
+            given.config,
+            overrides={k: v for k, v in overrides.items() if v is not None},
+            must_be_trusted=given.must_be_trusted,
+        )
         return serve(settings, http=not given.socket_only)
     except LibrarianError as error:
         print(error, file=sys.stderr)  # noqa: T201 (the last line that a starting relay shows)

@@ -38,6 +38,8 @@ def _named(settings: Settings) -> list[str]:
     try:
         found = Settings.load()
         others = config is not None and config != found.config_file
+        overrides = {} if root == found.docs.root_path else {"docs.root_path": root}
+        asked = Settings.load(config if others else None, overrides=overrides)
         found = Settings.load(config) if others else found
     except SetupError:  # of a file that this server was told not to read
         return _words({"--config": config, "--root": root, "--index": index})
@@ -45,7 +47,7 @@ def _named(settings: Settings) -> list[str]:
         {
             "--config": config if others else None,
             "--root": root if root != found.docs.root_path else None,
-            "--index": index if index != found.index.path else None,
+            "--index": index if index != asked.index.path else None,
         }
     )
 

@@ -33,6 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mcp_server": {"vocabulary"},
     "web": {"vocabulary", "mcp_server.app", "mcp_server.coming"},  # one port: MCP's routes are grafted in
     "keeper": {
+        "vocabulary.configuration",
         "vocabulary.errors",
         "vocabulary.index_folder",
         "vocabulary.whole_file",

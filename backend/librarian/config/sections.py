@@ -340,7 +340,7 @@ class SecuritySettings(Section):
         (), "Web origins that may call, besides the page itself."
     )
     allowed_hosts: Annotated[Words, BeforeValidator(values.hosts)] = knob(
-        (), "Host names under which the server answers, besides those of this machine."
+        (), "Host names under which the server answers, besides those of this machine.", env="MCP_ALLOWED_HOSTS"
     )
     rate_limit: int = knob(0, "The most requests of one caller; 0: no limit.", unit="requests per minute", ge=0)
 

@@ -161,6 +161,7 @@ class DeskOptions:
     layout: str = "product/component"
     llm_provider: str = ""
     llm_model: str = ""
+    sent_to: tuple[tuple[str, str, str], ...] = ()  #: part, host, what text goes there
     slow_query_ms: float = 0.0
 
 

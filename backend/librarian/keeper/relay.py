@@ -322,6 +322,8 @@ def main(argv: Sequence[str] | None = None, *, program: Sequence[str] | None = N
         given = _options(arguments)
         where = find(config=given.get("config"), root=given.get("root"), index=given.get("index"))
         library = Library.at(where, root_given="root" in given)._replace(**_program(program))
+        for note in where.notes:
+            print(f"librarian: {note}", file=sys.stderr)  # noqa: T201
     except SetupError as error:
         print(f"librarian: {error}", file=sys.stderr)  # noqa: T201
         return SETUP

@@ -70,8 +70,8 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     found.url = f"http://127.0.0.1:{port}"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    for name in ("CONFIG_FILE", "MCP_AUTH_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("CONFIG_FILE", str(found.config))
+    monkeypatch.delenv("MCP_AUTH_TOKEN", raising=False)
     return found
 
 

@@ -47,6 +47,7 @@ def test_a_command_as_it_is_told_connects_the_library_that_is_served(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("INDEX_PATH", raising=False)
+    monkeypatch.setenv("CONFIG_FILE", "config.json")
     (tmp_path / "config.json").write_text('{"docs": {"root_path": "mine"}}', "utf-8")
     (tmp_path / "other.json").write_text('{"docs": {"root_path": "theirs"}}', "utf-8")
 
