@@ -334,7 +334,7 @@ def desk_options(settings: Settings, storage: tuple[str, str, str], rescued: str
         notes=(*settings.notices, *_unparsed(settings), *filter(None, [rescued])),
         layout=settings.docs.layout,
         slow_query_ms=settings.logging.slow_query_ms,
-        sent_to=settings.destinations(),
+        sent_to=tuple(f"{host} ({text})" for _, host, text in settings.destinations()),
         llm_provider=settings.llm.provider if settings.llm.enabled else "",
         llm_model=settings.llm.model_name if settings.llm.enabled else "",
     )

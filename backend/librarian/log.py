@@ -25,6 +25,7 @@ FILES_KEPT = 3
 PLAIN = "%(asctime)s %(levelname)s %(name)s%(request)s: %(message)s"
 
 _LINE_ENDS = {ord(end): ascii(end)[1:-1] for end in "\r\n\v\f\x85\u2028\u2029"}
+_JSON_LINE_ENDS = {ord(end): ascii(end)[1:-1] for end in "\u2028\u2029"}  # JSON itself escapes the others
 
 
 class Plain(logging.Formatter):
@@ -72,7 +73,7 @@ class JsonLines(logging.Formatter):
             line["request"] = request
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
-        return visible(json.dumps(line, ensure_ascii=False).translate(_LINE_ENDS))
+        return visible(json.dumps(line, ensure_ascii=False)).translate(_JSON_LINE_ENDS)
 
 
 def log_file(settings: Settings) -> Path:

@@ -119,7 +119,7 @@ class StateReport:
                     "model": options.llm_model,
                     "connected": self._parts.language_model.connected if self._parts.language_model else None,
                 },
-                "sent_to": [dict(zip(("part", "host", "text"), each, strict=True)) for each in options.sent_to],
+                "sent_to": list(options.sent_to),
                 "caches": {
                     name: dict(zip(("entries", "hits", "misses"), cache.stats(), strict=True))
                     for name, cache in self._parts.caches.items()

@@ -336,7 +336,7 @@ def _status(answer: StatusAnswer) -> str:
         else "Embeddings: off",
         f"Reranker: {answer.reranker or 'none'}; language model: {answer.llm.model if answer.llm.enabled else 'off'}; "
         f"watching: {'yes' if answer.watching else 'no'}",
-        "Text is sent to: " + ("; ".join(f"{to.host} ({to.text})" for to in answer.sent_to) or "no other machine"),
+        "Text is sent to: " + ("; ".join(answer.sent_to) or "no other machine"),
         f"Storage: {answer.storage.catalog}, {answer.storage.keyword}, {answer.storage.vectors}; "
         f"{answer.storage.disk_bytes / 1e6:.1f} MB in {answer.index_path}",
         "Caches (entries, hits, misses): "

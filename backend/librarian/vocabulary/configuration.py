@@ -256,7 +256,7 @@ def require_library(configuration: Configuration, index: Path, cwd: Path, *, nam
     if named or configuration.kind in ("named", "trusted", "user"):
         return
     own = user_config_folder() / NAMES[0]
-    hint = f"Name the folder of documents with --root DIR, or write {own}."
+    hint = f"Name the folder of documents with --root DIR, or write {own}. {configuration.notice()}".rstrip()
     if configuration.path is None:
         raise SetupError("No library is configured.", hint=hint)
     inside = os.path.join(os.path.realpath(configuration.path.parent), "")

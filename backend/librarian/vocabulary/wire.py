@@ -342,14 +342,6 @@ class LlmStatus(Wire):
     connected: bool | None = None
 
 
-class Destination(Wire):
-    """Another machine that text is sent to: by which part, to which host, and what."""
-
-    part: str
-    host: str
-    text: str
-
-
 class StatusAnswer(Wire):
     status: Literal["ready", "indexing", "degraded"]
     reasons: list[str] = []
@@ -362,7 +354,7 @@ class StatusAnswer(Wire):
     embeddings: EmbeddingsStatus
     reranker: str = ""
     llm: LlmStatus = LlmStatus()
-    sent_to: list[Destination] = []
+    sent_to: list[str] = []
     caches: CachesStatus = CachesStatus()
     features: dict[str, bool] = {}
     watching: bool = False
