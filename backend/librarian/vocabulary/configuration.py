@@ -40,13 +40,14 @@ class Configuration(NamedTuple):
     `kind` tells how it was found: named by --config or CONFIG_FILE, in the working directory and trusted, in the user's
     configuration folder, in the repository of the program, or not at all. `trusted` tells whether its contents count as
     the user's own: they may name any path to write to and any address to send keys to. `ignored` is a file in the
-    working directory that is not trusted.
+    working directory that is not trusted. `shipped` tells whether it is the repository's, however it was found.
     """
 
     path: Path | None
     kind: Kind
     trusted: bool
     ignored: Path | None = None
+    shipped: bool = False
 
     def notice(self) -> str:
         """A sentence about the ignored file; empty where there is none."""
@@ -101,14 +102,14 @@ def locate(
             raise SetupError(
                 f"{path} has changed since it was trusted.", hint=f"Read it, then run `librarian trust {path}`."
             )
-        return Configuration(path, "named", trusted)
+        return Configuration(path, "named", trusted, shipped=_same(path, shipped))
     here = next((path for name in NAMES if (path := cwd / name).is_file()), None)
     if here is not None and not any(_same(here, other) for other in (own, shipped)) and is_trusted(here):
         return Configuration(here, "trusted", trusted=True)
     for path, kind in ((own, "user"), (shipped, "repository")):
         if path.is_file():
             ignored = None if here is None or _same(here, path) else here
-            return Configuration(path, kind, trusted=True, ignored=ignored)  # type: ignore[arg-type]
+            return Configuration(path, kind, True, ignored, shipped=kind == "repository")  # type: ignore[arg-type]
     return Configuration(None, "none", trusted=False, ignored=here)
 
 
@@ -210,7 +211,7 @@ def index_by_root(
     name the documents (`root_named`), or because a configuration file of the user's describes the library. `written` is
     index.path in the configuration file.
     """
-    if index_named or not root_named or configuration.kind in ("named", "trusted", "user"):
+    if index_named or not root_named or (configuration.path is not None and not configuration.shipped):
         return None
     if written not in (None, DEFAULT_INDEX):
         return None

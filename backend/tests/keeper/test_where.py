@@ -159,7 +159,9 @@ def test_an_index_in_the_documents_own_folder_is_refused_by_both(surroundings: S
 def test_folders_named_without_a_file_have_an_index_each_in_the_users_data_folder(surroundings: Surroundings) -> None:
     places = set()
     for root in ("one", "two", "other/one"):
-        found, settled = surroundings.both(root=root)
+        write(surroundings.repository / "config.json", '{"index": {"path": ".librarian"}}')
+        shipped = str(surroundings.repository / "config.json") if root == "two" else None
+        found, settled = surroundings.both(root=root, config=shipped)
         assert isinstance(found, Where)
         assert found == settled
         places.add(found.index)
