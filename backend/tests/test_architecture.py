@@ -35,6 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "keeper": {
         "vocabulary.errors",
         "vocabulary.index_folder",
+        "vocabulary.private_umask",
         "vocabulary.whole_file",
         "vocabulary.working_directory",
     },
