@@ -36,14 +36,12 @@ def _unproven(_: Path) -> bool:
 
 
 class Kind(NamedTuple):
-    """A kind of folder: what it is for, who makes it, and what to do where somebody else's lies in its place."""
+    """A kind of folder. `proves` tells whether the content of an unmarked one shows that Librarian made it."""
 
     name: str
     maker: str  #: the part of Librarian that makes it
     hint: str  #: the next step where the folder is refused
-    proves: Callable[[Path], bool] = (
-        _unproven  #: whether the content of an unmarked folder shows that Librarian made it
-    )
+    proves: Callable[[Path], bool] = _unproven
 
 
 def claim(folder: Path, kind: Kind) -> None:
@@ -119,7 +117,7 @@ def set_aside(*paths: Path, name: str = "") -> Path:
     so that one copy is kept. Returns the new folder.
     """
     path = paths[0].with_name(name or paths[0].name)
-    taken = _set_aside(path)
+    taken = _copies(path)
     for number in count(max(taken, default=0) + 1):
         aside = path.with_name(f"{path.name}.{_ASIDE}-{number}")
         try:
@@ -138,7 +136,7 @@ def set_aside(*paths: Path, name: str = "") -> Path:
     return aside
 
 
-def _set_aside(path: Path) -> dict[int, Path]:
+def _copies(path: Path) -> dict[int, Path]:
     """What lies beside a file under the names that `set_aside` gives, by number."""
     name = re.compile(rf"{re.escape(path.name)}\.{_ASIDE}-([1-9]\d{{0,8}})")
     found = ((name.fullmatch(entry.name), Path(entry.path)) for entry in list(os.scandir(path.parent)))
