@@ -15,7 +15,10 @@ _MARKS = (("keeper.lock",), ("catalog.sqlite", "vectors.sqlite"))
 
 
 def is_index(folder: str) -> bool:
-    """Whether a folder holds a library's index: what lies in it is made from documents, and is none."""
+    """Whether a folder is a library's index or another of Librarian's own: what lies in it is made from documents, and
+    is none."""
+    if is_own(Path(folder)):
+        return True
     return any(all(os.path.lexists(os.path.join(folder, name)) for name in names) for names in _MARKS)
 
 

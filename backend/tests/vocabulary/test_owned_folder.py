@@ -24,6 +24,7 @@ from librarian.shelving.catalog import SqliteCatalog
 from librarian.shelving.vectors.archive import SqliteVectorArchive
 from librarian.vocabulary.errors import SetupError
 from librarian.vocabulary.index_folder import claim_index
+from librarian.vocabulary.left_out import left_out_folder
 from librarian.vocabulary.owned_folder import MARK, set_aside
 
 
@@ -101,6 +102,13 @@ def test_a_new_folder_is_private_whatever_the_umask_and_an_open_one_is_closed_ag
     index.chmod(0o755)
     claim_index(index)
     assert stat.S_IMODE(index.stat().st_mode) == 0o700
+
+
+def test_what_lies_in_such_a_folder_is_no_document(tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    assert left_out_folder(str(tmp_path / "p")) == ""
+    claim_index(tmp_path / "p")
+    assert left_out_folder(str(tmp_path / "p")) == "a library's index"
 
 
 @pytest.mark.parametrize("name", ["keeper.log", "keeper.lock", "catalog.sqlite"])
