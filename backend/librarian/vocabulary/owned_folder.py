@@ -63,13 +63,13 @@ def claim(folder: Path, kind: Kind) -> None:
 
 
 def require_own(folder: Path, kind: Kind) -> None:
-    """Raises `SetupError` where the folder is somebody else's; a missing or an empty one is free."""
+    """Raises `SetupError` where the folder is somebody else's or of another kind; a missing or an empty one is free."""
     try:
-        foreign = not is_marked(folder, kind) and any(_entries(folder))
+        foreign = not is_marked(folder, kind) and (is_own(folder) or any(_entries(folder)))
     except FileNotFoundError:
         return
     # asked again: another process may have made the folder meanwhile, and marks it before it writes anything else
-    if foreign and not is_marked(folder, kind) and not kind.proves(folder):
+    if foreign and not is_marked(folder, kind) and (is_own(folder) or not kind.proves(folder)):
         raise SetupError(
             f"The folder {folder} isn't empty and Librarian didn't make it as its {kind.name} folder; nothing in it "
             "was changed.",
