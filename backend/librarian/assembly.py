@@ -57,6 +57,7 @@ from .shelving.cache import LruCache
 from .shelving.indexer import FileIndexer
 from .shelving.upkeep import Listeners, Tally, Upkeep
 from .vocabulary.errors import LibrarianError, SetupError
+from .vocabulary.index_folder import claim_index
 from .vocabulary.protocols import Catalog, Embedder
 from .vocabulary.spaces import VectorSpace
 from .vocabulary.types import Fusion, SearchOutcome
@@ -137,7 +138,7 @@ def build(settings: Settings) -> desk.Parts:
 
 def _make_folder(index: Path) -> None:
     try:
-        index.mkdir(parents=True, exist_ok=True)
+        claim_index(index)
     except OSError as error:
         raise SetupError(
             f"The index folder {index} can't be made: {error.strerror}.", hint="Set index.path (INDEX_PATH)."

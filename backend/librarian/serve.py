@@ -42,6 +42,7 @@ from .vocabulary.arguments import Counts
 from .vocabulary.calls import Calls
 from .vocabulary.desk_protocol import Desk
 from .vocabulary.errors import SETUP, LibrarianError, SetupError, Unavailable
+from .vocabulary.private_umask import private_umask
 from .welcome import places, welcome
 
 if TYPE_CHECKING:
@@ -83,6 +84,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None, as_json: bool = False) -> int:
     """Keep the index folder and serve until told to stop; `out` hears where. Exit code, or `SetupError` raised."""
+    with private_umask():
+        return _serve(settings, http=http, out=out, as_json=as_json)
+
+
+def _serve(settings: Settings, *, http: bool, out: TextIO | None, as_json: bool) -> int:
     configure(settings)
     sys.setswitchinterval(SWITCH_S)
     seldom()

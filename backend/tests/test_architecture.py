@@ -36,6 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "vocabulary.configuration",
         "vocabulary.errors",
         "vocabulary.index_folder",
+        "vocabulary.private_umask",
         "vocabulary.whole_file",
         "vocabulary.working_directory",
     },

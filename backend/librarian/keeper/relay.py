@@ -20,6 +20,7 @@ from contextlib import suppress
 from typing import Any, BinaryIO, Final
 
 from librarian.vocabulary.errors import CALLER, INTERRUPTED, SETUP, LibrarianError, SetupError, Unavailable
+from librarian.vocabulary.private_umask import private_umask
 
 from .greeting import FAILED, FAREWELL, GREETING_S, Lines, encode
 from .starting import Library, connect
@@ -339,7 +340,8 @@ def main(argv: Sequence[str] | None = None, *, program: Sequence[str] | None = N
             data = data[os.write(protocol, data) :]
 
     try:
-        return run(library, sys.stdin.buffer, write)
+        with private_umask():
+            return run(library, sys.stdin.buffer, write)
     except KeyboardInterrupt:
         return INTERRUPTED
     finally:

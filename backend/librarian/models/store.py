@@ -16,12 +16,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from librarian.vocabulary.errors import LibrarianError, SetupError, Unavailable
 from librarian.vocabulary.extras import install
+from librarian.vocabulary.owned_folder import Kind, claim, json_object, require_own
 
 from . import onnx_build
 from .onnx_session import has_cuda
@@ -73,6 +74,8 @@ class ModelStore:
         """
         found = self.locate(name)
         if found is not None:
+            with suppress(OSError, SetupError):  # a cache that may only be read serves as well
+                claim(self.folder, FOLDER)
             return found
         spec = spec_of(name)
         if spec.provider != "local":
@@ -82,7 +85,7 @@ class ModelStore:
             )
         target = self._place(name)
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            claim(self.folder, FOLDER)
         except OSError as error:
             raise SetupError(
                 f"No models can be kept in {self.folder} ({error}).", hint="Set XDG_CACHE_HOME."
@@ -129,13 +132,14 @@ class ModelStore:
         with tempfile.TemporaryDirectory(prefix=".building-", dir=self.folder) as scratch:
             fetched, made = Path(scratch, "fetched"), Path(scratch, "made")
             fetched.mkdir()
-            made.mkdir()
+            claim(made, _MODEL)
             source = self._source(name, fetched)
             self._build(name, source, made)
             if (folder := _folder_of(name)) is not None:
                 (made / _SOURCE).write_text(_stamp(folder), "utf-8")
             if target.exists():
-                shutil.rmtree(target)
+                require_own(target, _MODEL)
+                target.rename(Path(scratch, "before"))  # and goes with that folder
             made.rename(target)
         _log.info("Model %s is ready in %s (%.1f s)", name, target, time.monotonic() - started)
 
@@ -231,6 +235,27 @@ class ModelStore:
                         ) from None
                     pause.wait(0.1)
             yield
+
+
+def _is_model(folder: Path) -> bool:
+    """Whether the manifest in a folder is one that Librarian writes, of whatever format."""
+    return {"format", "name", "weights_sha256", "pooling"} <= json_object(folder / "manifest.json").keys()
+
+
+def _holds_models(folder: Path) -> bool:
+    """Whether there is a model that Librarian has prepared in a folder, or nothing but what preparing one leaves."""
+    inside = list(folder.iterdir())
+    return any(map(_is_model, inside)) or all(each.name.startswith(".") for each in inside)
+
+
+_MODEL = Kind("model", "librarian.models.store", "Move it away and try again.", _is_model)
+#: The folder that models are kept in.
+FOLDER = Kind(
+    "models",
+    "librarian.models.store",
+    "Set XDG_CACHE_HOME to another folder: models are kept in librarian/models there.",
+    _holds_models,
+)
 
 
 def _folder_of(name: str) -> Path | None:

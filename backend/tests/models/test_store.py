@@ -25,6 +25,7 @@ from librarian.models import sources, store
 from librarian.models.store import ModelStore, default_folder
 from librarian.models.table import DEFAULT, hub_name, known, read_json, read_spec, spec_of
 from librarian.vocabulary.errors import SetupError, Unavailable
+from librarian.vocabulary.owned_folder import MARK
 from tests.models import tiny_bert
 
 # -- the table -----------------------------------------------------------------------------------------------------
@@ -105,6 +106,7 @@ def test_a_folder_becomes_a_model_once(tmp_path: Path, monkeypatch: pytest.Monke
         "model_int8.onnx",
         "manifest.json",
         "source.txt",
+        MARK,
     }
     assert models.locate(str(source)) == home
     assert models.installed() == [str(source)]
