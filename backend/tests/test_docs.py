@@ -167,6 +167,14 @@ def test_the_page_of_models_has_every_known_model_with_its_size() -> None:
         assert f"{spec_of(name).max_tokens} tokens" in row
 
 
+def test_every_test_and_benchmark_that_the_page_of_promises_names_exists() -> None:
+    page = (DOCS / "librarian" / "explanation" / "promises.md").read_text("utf-8")
+    named = {word for word in words(page) if word.endswith(".py")}
+    assert len(named) > 20
+    places = {name: name if name.startswith("benchmarks/") else f"backend/tests/{name}" for name in named}
+    assert {name for name, path in places.items() if not (REPOSITORY / path).is_file()} == set()
+
+
 def test_every_command_line_in_the_manual_exists() -> None:
     known = {name.split()[0] for name in reference.commands()}
     blocks = re.findall(r"```(?:text|bash|sh|console)\n(.*?)```", manual(), re.DOTALL)
