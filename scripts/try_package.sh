@@ -43,8 +43,9 @@ while True:
         if time.monotonic() > end:
             raise
         time.sleep(0.2)
-files = re.findall(r'(?:src|href)="(/static/[^"]+)"', page)
+files = re.findall(r'(?:src|href)="(static/[^"]+)"', page)
+assert files, page
 for file in files:
-    assert urllib.request.urlopen(sys.argv[1] + file, timeout=10).read(), file
+    assert urllib.request.urlopen(f"{sys.argv[1]}/{file}", timeout=10).read(), file
 print(f"The page and its {len(files)} files are served.")
 END
