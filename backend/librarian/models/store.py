@@ -44,6 +44,7 @@ _SMALL = (
 _WEIGHTS = "model.safetensors"
 _GRAPHS = ("onnx/model.onnx", "model.onnx")
 _SOURCE = "source.txt"  #: beside the manifest of a model from a folder: what that folder held
+_FETCHED = "fetched.json"  #: next to the manifest of a fetched model: its source, commit and the SHA-256 of each file
 _BERT_LIKE = frozenset({"bert", "roberta", "xlm-roberta", "camembert"})
 _LOCK_S = 900.0  #: seconds that one process waits for another to finish the same model
 _log = logging.getLogger(__name__)
@@ -107,6 +108,18 @@ class ModelStore:
             return None
         return place if manifest.get("format") == FORMAT else None
 
+    def changed_files(self, name: str) -> list[str]:
+        """Names of files of a fetched model that are missing or differ from what was fetched and built, sorted.
+
+        Empty for a model from a folder, and for one that was fetched before this was recorded.
+        """
+        place = self._place(name)
+        try:
+            recorded: dict[str, str] = read_json(place / _FETCHED).get("sha256", {})
+        except SetupError:
+            return [_FETCHED]
+        return sorted(file for file, digest in recorded.items() if _sha256(place / file) != digest)
+
     def installed(self) -> list[str]:
         """Names of the models that are here, sorted."""
         found = []
@@ -137,6 +150,11 @@ class ModelStore:
             self._build(name, source, made)
             if (folder := _folder_of(name)) is not None:
                 (made / _SOURCE).write_text(_stamp(folder), "utf-8")
+            else:
+                files = sorted(path for path in made.rglob("*") if path.is_file())
+                hashes = {path.relative_to(made).as_posix(): _sha256(path) for path in files}
+                fetched_from = {"source": source.label, "revision": source.revision, "sha256": hashes}
+                (made / _FETCHED).write_text(json.dumps(fetched_from, indent=1), "utf-8")
             if target.exists():
                 require_own(target, _MODEL)
                 target.rename(Path(scratch, "before"))  # and goes with that folder
@@ -178,10 +196,8 @@ class ModelStore:
                 f"No model can be built of the files of '{name}' in {source.label} ({lines[0][:200]}).",
                 hint="Check that they are whole, and that config.json belongs to the weights.",
             ) from error
-        with weights.open("rb") as data:
-            digest = hashlib.file_digest(data, "sha256").hexdigest()
         # Nothing of time or place: the same model built elsewhere is the same model, and its vectors too.
-        manifest = {"format": FORMAT, "name": spec.name, "weights_sha256": digest, "pooling": spec.pooling}
+        manifest = {"format": FORMAT, "name": spec.name, "weights_sha256": _sha256(weights), "pooling": spec.pooling}
         (made / "manifest.json").write_text(json.dumps(manifest, indent=1), "utf-8")
 
     def _built(
@@ -282,6 +298,15 @@ def _stamp(folder: Path) -> str:
             continue
         found.append(f"{name} {status.st_size} {status.st_mtime_ns}")
     return "\n".join(found)
+
+
+def _sha256(path: Path) -> str:
+    """The SHA-256 of a file in hexadecimal; empty where it can't be read."""
+    try:
+        with path.open("rb") as data:
+            return hashlib.file_digest(data, "sha256").hexdigest()
+    except OSError:
+        return ""
 
 
 def _read(path: Path) -> str:

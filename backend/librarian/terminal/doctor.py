@@ -133,9 +133,13 @@ def _model(settings: Settings) -> Finding:
         return Finding("model", "ok", f"{name} by {settings.embeddings.provider}")
     from librarian.models.store import ModelStore
 
-    folder = ModelStore().locate(name)
+    models = ModelStore()
+    folder = models.locate(name)
     if folder is None:
         return Finding("model", "wrong", f"{name} isn't installed", f"Run librarian models fetch {name}.")
+    if changed := models.changed_files(name):
+        detail = f"{name} in {folder} has changed since it was fetched: {', '.join(changed)}"
+        return Finding("model", "wrong", detail, f"Delete that folder and run librarian models fetch {name}.")
     return Finding("model", "ok", f"{name} in {folder}")
 
 

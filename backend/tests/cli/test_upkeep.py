@@ -39,6 +39,9 @@ class Store:
     def locate(self, name: str) -> Path | None:
         return self.folder / name if (self.folder / name).is_dir() else None
 
+    def changed_files(self, name: str) -> list[str]:
+        return []
+
     def ensure(self, name: str) -> Path:
         self.fetched.append(name)
         (self.folder / name).mkdir(parents=True, exist_ok=True)
