@@ -11,7 +11,8 @@ from typing import Any
 import psutil
 import pytest
 
-from librarian.assembly import Librarian
+from librarian.assembly import Librarian, build
+from librarian.config.settings import Settings
 from librarian.desk import hosting
 from librarian.keeper import client
 from librarian.keeper.starting import Library
@@ -445,6 +446,20 @@ def test_the_check_finds_nothing_wrong(library: Librarian) -> None:
     assert library.wait_until_ready(30)
     answer = library.check()
     assert answer.ok, answer.problems
+
+
+def test_a_library_is_ready_once_its_folder_was_read(tmp_path: Path) -> None:
+    write_library(tmp_path / "docs")
+    overrides = {"docs.root_path": tmp_path / "docs", "index.path": tmp_path / "index", "embeddings.enabled": False}
+    settings = Settings.load(None, overrides=overrides, environ={})
+    with Librarian(build(settings)) as library:
+        before = library.health()
+        assert (before.status, before.ready) == ("indexing", False)
+        assert before.reasons == ["reading: the folder is being read for the first time."]
+        library.refresh()
+        assert library.health().ready
+    with Librarian(build(settings)) as library:  # a later start answers from the index at once
+        assert library.health().ready
 
 
 def test_hosts_get_resources_completions_and_instructions(library: Librarian) -> None:
