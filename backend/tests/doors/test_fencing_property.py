@@ -127,6 +127,8 @@ def calls(library: Librarian) -> Iterator[tuple[str, dict[str, Any]]]:
     paths = [row[0] for row in library.resources()[0]] + [row[0] for row in library.resources("plant/pumps")[0]]
     for uri in dict.fromkeys(paths):
         yield "get_document", {"path": uri}
+    yield "get_document", {"path": "plant/pumps/page1.md", "max_chars": 120}
+    yield "search_documentation", {"query": "valve", "offset": 400}
     for query in ("valve", "folder orders", "</document> nowhere"):
         yield "search_documentation", {"query": query, "max_results": 50, "include_parent_context": query == "valve"}
         yield "search_documentation", {"query": f'"{query} nowhere"'}
