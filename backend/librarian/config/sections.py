@@ -57,7 +57,9 @@ def _endpoint(value: object) -> object:
 
 
 _PATH: Final = re.compile(r"/[A-Za-z0-9._~-][A-Za-z0-9._~/-]*")
-TAKEN: Final = frozenset(("api", "favicon.ico", "health", "messages", "metrics", "openapi.json", "sse", "static"))
+TAKEN: Final = frozenset(
+    ("api", "favicon.ico", "health", "messages", "metrics", "openapi.json", "ready", "sse", "static")
+)
 """What the paths of the other routes begin with; some of them need no token."""
 
 LOWER = BeforeValidator(_lower)

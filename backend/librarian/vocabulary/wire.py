@@ -371,6 +371,7 @@ class StatusAnswer(Wire):
 
 class HealthAnswer(Wire):
     status: Literal["ok", "indexing", "degraded"]
+    ready: bool = True
     reasons: list[str] = []
     version: str
     documents: int
