@@ -31,8 +31,8 @@ OURS = ("server", "worker")
 
 
 def given(text: str) -> str:
-    """With a value for each variable that must be set."""
-    return re.sub(r"\$\{\w+:\?[^}]*\}", "given", text)
+    """With a value for each variable that must be set, and the default of those that may be."""
+    return re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", re.sub(r"\$\{\w+:\?[^}]*\}", "given", text))
 
 
 def test_what_is_named_is_there() -> None:
