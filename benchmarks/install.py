@@ -67,12 +67,14 @@ def main() -> int:
         pip = [python, "-m", "pip", "install", "--quiet"]
         print("| step | time | of the processor | on disk |\n|---|---|---|---|")
         step("environment", [sys.executable, "-m", "venv", ".venv"], environ, clone, place)
-        step("dependencies", [*pip, "--no-deps", "-r", "requirements.txt"], environ, clone, place)
-        step("Librarian", [*pip, "--no-deps", "-e", "."], environ, clone, place)
+        locked = [*pip, "--require-hashes", "--only-binary=:all:", "--no-deps"]
+        files = ["-r", "requirements.txt", "-r", "requirements-build.txt"]
+        step("dependencies", [*locked, *files], environ, clone, place)
+        step("Librarian", [*pip, "--no-index", "--no-build-isolation", "--no-deps", "-e", "."], environ, clone, place)
         step("model", [str(Path(python).with_name("librarian")), "models", "fetch"], environ, clone, place)
         print(f"| all | | | {size_mb(clone / '.venv') + size_mb(home):.0f} MB |")
         if given.torch:
-            step("torch extra", [*pip, "-r", "requirements-torch.txt"], environ, clone, place)
+            step("torch extra", [*locked, "-r", "requirements-torch.txt"], environ, clone, place)
             print(f"| all with the torch extra | | | {size_mb(clone / '.venv') + size_mb(home):.0f} MB |")
     return 0
 

@@ -36,14 +36,17 @@ if ! .venv/bin/python -c '' >/dev/null 2>&1; then
     "$python" -m venv .venv
 fi
 
-stamp=$(cat requirements.txt pyproject.toml | cksum)
+stamp=$(cat requirements.txt requirements-build.txt pyproject.toml | cksum)
 if [ "$(cat .venv/installed 2>/dev/null)" != "$stamp" ]; then
     say "Installing the pinned dependencies (about a minute) ..."
-    # The pins are the whole closure, so pip needn't work it out again; where this platform wants more, `pip check` says so.
+    # The files name every package of every platform with its SHA-256, so nothing is resolved and no package's code runs.
     pip() { .venv/bin/python -m pip --disable-pip-version-check "$@"; }
-    pip install --quiet --no-deps -r requirements.txt
-    pip install --quiet --no-deps -e .
-    pip check >/dev/null || pip install --quiet -r requirements.txt
+    pip install --quiet --require-hashes --only-binary=:all: --no-deps -r requirements.txt -r requirements-build.txt
+    pip install --quiet --no-index --no-build-isolation --no-deps -e .
+    if ! conflicts=$(pip check); then
+        say "Warning: packages in .venv don't fit together. Delete .venv and run this again."
+        say "$conflicts"
+    fi
     printf '%s\n' "$stamp" >.venv/installed
 fi
 

@@ -10,7 +10,8 @@ cd "$(dirname "$0")/.."
 stamp=$(cat .venv/installed requirements-dev.txt | cksum)
 if [ "$(cat .venv/installed-dev 2>/dev/null)" != "$stamp" ]; then
     printf 'Installing the test tools ...\n' >&2
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary=:all: --no-deps \
+        -r requirements-dev.txt
     printf '%s\n' "$stamp" >.venv/installed-dev
 fi
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the wheel, installs it into an empty environment and asks it a question: what `pip` and `pipx` users get.
+# Builds the wheel, installs it with the locked dependencies into an empty environment and asks it a question.
 #
 #   ./scripts/try_package.sh            PYTHON=/path/to/python3 chooses the Python; needs a package index, a few minutes
 set -eu
@@ -8,24 +8,27 @@ python=${PYTHON:-$folder/.venv/bin/python}
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 
-export HOME="$place/home" PIPX_HOME="$place/pipx" PIPX_BIN_DIR="$place/bin"
+export HOME="$place/home"
 unset PYTHONPATH CONFIG_FILE XDG_CACHE_HOME
 mkdir -p "$HOME"
-"$python" -m venv "$place/tools"
-"$place/tools/bin/python" -m pip install --quiet --disable-pip-version-check pipx
-mkdir "$place/source"  # building writes beside the source
+for name in tools app; do "$python" -m venv "$place/$name"; done
+pip() { "$place/$1/bin/python" -m pip --disable-pip-version-check "${@:2}"; }
+pip tools install --quiet --require-hashes --only-binary=:all: --no-deps -r "$folder/requirements-build.txt"
+mkdir "$place/source"  # building writes next to the source
 (cd "$folder" && cp -r backend pyproject.toml README.md LICENSE "$place/source")
-"$place/tools/bin/python" -m pip wheel --quiet --no-deps --wheel-dir "$place" "$place/source"
-"$place/tools/bin/pipx" install --python "$python" "$place"/librarian-*.whl
+pip tools wheel --quiet --no-index --no-build-isolation --no-deps --wheel-dir "$place" "$place/source"
+# With dependencies: pip stops where the wheel asks for something that isn't locked.
+echo "$(ls "$place"/librarian-*.whl) $(pip tools hash "$place"/librarian-*.whl | tail -n 1)" >"$place/wheel.txt"
+pip app install --quiet --require-hashes --only-binary=:all: -r "$folder/requirements.txt" -r "$place/wheel.txt"
 
 cp -r "$folder/docs" "$place/docs"
 cd "$HOME"  # no configuration lies here, so folders are named
-"$place/bin/librarian" models fetch
-"$place/bin/librarian" index --root "$place/docs" --index "$place/index"
-"$place/bin/librarian" search "how do I connect Claude Desktop" -n 1 --root "$place/docs" --index "$place/index"
+"$place/app/bin/librarian" models fetch
+"$place/app/bin/librarian" index --root "$place/docs" --index "$place/index"
+"$place/app/bin/librarian" search "how do I connect Claude Desktop" -n 1 --root "$place/docs" --index "$place/index"
 
 export MCP_PORT=${MCP_PORT:-3991}
-"$place/bin/librarian" serve --root "$place/docs" --index "$place/index" >"$place/said" &
+"$place/app/bin/librarian" serve --root "$place/docs" --index "$place/index" >"$place/said" &
 server=$!
 trap 'kill "$server"; wait "$server" || true; rm -rf "$place"' EXIT
 "$place/tools/bin/python" - "http://127.0.0.1:$MCP_PORT" <<'END'
@@ -40,8 +43,9 @@ while True:
         if time.monotonic() > end:
             raise
         time.sleep(0.2)
-files = re.findall(r'(?:src|href)="(/static/[^"]+)"', page)
+files = re.findall(r'(?:src|href)="(static/[^"]+)"', page)
+assert files, page
 for file in files:
-    assert urllib.request.urlopen(sys.argv[1] + file, timeout=10).read(), file
+    assert urllib.request.urlopen(f"{sys.argv[1]}/{file}", timeout=10).read(), file
 print(f"The page and its {len(files)} files are served.")
 END

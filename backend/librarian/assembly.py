@@ -58,6 +58,7 @@ from .shelving.cache import LruCache
 from .shelving.indexer import FileIndexer
 from .shelving.upkeep import Listeners, Tally, Upkeep
 from .vocabulary.errors import LibrarianError, SetupError
+from .vocabulary.index_folder import claim_index
 from .vocabulary.protocols import Catalog, Embedder, LexicalIndex
 from .vocabulary.spaces import VectorSpace
 from .vocabulary.types import Fusion, SearchOutcome
@@ -94,6 +95,7 @@ class Librarian(desk.Librarian):
         given: dict[str, object] = dict(overrides)
         given |= {key: str(value) for key, value in {"docs.root_path": root, "index.path": index}.items() if value}
         settings = Settings.load(Path(config) if config else None, overrides=given)
+        settings.require_library()
         with ExitStack() as undone:
             lock = owned(settings.index.path, hint=_INSTEAD) if start else None
             if lock is not None:
@@ -137,7 +139,7 @@ def build(settings: Settings) -> desk.Parts:
 
 def _make_folder(index: Path) -> None:
     try:
-        index.mkdir(parents=True, exist_ok=True)
+        claim_index(index)
     except OSError as error:
         raise SetupError(
             f"The index folder {index} can't be made: {error.strerror}.", hint="Set index.path (INDEX_PATH)."

@@ -26,7 +26,7 @@ from .reading.reader import FileReader
 from .reading.scanner import FolderScanner
 from .shelving.indexer import FileIndexer, IndexerOptions
 from .shelving.watcher import FileWatcher
-from .vocabulary.errors import Unavailable
+from .vocabulary.errors import SetupError, Unavailable
 from .vocabulary.protocols import Embedder, Reranker
 
 if TYPE_CHECKING:
@@ -176,6 +176,12 @@ def answering_model(settings: Settings, current: Retrying[Embedder], indexer: Fi
         provider, rest = before().split("|", 1)
         name, base_url = rest.rsplit("|", 1)
         embeddings = settings.embeddings
+        if provider != "local" and (provider, base_url or None) != (embeddings.provider, embeddings.base_url):
+            raise SetupError(
+                f"Passages are being embedded anew. The model before, {name}, is at a service that the settings no "
+                "longer name, and no question is sent there.",
+                hint="Wait until all passages are embedded.",
+            )
         order = EmbedderOrder(
             name,
             cast(Provider, provider),
@@ -328,6 +334,7 @@ def desk_options(settings: Settings, storage: tuple[str, str, str], rescued: str
         notes=(*settings.notices, *_unparsed(settings), *filter(None, [rescued])),
         layout=settings.docs.layout,
         slow_query_ms=settings.logging.slow_query_ms,
+        sent_to=tuple(f"{host} ({text})" for _, host, text in settings.destinations()),
         llm_provider=settings.llm.provider if settings.llm.enabled else "",
         llm_model=settings.llm.model_name if settings.llm.enabled else "",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from .config.settings import Settings
 from .models.table import dimension_of
 from .shelving.catalog import SqliteCatalog
 from .shelving.lexical_index import TantivyIndex
+from .shelving.vectors import chroma_files
 from .shelving.vectors.archive import SqliteVectorArchive
 from .shelving.vectors.child_store import ChildStore
 from .shelving.vectors.chroma import ChromaStore
@@ -23,6 +24,7 @@ from .shelving.vectors.qdrant import QdrantStore
 from .shelving.vectors.sqlite_vec import SqliteVecStore
 from .shelving.vectors.store_set import StoreSet
 from .vocabulary.errors import SetupError
+from .vocabulary.owned_folder import require_own
 from .vocabulary.protocols import Catalog, LexicalIndex, VectorArchive, VectorStore
 
 if TYPE_CHECKING:
@@ -74,6 +76,9 @@ def _embedded(settings: Settings) -> Storage:
             "vector_db.store is pgvector, and storage.catalog isn't postgres.",
             hint="Set storage.catalog to postgres too, or choose another store.",
         )
+    if settings.embeddings.enabled and chosen in ("auto", "chroma"):
+        with suppress(OSError):  # who opens it says so
+            require_own(settings.chroma_path, chroma_files.FOLDER)
     with ExitStack() as undone:
         catalog = SqliteCatalog.sound(index / "catalog.sqlite", shared_products=settings.docs.shared_products)
         undone.callback(catalog.close)

@@ -33,6 +33,7 @@ from librarian.vocabulary.errors import (
     SetupError,
     SourceError,
 )
+from librarian.vocabulary.visible import visible
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -68,7 +69,7 @@ def run(arguments: Sequence[str]) -> int:
         return stop.code if isinstance(stop.code, int) else 0 if stop.code is None else CALLER
     except LibrarianError as error:
         _tell(arguments, error.code, error.message, error.hint)
-        _say(f"{error}\n")
+        _say(f"{visible(str(error))}\n")
         return exit_code(error)
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -17,12 +17,19 @@ from typing import Any
 
 from .config.settings import Settings
 from .vocabulary.errors import SetupError
+from .vocabulary.index_folder import claim_index
+from .vocabulary.owned_folder import Kind, claim, is_marked
 from .vocabulary.request import REQUEST
 from .vocabulary.visible import visible
 
+#: A folder that is made for the log alone.
+FOLDER = Kind("log", "librarian.log", "Set logging.file to a file of another folder.")
 FILE_BYTES = 5_000_000
 FILES_KEPT = 3
 PLAIN = "%(asctime)s %(levelname)s %(name)s%(request)s: %(message)s"
+
+_LINE_ENDS = {ord(end): ascii(end)[1:-1] for end in "\r\n\v\f\x85\u2028\u2029"}
+_JSON_LINE_ENDS = {ord(end): ascii(end)[1:-1] for end in "\u2028\u2029"}  # JSON itself escapes the others
 
 
 class Plain(logging.Formatter):
@@ -33,7 +40,7 @@ class Plain(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (the library's name)
         """The line alone, without its traceback."""
-        return visible(super().formatMessage(record).replace("\r", "\\r").replace("\n", "\\n"))
+        return visible(super().formatMessage(record).translate(_LINE_ENDS))
 
     def formatException(self, ei: Any) -> str:  # noqa: N802
         """The traceback, indented, for its last line may name a file, too."""
@@ -70,7 +77,7 @@ class JsonLines(logging.Formatter):
             line["request"] = request
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
-        return visible(json.dumps(line, ensure_ascii=False))
+        return visible(json.dumps(line, ensure_ascii=False)).translate(_JSON_LINE_ENDS)
 
 
 def log_file(settings: Settings) -> Path:
@@ -81,11 +88,15 @@ def log_file(settings: Settings) -> Path:
 def configure(settings: Settings) -> None:
     """Set up the root logger as the settings say. Doing so again replaces what was set up before.
 
-    Raises `SetupError` where the log's folder can't be made, or the file that the settings name can't be written.
+    Raises `SetupError` where the log's folder can't be made or the index folder is somebody else's, or where the file
+    that the settings name can't be written.
     """
     wanted, path = settings.logging, log_file(settings)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.parent == settings.index.path:
+            claim_index(path.parent)
+        elif not path.parent.is_dir() or is_marked(path.parent, FOLDER):  # one that is there is the user's
+            claim(path.parent, FOLDER)
     except OSError as error:
         raise SetupError(
             f"The folder {path.parent} of the log can't be made: {error.strerror}.",

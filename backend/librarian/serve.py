@@ -42,6 +42,7 @@ from .vocabulary.arguments import Counts
 from .vocabulary.calls import Calls
 from .vocabulary.desk_protocol import Desk
 from .vocabulary.errors import SETUP, LibrarianError, SetupError, Unavailable
+from .vocabulary.private_umask import private_umask
 from .welcome import places, welcome
 
 if TYPE_CHECKING:
@@ -65,11 +66,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--root", type=Path)
     parser.add_argument("--index", type=Path)
     parser.add_argument("--socket-only", action="store_true")
+    parser.add_argument("--must-be-trusted", action="store_true")
     parser.add_argument("--idle-timeout", type=float)
     given = parser.parse_args(argv)
     overrides = {"docs.root_path": given.root, "index.path": given.index, "serve.idle_timeout_s": given.idle_timeout}
     try:
-        settings = Settings.load(given.config, overrides={k: v for k, v in overrides.items() if v is not None})
+        settings = Settings.load(
+            given.config,
+            overrides={k: v for k, v in overrides.items() if v is not None},
+            must_be_trusted=given.must_be_trusted,
+        )
         return serve(settings, http=not given.socket_only)
     except LibrarianError as error:
         print(error, file=sys.stderr)  # noqa: T201 (the last line that a starting relay shows)
@@ -78,6 +84,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None, as_json: bool = False) -> int:
     """Keep the index folder and serve until told to stop; `out` hears where. Exit code, or `SetupError` raised."""
+    with private_umask():
+        return _serve(settings, http=http, out=out, as_json=as_json)
+
+
+def _serve(settings: Settings, *, http: bool, out: TextIO | None, as_json: bool) -> int:
     configure(settings)
     sys.setswitchinterval(SWITCH_S)
     seldom()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 
 from .config.settings import Settings
 from .vocabulary.errors import SetupError
+
+FIRST_PERSON = 501 if sys.platform == "darwin" else 1000  #: the least number of a user who is a person
 
 
 def welcome(settings: Settings, url: str) -> str:
@@ -22,7 +25,7 @@ def welcome(settings: Settings, url: str) -> str:
             f"  MCP          {url}{settings.mcp.endpoint}   (Streamable HTTP; older clients: {url}/sse)",
             f"  health       {url}/health",
             f"  connect      {' '.join([typed(), 'connect', *_named(settings)])} {hosts}",
-            *(f"  note         {notice}" for notice in (*settings.notices, *_alone(settings))),
+            *(f"  note         {notice}" for notice in (*settings.notices, *_alone(settings), *_shared(settings))),
         ]
     )
 
@@ -38,6 +41,8 @@ def _named(settings: Settings) -> list[str]:
     try:
         found = Settings.load()
         others = config is not None and config != found.config_file
+        overrides = {} if root == found.docs.root_path else {"docs.root_path": root}
+        asked = Settings.load(config if others else None, overrides=overrides)
         found = Settings.load(config) if others else found
     except SetupError:  # of a file that this server was told not to read
         return _words({"--config": config, "--root": root, "--index": index})
@@ -45,7 +50,7 @@ def _named(settings: Settings) -> list[str]:
         {
             "--config": config if others else None,
             "--root": root if root != found.docs.root_path else None,
-            "--index": index if index != found.index.path else None,
+            "--index": index if index != asked.index.path else None,
         }
     )
 
@@ -63,6 +68,31 @@ def _alone(settings: Settings) -> list[str]:
         f"--layout {layout.value} holds for this server. Other commands and hosts read the folder anew without it once "
         'this one has ended: write "layout" under "docs" into the configuration file.'
     ]
+
+
+def _shared(settings: Settings) -> list[str]:
+    """That without a token the other users of this machine may ask, where there are any."""
+    if settings.security.token is not None or not _others():
+        return []
+    return [
+        "every user of this machine can reach this address and so read the library: the loopback interface knows no "
+        "users. Set security.token (MCP_AUTH_TOKEN) to let in only those who have the token."
+    ]
+
+
+def _others() -> bool:
+    """Whether people besides this process's user can log in here, as the system's list of users says."""
+    try:
+        import pwd
+    except ImportError:  # Windows
+        return False
+    return any(
+        each.pw_uid >= FIRST_PERSON
+        and each.pw_uid != os.getuid()
+        and each.pw_name != "nobody"
+        and each.pw_shell.rpartition("/")[2] not in ("nologin", "false")
+        for each in pwd.getpwall()
+    )
 
 
 def typed(beside: Path | None = None, found: str | None = None) -> str:

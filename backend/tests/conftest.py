@@ -6,6 +6,8 @@ import functools
 import gc
 import importlib
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +19,15 @@ from hypothesis import HealthCheck, settings
 # a busy machine draws examples slowly; that says nothing about what is tested
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
+
+# what a developer has configured or trusted is no matter of the tests, and they leave nothing there
+_HOME = tempfile.mkdtemp(prefix="librarian-home-")
+os.environ |= {"XDG_CONFIG_HOME": f"{_HOME}/config", "XDG_DATA_HOME": f"{_HOME}/data"}
+
+
+def pytest_sessionfinish() -> None:
+    shutil.rmtree(_HOME, ignore_errors=True)
+
 
 # no test speaks TLS, but each of httpx's clients loads all authorities: 25 ms of the processor at each question asked
 os.environ.pop("SSL_CERT_FILE", None)

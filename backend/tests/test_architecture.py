@@ -33,8 +33,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mcp_server": {"vocabulary"},
     "web": {"vocabulary", "mcp_server.app", "mcp_server.coming"},  # one port: MCP's routes are grafted in
     "keeper": {
+        "vocabulary.configuration",
         "vocabulary.errors",
         "vocabulary.index_folder",
+        "vocabulary.private_umask",
         "vocabulary.whole_file",
         "vocabulary.working_directory",
     },

@@ -3,6 +3,8 @@
 * It is one valid document whose services, volumes and configs all exist, and every variable that must be set says so.
 * Its settings load, name both servers, and its commands are commands.
 * The image that it builds takes the extras that it names.
+
+And of what is installed, there and by the scripts: every package has its hashes, every image its digest.
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ OURS = ("server", "worker")
 
 
 def given(text: str) -> str:
-    """With a value for each variable that must be set."""
-    return re.sub(r"\$\{\w+:\?[^}]*\}", "given", text)
+    """With a value for each variable that must be set, and the default of those that may be."""
+    return re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", re.sub(r"\$\{\w+:\?[^}]*\}", "given", text))
 
 
 def test_what_is_named_is_there() -> None:
@@ -69,3 +71,51 @@ def test_its_image_takes_the_extras_that_it_names(name: str) -> None:
     assert all(f"ARG {argument}=" in dockerfile for argument in build["args"])
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert set(build["args"]["EXTRAS"].split(",")) <= set(extras)
+
+
+@pytest.mark.parametrize("file", sorted(ROOT.glob("requirements*.txt")), ids=lambda file: file.name)
+def test_every_locked_package_has_a_version_and_hashes_and_no_address(file: Path) -> None:
+    text = file.read_text()
+    packages = re.findall(r"^[^\s#].*(?:\n    --hash=.*)*", text, re.MULTILINE)
+    assert packages
+    for package in packages:
+        head, *hashes = [line.rstrip(" \\") for line in package.split("\n")]
+        assert re.match(r"[a-z0-9-]+==\S+( ; |$)", head), head
+        assert hashes, f"{head} has no hash: run scripts/pin.sh"
+        assert all(re.fullmatch(r"    --hash=sha256:[0-9a-f]{64}", line) for line in hashes), head
+    assert "://" not in text
+
+
+INSTALLERS = [*ROOT.glob("scripts/*.sh"), *ROOT.glob("deploy/*"), ROOT / ".ci" / "run"]
+
+
+@pytest.mark.parametrize("file", sorted(INSTALLERS), ids=lambda file: file.name)
+def test_nothing_is_installed_without_its_hash(file: Path) -> None:
+    commands = re.sub(r"\\\n\s*", " ", file.read_text())
+    for line in re.findall(r"^(?! *#).*\bpip\b.* (?:install|download|wheel) .*$", commands, re.MULTILINE):
+        for command in re.split(r"&&|;", line):
+            if re.search(r"\bpip\b.* (install|download|wheel) ", command):
+                assert "--require-hashes" in command or "--no-index" in command, command.strip()
+    assert not re.search(r"\bnpm (install|i|add)\b|\bnpx\b", re.sub(r"(?m)^ *#.*$", "", commands))
+
+
+def test_every_extra_of_the_image_is_locked() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert {extra for extra in extras if not (ROOT / f"requirements-{extra}.txt").is_file()} == set()
+    assert "!requirements*.txt" in (ROOT / ".dockerignore").read_text().splitlines()
+
+
+def test_every_image_has_a_digest() -> None:
+    dockerfile = (ROOT / "deploy" / "Dockerfile").read_text()
+    [base] = re.findall(r"^ARG PYTHON_IMAGE=(.*)$", dockerfile, re.MULTILINE)
+    assert {line.split()[1] for line in dockerfile.splitlines() if line.startswith("FROM ")} == {"${PYTHON_IMAGE}"}
+    images = [base, *(each["image"] for name, each in SERVICES.items() if name not in OURS)]
+    assert all(re.fullmatch(r"[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}", image) for image in images), images
+
+
+def test_every_npm_package_has_its_hash_and_no_address() -> None:
+    lock = json.loads((ROOT / "scripts" / "node_tools" / "package-lock.json").read_text())
+    packages = {name: each for name, each in lock["packages"].items() if name}
+    assert len(packages) > 100
+    assert {name for name, each in packages.items() if not each.get("integrity", "").startswith("sha512-")} == set()
+    assert {name for name, each in packages.items() if "resolved" in each} == set()

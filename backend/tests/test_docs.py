@@ -167,6 +167,14 @@ def test_the_page_of_models_has_every_known_model_with_its_size() -> None:
         assert f"{spec_of(name).max_tokens} tokens" in row
 
 
+def test_every_test_and_benchmark_that_the_page_of_promises_names_exists() -> None:
+    page = (DOCS / "librarian" / "explanation" / "promises.md").read_text("utf-8")
+    named = {word for word in words(page) if word.endswith(".py")}
+    assert len(named) > 20
+    places = {name: name if name.startswith("benchmarks/") else f"backend/tests/{name}" for name in named}
+    assert {name for name, path in places.items() if not (REPOSITORY / path).is_file()} == set()
+
+
 def test_every_command_line_in_the_manual_exists() -> None:
     known = {name.split()[0] for name in reference.commands()}
     blocks = re.findall(r"```(?:text|bash|sh|console)\n(.*?)```", manual(), re.DOTALL)
@@ -212,8 +220,7 @@ def test_every_script_is_named_to_readers(script: Path) -> None:
 
 def test_what_is_pinned_is_what_is_asked_for() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
-    lines = (REPOSITORY / "requirements.txt").read_text("utf-8").splitlines()
-    pins = dict(line.split("==") for line in lines if line and not line.startswith("#"))
+    pins = dict(re.findall(r"^([a-z0-9-]+)==([^ ]+)", (REPOSITORY / "requirements.txt").read_text("utf-8"), re.M))
     assert not {"torch", "sentence-transformers", "pytest"} & set(pins)
     for text in project["dependencies"]:
         wanted = Requirement(text)

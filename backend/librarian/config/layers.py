@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -17,6 +16,7 @@ from pathlib import Path
 from dotenv import dotenv_values
 from dotenv.parser import parse_stream
 
+from librarian.vocabulary.configuration import SECRETS, Configuration, secret_files
 from librarian.vocabulary.errors import SetupError
 
 from . import jsonc
@@ -34,6 +34,7 @@ DERIVED_VARIABLES = {
     "USE_RERANKING": "Without SEARCH_MODE: true means rerank.",
     "VECTOR_WEIGHT": "Share of meaning; chooses weighted fusion. With TEXT_WEIGHT it must sum to 1.",
     "TEXT_WEIGHT": "Share of words; chooses weighted fusion. With VECTOR_WEIGHT it must sum to 1.",
+    **{f"{name}_FILE": f"A file that holds {name}, for secrets that are mounted as files." for name in SECRETS},
     "JEDI_EMBEDDING_MODEL": "The model of projects crawled from now on; the library's where EMBEDDING_MODEL says none.",
     "OPENAI_API_KEY": "Key of llm and embeddings.",
     "OPENAI_BASE_URL": "Address of llm and embeddings, each where its provider is openai.",
@@ -59,49 +60,53 @@ Layer = dict[str, Given]
 logging.getLogger("dotenv.main").setLevel(logging.ERROR)  # it warns of a line and names no file: `unread_lines` does
 
 
-def find_config(config: Path | None, variables: Mapping[str, str], cwd: Path, repository: Path) -> Path | None:
-    """The configuration file: the one named, else CONFIG_FILE, else ./config.json, else the repository's, else none.
+def read_variables(configuration: Configuration, environ: Mapping[str, str]) -> dict[str, Given]:
+    """Environment variables over the `.env` beside the configuration file. Empty means unset.
 
-    Raises SetupError where a named one isn't there.
-    """
-    named = config or (Path(variables["CONFIG_FILE"]) if variables.get("CONFIG_FILE") else None)
-    if named is not None:
-        path = _absolute(named, cwd)
-        if not path.is_file():
-            who = "--config" if config else "CONFIG_FILE"
-            raise SetupError(f"No configuration file {str(path)!r}.", hint=f"Correct {who}, or leave it out.")
-        return path
-    return next((path for path in (cwd / "config.json", repository / "config.json") if path.is_file()), None)
-
-
-def read_variables(folders: list[Path], environ: Mapping[str, str]) -> dict[str, Given]:
-    """Environment variables over the `.env` of each folder; an earlier folder beats a later one. Empty means unset.
-
+    `NAME_FILE` gives a secret by the file that holds it; from an `.env` only where that is trusted.
     Raises `SetupError` for a file that can't be read.
     """
     found: dict[str, Given] = {}
-    for folder in reversed(folders):
-        path = folder / ".env"
-        if path.is_file():
-            try:
-                text = path.read_text("utf-8-sig")
-            except (OSError, UnicodeDecodeError) as error:
-                raise SetupError(f"{path} can't be read: {error}.", hint="Make it readable as UTF-8.") from error
-            pairs = dotenv_values(stream=StringIO(text), interpolate=False)
-            found |= {name: Given(value, f"{path}: {name}") for name, value in pairs.items() if value}
-    return found | {name: Given(value, f"environment: {name}") for name, value in environ.items() if value}
+    path = _dotenv(configuration)
+    if path is not None:
+        try:
+            text = path.read_text("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SetupError(f"{path} can't be read: {error}.", hint="Make it readable as UTF-8.") from error
+        pairs = {n: v for n, v in dotenv_values(stream=StringIO(text), interpolate=False).items() if v}
+        found = {name: Given(value, f"{path}: {name}") for name, value in pairs.items()}
+        files = [name for name in SECRETS if f"{name}_FILE" in pairs]
+        if files and not configuration.trusted:
+            raise SetupError(
+                f"{path}: {files[0]}_FILE is taken only from the environment or from a trusted file.",
+                hint=f"Set it in the environment, or run `librarian trust {configuration.path}`.",
+            )
+        found |= {name: Given(value, f"{path}: {name}_FILE") for name, value in secret_files(pairs)}
+    found |= {name: Given(value, f"environment: {name}") for name, value in environ.items() if value}
+    return found | {name: Given(value, f"environment: {name}_FILE") for name, value in secret_files(environ)}
 
 
-def unread_lines(folders: list[Path]) -> list[str]:
-    """A notice for each line of the folders' `.env` files that says nothing."""
+def unread_lines(configuration: Configuration) -> list[str]:
+    """A notice for each line of the `.env` in use that says nothing."""
     notices = []
-    for path in (folder / ".env" for folder in folders):
-        if path.is_file():
-            for statement in parse_stream(StringIO(path.read_text("utf-8-sig"))):
-                if statement.error:
-                    line = statement.original.line
-                    notices.append(f"{path}, line {line}, isn't understood and does nothing; write NAME=value.")
+    path = _dotenv(configuration)
+    if path is not None:
+        for statement in parse_stream(StringIO(path.read_text("utf-8-sig"))):
+            if statement.error:
+                line = statement.original.line
+                notices.append(f"{path}, line {line}, isn't understood and does nothing; write NAME=value.")
     return notices
+
+
+def _dotenv(configuration: Configuration) -> Path | None:
+    """The `.env` beside the configuration file, where there is one."""
+    path = configuration.path.parent / ".env" if configuration.path else None
+    return path if path is not None and path.is_file() else None
+
+
+def is_users(source: str, configuration: Configuration) -> bool:
+    """Whether a value from there is the user's own: of the command line, the environment or a trusted file."""
+    return configuration.trusted or source == "command line" or source.startswith("environment: ")
 
 
 def shown(value: object) -> str:
@@ -265,7 +270,3 @@ def _notices(variables: Mapping[str, Given], names: set[str]) -> list[str]:
             elif ours:
                 notices.append(f"{given.source} isn't known and does nothing; `librarian config` lists all settings.")
     return notices
-
-
-def _absolute(path: Path, folder: Path) -> Path:
-    return Path(os.path.abspath(folder / os.path.expanduser(path)))

@@ -11,8 +11,10 @@ import sys
 from itertools import groupby
 from pathlib import Path
 
+from librarian.vocabulary.configuration import REPOSITORY
+
 from .layers import ALIASES, DERIVED_VARIABLES
-from .settings import REPOSITORY, Knob, knobs
+from .settings import Knob, knobs
 
 SHIPPED = ("docs.root_path", "index.path", "search.mode", "embeddings.model", "mcp.host", "mcp.port")
 """What the shipped config.json spells out: the settings that people change first. All others keep their defaults."""
@@ -49,9 +51,34 @@ tags: [settings, configuration, environment]
 `config.json` < `.env` < environment < command line: the later wins. Comments (`//`) are fine in `config.json`. An
 unknown key is refused, and the nearest name is shown.
 
-Which file: the one given by `--config`, else by `CONFIG_FILE`, else `./config.json`, else the one beside the program. A
-`.env` is read beside the configuration file and in the working directory; the first of the two wins. Relative paths are
-relative to the configuration file; on the command line, to the working directory.
+Which file: the one given by `--config`, else by `CONFIG_FILE`, else a `librarian.json` or `config.json` in the working
+directory that you have trusted, else `~/.config/librarian/librarian.json`, else, in a checkout, the one beside the
+program. `.env` is read beside that file and nowhere else. Relative paths are relative to the configuration file; on the
+command line, to the working directory.
+
+## Which files are trusted
+
+A file in the working directory may belong to a repository that you cloned. It is ignored, with a note on stderr, until
+you read it and run `librarian trust` there. What is remembered is the owner and the content of the file and of the
+`.env` beside it: after a change you are asked again. `librarian trust --revoke` takes it back.
+
+Your own `~/.config/librarian/librarian.json`, the command line, the environment and trusted files may name any path and
+any address. Any other file, named by `--config` or `CONFIG_FILE`, may not:
+
+* `index.path`, `vector_db.path` and `logging.file` must lie inside the folder of that file, or in
+  `~/.local/share/librarian`.
+* A key from the environment is not sent to an address that the file names. A note says so.
+
+Text is sent to a service only where `embeddings.provider` or `llm.provider` names one. The name of a model chooses no
+service. `librarian status` and `librarian doctor` list each host and what is sent to it.
+
+A secret can be given as a file: `MCP_AUTH_TOKEN_FILE=/run/secrets/token` is read like `MCP_AUTH_TOKEN`. The same works
+for `OPENAI_API_KEY`, `DATABASE_URL` and `QDRANT_URL`.
+
+With `--root DIR` and no configuration file of your own, the index lies in `~/.local/share/librarian/indexes`, one
+folder per library.
+
+## Seeing what is in force
 
 `librarian config` shows every value in force and where it comes from; `librarian config search.mode` shows one.
 """

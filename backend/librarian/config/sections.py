@@ -57,7 +57,9 @@ def _endpoint(value: object) -> object:
 
 
 _PATH: Final = re.compile(r"/[A-Za-z0-9._~-][A-Za-z0-9._~/-]*")
-TAKEN: Final = frozenset(("api", "favicon.ico", "health", "messages", "metrics", "openapi.json", "sse", "static"))
+TAKEN: Final = frozenset(
+    ("api", "favicon.ico", "health", "messages", "metrics", "openapi.json", "ready", "sse", "static")
+)
 """What the paths of the other routes begin with; some of them need no token."""
 
 LOWER = BeforeValidator(_lower)
@@ -340,7 +342,7 @@ class SecuritySettings(Section):
         (), "Web origins that may call, besides the page itself."
     )
     allowed_hosts: Annotated[Words, BeforeValidator(values.hosts)] = knob(
-        (), "Host names under which the server answers, besides those of this machine."
+        (), "Host names under which the server answers, besides those of this machine.", env="MCP_ALLOWED_HOSTS"
     )
     rate_limit: int = knob(0, "The most requests of one caller; 0: no limit.", unit="requests per minute", ge=0)
 

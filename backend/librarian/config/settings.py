@@ -1,8 +1,9 @@
 """What the user wants: every setting, its value in force, and where that comes from.
 
 Precedence: `config.json` < `.env` < environment < command line. Relative paths are relative to the configuration
-file's folder (to the working directory where there is no file, or where the command line gives them). The `.env` beside
-the configuration file beats the working directory's. An unknown key is refused.
+file's folder (to the working directory where there is no file, or where the command line gives them). `.env` is the one
+beside the configuration file. Files in the working directory count only where the user trusts them
+(`vocabulary.configuration`). An unknown key is refused.
 
     settings = Settings.load()
     settings.search.mode                    # "auto"
@@ -20,10 +21,19 @@ from ipaddress import ip_address
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, ClassVar, Self, get_args
+from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, PrivateAttr, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
+from librarian.vocabulary.configuration import (
+    REPOSITORY,
+    Configuration,
+    index_by_root,
+    locate,
+    may_write,
+    require_library,
+)
 from librarian.vocabulary.errors import CallerError, SetupError
 from librarian.vocabulary.index_folder import require_apart
 from librarian.vocabulary.working_directory import working_directory
@@ -31,9 +41,6 @@ from librarian.vocabulary.working_directory import working_directory
 from . import layers, sections
 from .layers import Given, Layer
 from .values import split_words
-
-REPOSITORY = Path(__file__).resolve().parents[3]
-"""The folder above `backend/`, whose config.json serves where there is no nearer one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +91,7 @@ class Settings(sections.Section):
 
     _given: Layer = PrivateAttr(default_factory=dict)
     _notices: tuple[str, ...] = PrivateAttr(default=())
-    _config_file: Path | None = PrivateAttr(default=None)
+    _configuration: Configuration = PrivateAttr(default=Configuration(None, "none", trusted=False))
     _loaded: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     PATHS: ClassVar = ("docs.root_path", "index.path", "vector_db.path", "logging.file")
@@ -99,15 +106,19 @@ class Settings(sections.Section):
         environ: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         repository: Path = REPOSITORY,
+        must_be_trusted: bool = False,
     ) -> Self:
-        """Reads all layers. `overrides` are the command line's, by dotted key. Raises SetupError for what is wrong."""
+        """Reads all layers. `overrides` are the command line's, by dotted key. Raises SetupError for what is wrong.
+
+        With `must_be_trusted` the named file is refused where it has changed since the user trusted it.
+        """
         cwd = Path(os.path.abspath(cwd or working_directory()))
         loaded = {"overrides": dict(overrides or {}), "environ": environ, "cwd": cwd, "repository": repository}
         environ = os.environ if environ is None else environ
-        near = {name: str(given.value) for name, given in layers.read_variables([cwd], environ).items()}
-        file = layers.find_config(Path(config) if config else None, near, cwd, repository)
+        found = locate(config, environ, cwd, repository, must_be_trusted=must_be_trusted)
+        file = found.path
         folder = file.parent if file else cwd
-        variables = layers.read_variables([folder, cwd] if folder != cwd else [folder], environ)
+        variables = layers.read_variables(found, environ)
 
         known = {knob.key: knob for knob in knobs()}
         base = layers.from_file(file, known) if file else {}
@@ -117,12 +128,15 @@ class Settings(sections.Section):
         middle, notices = layers.from_variables(variables, simple, base, top)
         given = base | middle | top
         _prefer_weights(given)
+        notices += _keep_keys_and_texts(given, found)
         values = {key: value.value for key, value in given.items()}
         for key in cls.PATHS:
             path = _resolve(values.get(key, known[key].default), cwd if key in top else folder)
             if any("\ud800" <= character <= "\udfff" for character in str(path)):
                 raise SetupError(f"{key} is {str(path)!a}, which isn't UTF-8.", hint="Rename that folder.")
             values[key] = path
+        _choose_index(values, given, found)
+        _require_below(values, given, found)
         for key in cls.MODELS:
             values |= _model_folder(key, values.get(key), cwd if key in top else folder)
         settings = cls._validated(values, given)
@@ -133,9 +147,10 @@ class Settings(sections.Section):
         for key, value in adapted.items():
             given[key] = replace(given.get(key, Given(None, "default")), value=value)
         settings._given = given
-        settings._config_file = file
-        settings._loaded = loaded | {"config": file}
-        unread = layers.unread_lines([folder, cwd] if folder != cwd else [folder])
+        settings._configuration = found
+        must = must_be_trusted or found.kind == "trusted"
+        settings._loaded = loaded | {"config": file, "must_be_trusted": must}
+        unread = layers.unread_lines(found)
         settings._notices = (*unread, *notices, *more, *_without_effect(settings, variables))
         return settings
 
@@ -158,7 +173,12 @@ class Settings(sections.Section):
     @property
     def config_file(self) -> Path | None:
         """The configuration file that was read."""
-        return self._config_file
+        return self._configuration.path
+
+    @property
+    def configuration(self) -> Configuration:
+        """The same, with how it was found and whether it is trusted."""
+        return self._configuration
 
     @property
     def chroma_path(self) -> Path:
@@ -192,7 +212,7 @@ class Settings(sections.Section):
         if isinstance(value, SecretStr):
             value = "********" if masked else value.get_secret_value()
         elif masked and isinstance(value, str) and knob.key.endswith(".base_url"):
-            value = re.sub(r"//[^/@\s]*@", "//********@", value)  # a user and a password
+            value = _without_password(value)
         given = self._given.get(knob.key)
         return Provenance(knob.key, value, given.source if given else "default", knob)
 
@@ -201,6 +221,32 @@ class Settings(sections.Section):
         """Whether the folder of documents was named beside the configuration file: by command line or variable."""
         source = self.provenance("docs.root_path").source
         return source == "command line" or source.endswith(": DOCS_ROOT_PATH")
+
+    def destinations(self) -> tuple[tuple[str, str, str], ...]:
+        """Each address that text is sent to: the part that does so, the host (with its port), and which text.
+
+        An address on this machine is listed, too. What is kept in the index folder isn't sent.
+        """
+        embeddings, storage = self.embeddings, self.storage
+        found = []
+        if embeddings.enabled and embeddings.provider != "local":
+            usual = "https://api.openai.com/v1" if embeddings.provider == "openai" else "https://bedrock.amazonaws.com"
+            found.append(("embeddings", embeddings.base_url or usual, "all passages, and each question"))
+        if self.llm.enabled:
+            found.append(("llm", self.llm.address, "questions, and pages that are crawled"))
+        if storage.catalog == "postgres" and storage.database_url is not None:
+            found.append(("storage.database_url", storage.database_url.get_secret_value(), "all documents"))
+        if self.vector_db.store == "qdrant" and storage.qdrant_url is not None:
+            found.append(("storage.qdrant_url", storage.qdrant_url.get_secret_value(), "vectors of all passages"))
+        return tuple(
+            (part, urlsplit(url).netloc.rpartition("@")[2] or "this machine", text) for part, url, text in found
+        )
+
+    def require_library(self) -> None:
+        """Raises `SetupError` where nothing names a library; see `vocabulary.configuration.require_library`."""
+        sources = {self.provenance(key).source for key in ("docs.root_path", "index.path")}
+        named = any(source == "command line" or source.startswith("environment: ") for source in sources)
+        require_library(self._configuration, self.index.path, self._loaded["cwd"], named=named)
 
     def check_listening(self) -> None:
         """Refuses to listen beyond this machine without a token. Raises SetupError. For `serve`, before it listens."""
@@ -286,6 +332,70 @@ def _resolve(value: object, folder: Path) -> object:
     return value
 
 
+def _keep_keys_and_texts(given: Layer, found: Configuration) -> list[str]:
+    """Leave out keys that would go to an address that somebody else named, and services that nobody chose.
+
+    Returns a sentence for each.
+    """
+    notices = []
+    for section in ("llm", "embeddings"):
+        key, address = given.get(f"{section}.api_key"), given.get(f"{section}.base_url")
+        if key and address and layers.is_users(key.source, found) and not layers.is_users(address.source, found):
+            del given[f"{section}.api_key"]
+            notices.append(
+                f"The key from {key.source} isn't sent to {_without_password(str(address.value))}, which "
+                f"{address.source} names. To send it there, run `librarian trust {found.path}` or name the address in "
+                "the environment."
+            )
+    address, provider = given.get("embeddings.base_url"), given.get("embeddings.provider")
+    if provider and str(provider.value).strip().lower() == "bedrock" and address:
+        host = urlsplit(str(address.value)).hostname or ""
+        if not layers.is_users(address.source, found) and not host.endswith((".amazonaws.com", ".amazonaws.com.cn")):
+            raise SetupError(
+                f"{address.source}: embeddings.base_url is {_without_password(str(address.value))}, which is no "
+                "address of Amazon's; the account's credentials would go there.",
+                hint=f"Correct it, or run `librarian trust {found.path}`.",
+            )
+    enabled, named = given.get("llm.enabled"), given.get("llm.base_url")
+    chosen = "llm.provider" in given or (named is not None and not named.source.endswith(": OPENAI_BASE_URL"))
+    if enabled is not None and not chosen and str(enabled.value).strip().lower() not in ("false", "0", "no", "off"):
+        given["llm.enabled"] = Given(False, enabled.source)
+        notices.append(
+            "llm.enabled has no effect: nobody chose where questions are sent. Set llm.provider (LLM_PROVIDER) to "
+            "openai or ollama."
+        )
+    return notices
+
+
+def _choose_index(values: dict[str, object], given: Layer, found: Configuration) -> None:
+    """Give documents that command line or environment name an index of their own, where nothing names one."""
+    root, source = values["docs.root_path"], given["docs.root_path"].source if "docs.root_path" in given else ""
+    index = given.get("index.path")
+    in_file = index is not None and index.source == str(found.path)
+    chosen = index_by_root(
+        found,
+        root if isinstance(root, Path) else Path(),
+        root_named=isinstance(root, Path) and source in ("command line", "environment: DOCS_ROOT_PATH"),
+        index_named=index is not None and not in_file,
+        written=index.value if index is not None and in_file else None,
+    )
+    if chosen is not None:
+        values["index.path"] = chosen
+        given["index.path"] = Given(chosen, "default for a folder named without an index")
+
+
+def _require_below(values: Mapping[str, object], given: Layer, found: Configuration) -> None:
+    """Raises `SetupError` for a path to write to that a file which isn't trusted names outside of its own folder."""
+    for key in ("index.path", "vector_db.path", "logging.file"):
+        path, source = values.get(key), given[key].source if key in given else "default"
+        if isinstance(path, Path) and not layers.is_users(source, found) and not may_write(path, found):
+            option = {"index.path": "--index DIR or INDEX_PATH, ", "logging.file": "", "vector_db.path": ""}[key]
+            raise SetupError(
+                f"{found.path}: {key} is {path}, outside of the folder of that file.",
+                hint=f"Use {option}a path inside that folder, or run `librarian trust {found.path}`.",
+            )
+
+
 def _prefer_weights(given: Layer) -> None:
     """A weight other than the default asks for weighted fusion, where nobody chose a fusion."""
     weight = given.get("embeddings.semantic_weight")
@@ -345,6 +455,10 @@ def _as_setup_error(error: ValidationError, values: Mapping[str, object], given:
         hint = f"The default is {knob.default!r}."
     message = "Input should be a path" if first["type"] == "path_type" else first["msg"].removeprefix("Value error, ")
     return SetupError(f"{said.source}: {knob.key} is {layers.shown(value)}. {message}.", hint=hint)
+
+
+def _without_password(url: str) -> str:
+    return re.sub(r"//[^/@\s]*@", "//********@", url)
 
 
 def _is_loopback(host: str) -> bool:

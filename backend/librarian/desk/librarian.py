@@ -18,6 +18,7 @@ from ..vocabulary.arguments import LONG_DOCUMENT, LONG_THREAD, USUAL_TOKENS, nam
 from ..vocabulary.errors import CallerError, NotFound
 from ..vocabulary.paths import Paths
 from ..vocabulary.protocols import Budget
+from ..vocabulary.request import DRAFT
 from ..vocabulary.types import Filters, IndexReport, Query, SearchOutcome, StoredDocument
 from ..vocabulary.verbs import SEARCH, SEARCH_EMAILS
 from . import addresses, answers, journal, questions
@@ -117,7 +118,7 @@ class Librarian(Knowledge, Gathered, Hosting):
         answer, count = self._checked(lambda query: self._parts.engine.search(query, budget), asked)
         outcome = answer.outcome
         journal.note(outcome, self._parts.options.slow_query_ms)
-        if not asked.offset and not _MEASURING.get():
+        if not asked.offset and not _MEASURING.get() and not DRAFT.get():
             self._parts.questions.note(asked.text, outcome.total, outcome.answerable, asked.filters.product)
         explain = bool(check.truth("explain", wanted.get("explain")))
         notes = {"notes": questions.notes(self._parts.options, wanted)}

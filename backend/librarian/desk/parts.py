@@ -161,6 +161,7 @@ class DeskOptions:
     layout: str = "product/component"
     llm_provider: str = ""
     llm_model: str = ""
+    sent_to: tuple[str, ...] = ()  #: hosts that text is sent to, each with what goes there
     slow_query_ms: float = 0.0
 
 

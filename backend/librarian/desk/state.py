@@ -81,11 +81,16 @@ class StateReport:
         reasons = self.reasons(spaces=not unread)
         if not any(reason.startswith("catalog: ") for reason in reasons):
             reasons += unread
-        word = self.word(reasons, count, self._progress())
+        progress = self._progress()
+        word = self.word(reasons, count, progress)
+        first = [] if reasons or self._parts.indexing.last_indexed_at is not None else not_read_yet(progress, count)
+        if first and word == "ready":
+            word = "indexing"
         return wire.HealthAnswer.model_validate(
             {
                 "status": "ok" if word == "ready" else word,
-                "reasons": reasons,
+                "ready": not reasons and not first,
+                "reasons": [*reasons, *first],
                 "version": self._parts.options.version,
                 "documents": count.documents,
                 "chunks": count.chunks,
@@ -119,6 +124,7 @@ class StateReport:
                     "model": options.llm_model,
                     "connected": self._parts.language_model.connected if self._parts.language_model else None,
                 },
+                "sent_to": list(options.sent_to),
                 "caches": {
                     name: dict(zip(("entries", "hits", "misses"), cache.stats(), strict=True))
                     for name, cache in self._parts.caches.items()
@@ -212,6 +218,15 @@ class StateReport:
                     continue  # gone while counting: a merge or checkpoint removed it
             self._disk = (time.monotonic(), size)
         return size
+
+
+def not_read_yet(progress: Progress, count: Count) -> list[str]:
+    """Why a library that was just opened can't answer from all of its files yet; empty where it can."""
+    if left := unread(progress, first_look=True):
+        return left
+    if count.documents or count.emails:
+        return []
+    return ["reading: the folder is being read for the first time."]
 
 
 def unread(progress: Progress, *, first_look: bool) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from librarian.vocabulary.errors import Damaged, NotFound
+from librarian.vocabulary.index_folder import claim_index
 from librarian.vocabulary.whole_file import write_whole
 
 from . import page_files
@@ -68,7 +69,8 @@ class CrawlState:
 
     def save(self, path: Path) -> None:
         """Write it whole or not at all."""
-        path.parent.mkdir(parents=True, exist_ok=True)
+        claim_index(path.parent.parent)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
         fields_ = {field.name: getattr(self, field.name) for field in fields(self)}
         records = {
             url: {name: value for name in _RECORD if (value := getattr(record, name)) not in ("", [], False)}
@@ -85,6 +87,9 @@ class CrawlState:
             if data.pop("format") != _FORMAT:
                 raise ValueError("another format")
             data["records"] = {url: Record(**record) for url, record in data["records"].items()}
+            for file in (*(record.file for record in data["records"].values()), *data.get("overviews", ())):
+                if file and (file.split("/")[0] != path.stem or ".." in file.split("/")):
+                    raise ValueError(f"{file} doesn't lie in its project")
             data["queue"] = [(str(url), int(depth)) for url, depth in data["queue"]]
             return cls(**data)
         except FileNotFoundError:
@@ -116,7 +121,8 @@ def remove_project(root: Path, index: Path, project: str) -> int:
     if state is None:
         raise NotFound(f"{project!r} hasn't been crawled.", hint="librarian products lists what there is.")
     pages = [record.file for record in state.records.values() if record.file]
-    for file in (*pages, *state.overviews):
+    removed = sum([page_files.remove(root, file) for file in pages])
+    for file in state.overviews:
         page_files.remove(root, file)
     path.unlink()
-    return len(pages)
+    return removed

@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from librarian.vocabulary.errors import CallerError, NotFound, Unavailable
+from librarian.vocabulary.index_folder import claim_index
 
 from . import digest, page_files, urls
 from .crawl_options import CrawlOptions, ProjectModel
@@ -117,6 +118,7 @@ class Crawler:
     def run(self) -> CrawlReport:
         """Fetch what is new or has changed, write it, and take away what is gone. Goes on where it was interrupted."""
         state, options = self._state, self._options
+        claim_index(self._state_path.parent.parent)  # before pages are fetched that couldn't be remembered
         try:
             self._report.resumed = not state.finished and bool(state.records)
             first = self._open()
@@ -270,8 +272,7 @@ class Crawler:
         self._state.records[url] = record
 
     def _drop(self, url: str, record: Record) -> None:
-        page_files.remove(self._root, record.file)
-        self._report.removed += 1
+        self._report.removed += page_files.remove(self._root, record.file)
         self._report.pages -= 1
         for known, key in ((self._keys, urls.page_key(url)), (self._texts, record.text_hash)):
             if known.get(key) == url:
@@ -357,7 +358,10 @@ class Crawler:
             "keywords": keywords,
         }
         file = before.file
-        if not file or before.category != category:
+        foreign = bool(file) and (self._root / file).is_file() and not page_files.is_crawled(self._root / file)
+        if foreign:  # somebody has put another file in the page's place
+            self._foreign.add(file)
+        if not file or foreign or before.category != category:
             ours = [record.file for record in state.records.values() if record.file and record is not before]
             segments, query = self._frontier.scope.below(url), urlsplit(url).query
             taken = {*self._foreign, *ours, *self._unsaved.values()} - {self._unsaved.pop(url, "")}

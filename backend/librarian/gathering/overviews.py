@@ -23,6 +23,8 @@ def write_overviews(root: Path, state: CrawlState) -> int:
         file = f"{state.project}/{page_files.folder_name(name)}/{NAME}"
         text = _overview(name, pages)
         path = root / file
+        if path.is_file() and not page_files.is_crawled(path):
+            continue  # somebody else's
         if not path.is_file() or _hash(path.read_text("utf-8")) != _hash(text):
             page_files.write(root, file, text)
         written.append(file)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import logging
+import os
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +15,8 @@ from urllib.parse import unquote, urlsplit
 
 from librarian.vocabulary.errors import CallerError
 from librarian.vocabulary.whole_file import write_whole
+
+logger = logging.getLogger(__name__)
 
 MOST_NAME = 80  #: characters of a folder's or a file's name
 MOST_BYTES = 210  #: of such a name; file systems take 255, of which a file that is being written needs some
@@ -92,9 +96,12 @@ def write(root: Path, file_path: str, text: str) -> None:
     write_whole(path, text)
 
 
-def remove(root: Path, file_path: str) -> None:
-    """Take a file away, and the folders that are empty then."""
+def remove(root: Path, file_path: str) -> bool:
+    """Take a file away that a crawl has made, and the folders that are empty then; False where it is another's."""
     path = root / file_path
+    if os.path.lexists(path) and not is_crawled(path):
+        logger.warning("%s isn't a crawled page any more and stays", path)
+        return False
     path.unlink(missing_ok=True)
     for folder in path.parents:
         if folder == root or not folder.is_relative_to(root):
@@ -103,16 +110,28 @@ def remove(root: Path, file_path: str) -> None:
             folder.rmdir()
         except OSError:
             break
+    return True
+
+
+def is_crawled(path: Path) -> bool:
+    """Whether a file says in its front matter that a crawl has made it: of one page, or as an overview of several."""
+    return bool(_source_line(path, "source_urls?"))
 
 
 def source_of(path: Path) -> str:
     """The address that a file was made from; empty where it wasn't."""
+    return _source_line(path, "source_url")
+
+
+def _source_line(path: Path, name: str) -> str:
     try:
+        if not path.is_file():
+            return ""
         with path.open(encoding="utf-8") as file:
-            head = file.read(4_000)
+            head = file.read(16_000)
     except (OSError, ValueError):
         return ""
-    found = re.search(r'^source_url: "([^"\n]+)"$', head, re.M) if head.startswith("---\n") else None
+    found = re.search(rf'^{name}: \[?"([^"\n]+)"', head, re.M) if head.startswith("---\n") else None
     return found.group(1) if found else ""
 
 

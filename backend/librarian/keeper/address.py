@@ -95,9 +95,14 @@ def require_readable(index: Path) -> None:
     """Raises `SetupError` where the folder's address is for another user alone: no keeper can be started beside that
     user's."""
     path = index / ADDRESS
-    if os.path.exists(path) and not os.access(path, os.R_OK):
+    why = ""
+    if os.path.isdir(index) and not os.access(index, os.R_OK | os.X_OK):
+        why = "belongs to another user"
+    elif os.path.exists(path) and not os.access(path, os.R_OK):
+        why = "is in use by a process of another user"
+    if why:
         raise SetupError(
-            f"The index folder {index} is in use by a process of another user.",
+            f"The index folder {index} {why}.",
             hint="Choose one of your own with --index or INDEX_PATH, or have that user share it by `librarian serve`.",
         )
 
@@ -127,11 +132,8 @@ def listen(index: Path, *, version: str, url: str = "", unix: bool | None = None
     path.unlink(missing_ok=True)
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        before = os.umask(0o177)
-        try:
-            server.bind(str(path))
-        finally:
-            os.umask(before)
+        server.bind(str(path))
+        path.chmod(0o600)  # its folder is for this user alone, where the file system knows permissions
         server.listen(128)
     except BaseException:
         server.close()

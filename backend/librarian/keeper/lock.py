@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from librarian.vocabulary.errors import SetupError
+from librarian.vocabulary.index_folder import claim_index
 
 try:
     import fcntl
@@ -37,7 +38,7 @@ class Holder(NamedTuple):
 class FolderLock:
     """One of the locks of an index folder. Not inherited by child processes.
 
-    Raises `SetupError` where the folder can't be written or its file system knows no locks.
+    Raises `SetupError` where the folder is somebody else's, can't be written, or its file system knows no locks.
     """
 
     def __init__(self, index: Path, name: str = KEEPER) -> None:
@@ -92,7 +93,7 @@ class FolderLock:
 
     def _open(self) -> int:
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            claim_index(self.path.parent)
             return os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
         except OSError as error:
             raise SetupError(

@@ -20,6 +20,7 @@ from contextlib import suppress
 from typing import Any, BinaryIO, Final
 
 from librarian.vocabulary.errors import CALLER, INTERRUPTED, SETUP, LibrarianError, SetupError, Unavailable
+from librarian.vocabulary.private_umask import private_umask
 
 from .greeting import FAILED, FAREWELL, GREETING_S, Lines, encode
 from .starting import Library, connect
@@ -322,6 +323,8 @@ def main(argv: Sequence[str] | None = None, *, program: Sequence[str] | None = N
         given = _options(arguments)
         where = find(config=given.get("config"), root=given.get("root"), index=given.get("index"))
         library = Library.at(where, root_given="root" in given)._replace(**_program(program))
+        for note in where.notes:
+            print(f"librarian: {note}", file=sys.stderr)  # noqa: T201
     except SetupError as error:
         print(f"librarian: {error}", file=sys.stderr)  # noqa: T201
         return SETUP
@@ -337,7 +340,8 @@ def main(argv: Sequence[str] | None = None, *, program: Sequence[str] | None = N
             data = data[os.write(protocol, data) :]
 
     try:
-        return run(library, sys.stdin.buffer, write)
+        with private_umask():
+            return run(library, sys.stdin.buffer, write)
     except KeyboardInterrupt:
         return INTERRUPTED
     finally:

@@ -44,6 +44,7 @@ class Library(NamedTuple):
     named: bool = False  #: whether that was named beside the configuration file
     idle_timeout_s: float | None = None  #: None leaves it to the settings
     version: str = __version__
+    must_be_trusted: bool = False  #: the configuration file counts only while the user trusts it
     settings: str = ""  #: `where.fingerprint` of what its settings come from; empty where any will do
     program: tuple[str, ...] = (sys.executable, "-P", "-m", "librarian.serve")  #: never from the working directory
 
@@ -52,7 +53,15 @@ class Library(NamedTuple):
         """The library at these places. `root_given`: the command line named the root, so a keeper is told it."""
         root = where.root if root_given else None
         settings = fingerprint(where.config)
-        return cls(where.index, where.config, root, documents=where.root, named=where.named, settings=settings)
+        return cls(
+            where.index,
+            where.config,
+            root,
+            documents=where.root,
+            named=where.named,
+            must_be_trusted=where.must_be_trusted,
+            settings=settings,
+        )
 
     def command(self) -> list[str]:
         """How a keeper is started."""
@@ -60,6 +69,8 @@ class Library(NamedTuple):
         words = [str(word) for name, path in named.items() if path is not None for word in (name, path)]
         if self.idle_timeout_s is not None:
             words += ["--idle-timeout", f"{self.idle_timeout_s:g}"]
+        if self.must_be_trusted:
+            words.append("--must-be-trusted")
         return [*self.program, "--socket-only", *words]
 
 

@@ -1,9 +1,9 @@
 """Which library is meant: the configuration file, the root and the index folder, found without the settings class.
 
 A relay must know the index folder before anything heavy is imported. The rules are those of `librarian.config` and a
-test holds the two together: command line, then environment, then `.env` beside the configuration file, then `.env` in
-the working directory, then the configuration file, then defaults; paths are relative to the configuration file's
-folder, those of the command line to the working directory. Mistakes elsewhere in the configuration are not noticed
+test holds the two together: command line, then environment, then `.env` beside the configuration file, then the
+configuration file, then defaults; paths are relative to the configuration file's folder, those of the command line to
+the working directory. Mistakes elsewhere in the configuration are not noticed
 here; the keeper names them when it starts.
 """
 
@@ -17,14 +17,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from librarian.vocabulary.configuration import (
+    DEFAULT_INDEX,
+    REPOSITORY,
+    absolute,
+    index_by_root,
+    locate,
+    may_write,
+    require_library,
+    which_library,
+)
 from librarian.vocabulary.errors import SetupError
 from librarian.vocabulary.index_folder import require_apart
 from librarian.vocabulary.working_directory import working_directory
 
-REPOSITORY: Final = Path(__file__).resolve().parents[3]
-
 _ROOT: Final = ("docs.root_path", "DOCS_ROOT_PATH", "docs")  #: setting, variable, default
-_INDEX: Final = ("index.path", "INDEX_PATH", ".librarian")
+_INDEX: Final = ("index.path", "INDEX_PATH", DEFAULT_INDEX)
 
 VARIABLES: Final = frozenset(
     (
@@ -32,6 +40,7 @@ VARIABLES: Final = frozenset(
         *("EMBEDDING_MODEL", "ENABLE_EMBEDDINGS", "HYBRID_CANDIDATE_COUNT", "JEDI_EMBEDDING_MODEL", "LLM_MODEL"),
         *("LLM_PROVIDER", "LOG_LEVEL", "MCP_TOOLSETS", "OLLAMA_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
         *("QDRANT_URL", "RERANKING_CANDIDATE_MULTIPLIER", "SEARCH_MODE", "SIMILARITY_THRESHOLD", "TEXT_WEIGHT"),
+        *("DATABASE_URL_FILE", "OPENAI_API_KEY_FILE", "QDRANT_URL_FILE"),
         *("USE_HYBRID_SEARCH", "USE_RERANKING", "VECTOR_MATCH_COUNT", "VECTOR_SEARCH_EF_SEARCH", "VECTOR_WEIGHT"),
     )
 )
@@ -61,6 +70,8 @@ class Where(NamedTuple):
     root: Path
     index: Path  # type: ignore[assignment]  # hides tuple.index, which nobody asks it for
     named: bool = False  #: whether the root was named beside the configuration file, by command line or environment
+    must_be_trusted: bool = False  #: the file was found in the working directory: it counts only while it is trusted
+    notes: tuple[str, ...] = ()  #: what the user should know: a file that is ignored, which library this is
 
 
 def find(
@@ -74,46 +85,63 @@ def find(
 ) -> Where:
     """The places of the library that these (the command line's) arguments and the surroundings name.
 
-    Raises `SetupError` where a named configuration file is missing or unreadable, a path isn't text, or both are one.
+    Raises `SetupError` where a named configuration file is missing or unreadable, a path isn't text, both are one, the
+    index may not lie there, or no library is named at all.
     """
     environ = os.environ if environ is None else environ
     cwd = Path(os.path.abspath(cwd or working_directory()))
     given = {name: value for name, value in environ.items() if value}
-    file = _config_file(config, _dotenv(cwd) | given, cwd, repository)
+    found = locate(config, given, cwd, repository)
+    file = found.path
     folder = file.parent if file else cwd
-    variables = _dotenv(cwd) | _dotenv(folder) | given
+    variables = _dotenv(file) | given
     content = _read(file) if file else {}
 
     def place(argument: Path | str | None, key: str, variable: str, default: str) -> Path:
         if argument is not None:
-            return _absolute(argument, cwd)
+            return absolute(argument, cwd)
         value = variables[variable] if variable in variables else _setting(content, key, default)
         if not isinstance(value, str) or not value:
             raise SetupError(f"{file}: {key} is {value!r}.", hint='Right would be: a path, such as "docs".')
-        return _absolute(value, folder)
+        return absolute(value, folder)
 
-    named = root is not None or _ROOT[1] in variables
-    found = Where(file, place(root, *_ROOT), place(index, *_INDEX), named)
-    require_apart(found.root, found.index)
-    return found
+    root_named, index_named = root is not None or _ROOT[1] in given, index is not None or _INDEX[1] in given
+    documents = place(root, *_ROOT)
+    own = index_by_root(
+        found,
+        documents,
+        root_named=root_named,
+        index_named=index is not None or _INDEX[1] in variables,
+        written=_setting(content, _INDEX[0], DEFAULT_INDEX),
+    )
+    kept = own or place(index, *_INDEX)
+    if not index_named and not may_write(kept, found):
+        raise SetupError(
+            f"{file}: index.path is {kept}, outside of the folder of that file.",
+            hint=f"Use --index DIR or INDEX_PATH, a path inside that folder, or run `librarian trust {file}`.",
+        )
+    require_apart(documents, kept)
+    named = root_named or index_named
+    require_library(found, kept, cwd, named=named)
+    notes = (found.notice(), which_library(found, documents, cwd, named=named))
+    return Where(
+        file,
+        documents,
+        kept,
+        root is not None or _ROOT[1] in variables,
+        must_be_trusted=found.kind == "trusted",
+        notes=tuple(filter(None, notes)),
+    )
 
 
-def fingerprint(
-    config: Path | None,
-    *,
-    environ: Mapping[str, str] | None = None,
-    cwd: Path | None = None,
-    repository: Path = REPOSITORY,
-) -> str:
+def fingerprint(config: Path | None, *, environ: Mapping[str, str] | None = None, repository: Path = REPOSITORY) -> str:
     """What the settings come from, and the state of a clone, as a few characters that differ where a file, a variable
     or the program does: between releases its version stays.
 
     `config` is the file that `find` has found.
     """
     environ = os.environ if environ is None else environ
-    cwd = Path(os.path.abspath(cwd or working_directory()))
-    variables = _dotenv(cwd) | _dotenv(config.parent if config else cwd)
-    variables |= {name: value for name, value in environ.items() if value}
+    variables = _dotenv(config) | {name: value for name, value in environ.items() if value}
     said = {name: variables[name] for name in sorted(VARIABLES & variables.keys())}
     try:
         content = config.read_bytes() if config else b""
@@ -133,21 +161,6 @@ def _state(repository: Path) -> list[int]:
     except (OSError, ValueError):
         return []
     return [noted.st_size, noted.st_mtime_ns]
-
-
-def _config_file(argument: Path | str | None, variables: Mapping[str, str], cwd: Path, repository: Path) -> Path | None:
-    named = argument or variables.get("CONFIG_FILE")
-    if not named:
-        return next((path for path in (cwd / "config.json", repository / "config.json") if path.is_file()), None)
-    path = _absolute(named, cwd)
-    if not path.is_file():
-        who = "--config" if argument else "CONFIG_FILE"
-        raise SetupError(f"No configuration file {str(path)!r}.", hint=f"Correct {who}, or leave it out.")
-    return path
-
-
-def _absolute(path: Path | str, folder: Path) -> Path:
-    return Path(os.path.abspath(folder / os.path.expanduser(path)))
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -172,10 +185,11 @@ def _setting(content: Mapping[str, Any], key: str, default: str) -> object:
     return next((value for value in written if value is not None), written[0] if written else default)
 
 
-def _dotenv(folder: Path) -> dict[str, str]:
-    """The assignments of a folder's `.env`, the last of equal names winning; empty values count as unset."""
-    path = folder / ".env"
-    if not path.is_file():
+def _dotenv(config: Path | None) -> dict[str, str]:
+    """The assignments of the `.env` beside a configuration file, the last of equal names winning; empty values count
+    as unset."""
+    path = config.parent / ".env" if config else None
+    if path is None or not path.is_file():
         return {}
     try:
         text = path.read_text("utf-8-sig")

@@ -22,6 +22,7 @@ from ..vocabulary.arguments import shortened
 from ..vocabulary.calls import Calls
 from ..vocabulary.desk_protocol import Desk
 from ..vocabulary.errors import LibrarianError, NotFound
+from ..vocabulary.fencing import fenced, inline
 from ..vocabulary.protocols import Budget, Observer
 from ..vocabulary.visible import visible
 from . import resources
@@ -130,7 +131,7 @@ class Handlers:
         if tool is None:
             # by their letters `search_docs` is nearest to `search_emails`: all are named
             there = ", ".join(self._tools)
-            raise MCPError(types.INVALID_PARAMS, f"Unknown tool {shortened(params.name)}. There are: {there}.")
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool {inline(shortened(params.name))}. There are: {there}.")
         if self._on_call is not None:
             self._on_call(*_caller(ctx))
         start, outcome, structured = time.perf_counter(), "error", None
@@ -140,7 +141,7 @@ class Handlers:
             outcome, structured = "ok", answer.structured
         except LibrarianError as error:
             outcome = error.code
-            return _failed(str(error))
+            return _failed(fenced("error", str(error)))
         except Exception:
             logger.exception("%s failed", params.name)
             return _failed(
@@ -191,8 +192,8 @@ class Handlers:
         listed = [
             types.Resource(
                 uri=uri,
-                name=visible(resources.path_of(uri)),
-                title=visible(title),
+                name=inline(resources.path_of(uri)),
+                title=inline(title),
                 mime_type=mime_type(file_type),
                 annotations=types.Annotations(audience=["user", "assistant"], last_modified=last_modified),
             )
@@ -218,7 +219,7 @@ class Handlers:
         """A document or, by the address's fragment, a section of it."""
         uri = str(params.uri)
         found = await self._run(lambda budget: resources.read(self._desk, uri, budget), uri=uri)
-        text = types.TextResourceContents(uri=found.uri, mime_type=found.mime_type, text=visible(found.text))
+        text = types.TextResourceContents(uri=found.uri, mime_type=found.mime_type, text=found.text)
         return types.ReadResourceResult(contents=[text])
 
     async def initialized(self, ctx: Ctx, _: types.NotificationParams | None) -> None:
@@ -296,11 +297,12 @@ class Handlers:
         """A prompt, filled from the library. Raises `MCPError` for an unknown one."""
         prompt = self._prompts.get(params.name)
         if prompt is None:
+            there = ", ".join(self._prompts)
             raise MCPError(
-                types.INVALID_PARAMS, f"Unknown prompt {shortened(params.name)}. There are: {', '.join(self._prompts)}."
+                types.INVALID_PARAMS, f"Unknown prompt {inline(shortened(params.name))}. There are: {there}."
             )
         text = await self._run(lambda budget: fill(prompt, self._desk, params.arguments or {}, budget))
-        message = types.PromptMessage(role="user", content=types.TextContent(text=visible(text)))
+        message = types.PromptMessage(role="user", content=types.TextContent(text=text))
         return types.GetPromptResult(description=prompt.description, messages=[message])
 
     async def complete(self, _: Ctx, params: types.CompleteRequestParams) -> types.CompleteResult:
@@ -308,15 +310,15 @@ class Handlers:
         ref, argument = params.ref, params.argument
         if isinstance(ref, types.PromptReference):
             if ref.name not in self._prompts:
-                raise MCPError(types.INVALID_PARAMS, f"Unknown prompt {shortened(ref.name)}.")
+                raise MCPError(types.INVALID_PARAMS, f"Unknown prompt {inline(shortened(ref.name))}.")
         elif str(ref.uri) != resources.TEMPLATE:
-            raise MCPError(types.INVALID_PARAMS, f"Unknown resource template {shortened(str(ref.uri))}.")
+            raise MCPError(types.INVALID_PARAMS, f"Unknown resource template {inline(shortened(str(ref.uri)))}.")
         kind = COMPLETED.get(argument.name)
         if kind is None:
             return types.CompleteResult(completion=types.Completion(values=[], total=0, has_more=False))
         filled = (params.context.arguments if params.context is not None else None) or {}
         values = await self._run(lambda budget: self._desk.complete(kind, argument.value, filled, budget=budget))
-        shown = values[:MOST_COMPLETIONS]
+        shown = [visible(value) for value in values[:MOST_COMPLETIONS]]  # as answers show it, and accepted like that
         completion = types.Completion(values=shown, total=len(values), has_more=len(values) > len(shown))
         return types.CompleteResult(completion=completion)
 
@@ -325,15 +327,15 @@ class Handlers:
         try:
             return await self._calls.run(work)
         except NotFound as error:
-            raise MCPError(types.INVALID_PARAMS, str(error), {"uri": uri} if uri else None) from error
+            raise MCPError(types.INVALID_PARAMS, fenced("error", str(error)), {"uri": uri} if uri else None) from error
         except LibrarianError as error:
-            raise MCPError(types.INVALID_PARAMS, str(error)) from error
+            raise MCPError(types.INVALID_PARAMS, fenced("error", str(error))) from error
 
 
 def _on_one_page(params: types.PaginatedRequestParams | None) -> None:
     """Raises `MCPError` for a cursor: a list on one page gives none out."""
     if params is not None and params.cursor:
-        raise MCPError(types.INVALID_PARAMS, str(resources.no_cursor(params.cursor)))
+        raise MCPError(types.INVALID_PARAMS, inline(str(resources.no_cursor(params.cursor))))
 
 
 def _caller(ctx: Ctx) -> tuple[str, str]:
@@ -364,8 +366,8 @@ def _link(link: Link) -> dict[str, Any]:
     return {
         "type": "resource_link",
         "uri": link.uri,
-        "name": visible(link.name),
-        "title": visible(link.title) if link.title else link.title,
+        "name": link.name,
+        "title": link.title,
         "mimeType": link.mime_type,
         "annotations": {
             "audience": ["user", "assistant"],
@@ -381,4 +383,4 @@ def _result(content: list[dict[str, Any]], structured: dict[str, Any] | None = N
 
 
 def _failed(text: str) -> dict[str, Any]:
-    return _result([_text(visible(text))])
+    return _result([_text(text)])

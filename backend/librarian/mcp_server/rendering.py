@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import takewhile
+from typing import TypeVar
 
 from ..vocabulary.counted import counted
+from ..vocabulary.fencing import escaped_json, fenced, inline, quoted
 from ..vocabulary.mentions import no_mention
 from ..vocabulary.sites import SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
 from ..vocabulary.types import QUOTED_PATH
+from ..vocabulary.visible import hides, visible_within
 from ..vocabulary.wire import (
     AnalyzeAnswer,
     ClearedAnswer,
@@ -32,7 +35,8 @@ from ..vocabulary.wire import (
     Wire,
 )
 from . import site_rendering
-from .fencing import fenced
+
+T = TypeVar("T", bound=Wire)
 
 SECTIONS = 40  #: headings that a truncated document names of what follows, the last one aside
 _CONTEXT = 500  #: bytes of what stands around a passage
@@ -40,8 +44,15 @@ _HEADING = 60  #: bytes of the heading of a passage that is listed
 _LEAST_PART, _MOST_PART = 24, 240  #: bytes of one line of context; a shorter one says nothing
 
 
+def cleaned(answer: T) -> T:
+    """`answer` without hidden characters in any of its strings: done before a text is made of it and fenced."""
+    if not hides(answer.model_dump_json()):
+        return answer
+    return type(answer).model_validate(visible_within(answer.model_dump(mode="json")))
+
+
 def render(answer: Wire) -> str:
-    """The text half of any verb's answer."""
+    """The text half of a cleaned answer: every string from a file is fenced, or quoted on one line."""
     match answer:
         case SearchAnswer() | EmailSearchAnswer():
             return _search(answer)
@@ -51,14 +62,14 @@ def render(answer: Wire) -> str:
             return document(answer)
         case ProductsAnswer():
             lines = [
-                f"- {_line(item.name)}: {counted(item.document_count, 'document')} in "
+                f"- {inline(item.name)}: {counted(item.document_count, 'document')} in "
                 f"{counted(item.component_count, 'component')}"
                 for item in answer.products
             ]
-            return "\n".join([counted(answer.total, "product"), *lines])
+            return "\n".join([counted(answer.total, "product"), *_names(lines)])
         case ComponentsAnswer():
-            lines = [f"- {_line(item.name)}: {counted(item.document_count, 'document')}" for item in answer.components]
-            return "\n".join([f"{_line(answer.product)}: {counted(answer.total, 'component')}", *lines])
+            lines = [f"- {inline(item.name)}: {counted(item.document_count, 'document')}" for item in answer.components]
+            return "\n".join([counted(answer.total, "component"), *_names([f"of {inline(answer.product)}:", *lines])])
         case StatusAnswer():
             return _status(answer)
         case AnalyzeAnswer():
@@ -71,7 +82,12 @@ def render(answer: Wire) -> str:
             return site_rendering.listed(answer)
         case ClearedAnswer():
             return f"Cleared {answer.cleared} cached entries."
-    return answer.model_dump_json(exclude_none=True)
+    return escaped_json(answer.model_dump_json(exclude_none=True))
+
+
+def _names(lines: Sequence[str]) -> list[str]:
+    """A list of names as data; nothing where there are none."""
+    return [fenced("names", "\n".join(lines))] if lines else []
 
 
 def _search(answer: SearchAnswer | EmailSearchAnswer) -> str:
@@ -88,14 +104,18 @@ def _search(answer: SearchAnswer | EmailSearchAnswer) -> str:
 
 def _not_mentioned(answer: SearchAnswer | EmailSearchAnswer) -> str:
     kind = "email" if isinstance(answer, EmailSearchAnswer) else "document"
-    return _line(no_mention(answer.not_mentioned, answer.not_mentioned_in, of=kind))
+    return inline(no_mention(answer.not_mentioned, answer.not_mentioned_in, of=kind))
 
 
 def _head(answer: SearchAnswer | EmailSearchAnswer) -> str:
     if not answer.results and answer.total:
         return f"Nothing on this page; results on all pages: {_all(answer)}."
     if not answer.results:
-        return f"Nothing found for {answer.query!r} (mode {answer.mode})." if answer.query.strip() else "Nothing found."
+        return (
+            f"Nothing found for {inline(repr(answer.query))} (mode {answer.mode})."
+            if answer.query.strip()
+            else "Nothing found."
+        )
     mode = answer.mode if answer.mode == answer.requested_mode else f"{answer.mode}, asked for {answer.requested_mode}"
     first, last = answer.results[0].rank, answer.results[-1].rank
     doubt = "" if answer.calibrated else ", relevance isn't calibrated yet"
@@ -111,12 +131,12 @@ def _all(answer: SearchAnswer | EmailSearchAnswer) -> str:
 
 
 def _foot(answer: SearchAnswer | EmailSearchAnswer) -> str:
-    lines = [f"Degraded: {_line(reason)}" for reason in answer.degraded]
+    lines = [f"Degraded: {inline(reason)}" for reason in answer.degraded]
     for name, leg in answer.legs:
         if leg.status == "failed":
-            lines.append(f"The {name} leg failed: {leg.reason}")
+            lines.append(f"The {name} leg failed: {inline(leg.reason)}")
         elif name == answer.requested_mode != answer.mode and leg.reason and leg.reason not in answer.degraded:
-            lines.append(f"No {name}: {leg.reason}")
+            lines.append(f"No {name}: {inline(leg.reason)}")
     coverage, semantic = answer.coverage, answer.legs.semantic
     said = any(reason.startswith("semantic:") for reason in answer.degraded)
     if coverage.embedded_chunks < coverage.chunks and semantic.status in ("ok", "failed") and not said:
@@ -127,12 +147,12 @@ def _foot(answer: SearchAnswer | EmailSearchAnswer) -> str:
         and answer.rewritten.source != "spelling"
         and (terms := answer.rewritten.search_terms)
     ):
-        lines.append(f"Also searched for: {terms} ({answer.rewritten.source})")
+        lines.append(f"Also searched for: {inline(terms)} ({answer.rewritten.source})")
     if answer.weak_hidden:
         lines.append(f"Left out as hardly relevant: {answer.weak_hidden}; include_weak=true shows them.")
-    lines += [f"Note: {note}" for note in answer.notes]
-    lines += [f"Suggestion: {item.text}" for item in answer.suggestions if item.kind != "document"]
-    if named := [_line(item.text) for item in answer.suggestions if item.kind == "document"]:  # by words of its own
+    lines += [f"Note: {inline(note)}" for note in answer.notes]
+    lines += [f"Suggestion: {inline(item.text)}" for item in answer.suggestions if item.kind != "document"]
+    if named := [inline(item.text) for item in answer.suggestions if item.kind == "document"]:  # by words of its own
         lines.append(fenced("documents", "\n".join(named)))
     return "\n".join(lines)
 
@@ -240,8 +260,8 @@ STALE = "[The file has changed since it was read: this is its text before. Ask a
 
 def remarks(answer: DocumentAnswer) -> list[str]:
     """What a model should know of a document's text before it relies on it, each in brackets."""
-    missing = f"[There is no section {answer.missing_section!r} in it: this is the document.]"
-    notes = [f"[{note}]" for note in answer.notes]
+    missing = f"[There is no section {inline(repr(answer.missing_section))} in it: this is the document.]"
+    notes = [f"[{inline(note)}]" for note in answer.notes]
     return [*([missing] if answer.missing_section else []), *notes, *([STALE] if answer.stale else [])]
 
 
@@ -317,8 +337,8 @@ def thread(answer: ThreadAnswer) -> str:
     last = answer.total if answer.next_offset is None else answer.next_offset
     part = f"emails {last - len(answer.emails) + 1}–{last} of {answer.total}"
     whole = len(answer.emails) == answer.total
-    head = f"thread_id {answer.thread_id} · {counted(answer.total, 'email') if whole else part}"
-    lines = [f"# {answer.subject}", ", ".join(answer.participants)]
+    head = counted(answer.total, "email") if whole else part
+    lines = [f"thread_id {answer.thread_id}", f"# {answer.subject}", ", ".join(answer.participants)]
     for mail in answer.emails:
         lines += ["", f"## {mail.date or 'unknown date'}, {mail.sender}", *_addressed(mail)]
         if mail.subject != answer.subject:
@@ -338,7 +358,7 @@ def thread(answer: ThreadAnswer) -> str:
 
 def _status(answer: StatusAnswer) -> str:
     lines = [
-        f"Status: {answer.status}" + (f" ({'; '.join(answer.reasons)})" if answer.reasons else ""),
+        f"Status: {answer.status}",
         f"{counted(answer.documents, 'document')} in {counted(answer.products, 'product')}, "
         f"{counted(answer.emails, 'email')}, {counted(answer.chunks, 'passage')}, "
         f"{answer.embedded_chunks} embedded; generation {answer.generation}, "
@@ -349,8 +369,9 @@ def _status(answer: StatusAnswer) -> str:
         else "Embeddings: off",
         f"Reranker: {answer.reranker or 'none'}; language model: {answer.llm.model if answer.llm.enabled else 'off'}; "
         f"watching: {'yes' if answer.watching else 'no'}",
+        "Text is sent to: " + ("; ".join(answer.sent_to) or "no other machine"),
         f"Storage: {answer.storage.catalog}, {answer.storage.keyword}, {answer.storage.vectors}; "
-        f"{answer.storage.disk_bytes / 1e6:.1f} MB in {answer.index_path}",
+        f"{answer.storage.disk_bytes / 1e6:.1f} MB in {quoted(answer.index_path)}",
         "Caches (entries, hits, misses): "
         + "; ".join(f"{name} {part.entries}, {part.hits}, {part.misses}" for name, part in answer.caches),
     ]
@@ -364,43 +385,39 @@ def _status(answer: StatusAnswer) -> str:
         lines.append(f"Now {progress.phase}: {', '.join(filter(None, known))}".removesuffix(": "))
     if answer.features:
         lines.append("Features: " + ", ".join(name for name, on in answer.features.items() if on))
+    noted = [f"Reason: {inline(reason)}" for reason in answer.reasons]
     if answer.failures.total:
         lines.append(f"Unreadable files: {answer.failures.total}")
-        lines += [f"- {_line(f'{item.path}: {item.reason}')}" for item in answer.failures.items]
+        noted += [f"Unreadable: {inline(f'{item.path}: {item.reason}')}" for item in answer.failures.items]
     if answer.skipped.total:
-        reasons = ", ".join(f"{reason} {count}" for reason, count in answer.skipped.by_reason.items())
-        examples = ", ".join(_line(item.path) for item in answer.skipped.examples[:5])
-        lines.append(
-            f"Skipped files: {answer.skipped.total} ({reasons})" + (f", such as {examples}" if examples else "")
-        )
-    return "\n".join([*lines, *(f"Note: {note}" for note in answer.notes)])
+        reasons = ", ".join(f"{inline(reason)} {count}" for reason, count in answer.skipped.by_reason.items())
+        lines.append(f"Skipped files: {answer.skipped.total} ({reasons})")
+        noted += [f"Skipped: {inline(item.path)}" for item in answer.skipped.examples[:5]]
+    noted += [f"Note: {inline(note)}" for note in answer.notes]
+    return "\n".join([*lines, *([fenced("notes", "\n".join(noted))] if noted else [])])
 
 
 def _analysis(answer: AnalyzeAnswer) -> str:
     lines = [
-        f"{answer.query!r}: {answer.query_type}, complexity {answer.complexity:.2f}, "
+        f"{inline(repr(answer.query))}: {answer.query_type}, complexity {answer.complexity:.2f}, "
         f"{counted(answer.word_count, 'word')}",
         f"Recommended mode: {answer.recommended_mode} (confidence {answer.confidence:.2f})",
     ]
     if answer.technical_terms:
-        lines.append("Technical terms: " + ", ".join(answer.technical_terms))
-    lines += [f"- {reason}" for reason in answer.reasons]
+        lines.append("Technical terms: " + inline(", ".join(answer.technical_terms)))
+    lines += [f"- {inline(reason)}" for reason in answer.reasons]
     if (why := answer.why_not) is not None:
-        lines.append(_line(f"{why.file_path}: {why.stage}. {why.explanation}"))
+        places = [inline(f"{why.file_path}: {why.stage}. {why.explanation}")]
         for leg in why.legs:
             place = f"rank {leg.rank}" if leg.rank is not None else "not found"
-            lines.append(f"- {leg.leg}: {place}" + (f" ({leg.reason})" if leg.reason else ""))
+            places.append(f"- {leg.leg}: {place}" + (f" ({inline(leg.reason)})" if leg.reason else ""))
+        lines.append(fenced("notes", "\n".join(places)))
     return "\n".join(lines)
-
-
-def _line(text: str) -> str:
-    """`text` on one line: a file's name may hold line breaks, behind which it would seem to be ours."""
-    return " ".join(text.split())
 
 
 def _cut(text: str, limit: int) -> str:
     """`text` on one line, in at most `limit` UTF-8 bytes."""
-    text = _line(text)
+    text = inline(text)
     if len(text.encode()) <= limit:
         return text
     return text.encode()[: limit - 3].decode(errors="ignore").rstrip() + "…"

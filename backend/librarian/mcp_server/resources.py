@@ -12,6 +12,7 @@ from ..vocabulary.addresses import SCHEME
 from ..vocabulary.arguments import shortened
 from ..vocabulary.desk_protocol import Desk
 from ..vocabulary.errors import CallerError, LibrarianError, NotFound
+from ..vocabulary.fencing import escaped
 from ..vocabulary.protocols import Budget
 from .rendering import remarks, rest_of
 from .tools import mime_type
@@ -30,7 +31,7 @@ class ResourceText:
 
 
 def read(desk: Desk, uri: str, budget: Budget) -> ResourceText:
-    """The text of a document, or of the section that the fragment names.
+    """The text of a document, or of the section that the fragment names; marks of answers in it are escaped.
 
     Raises `NotFound` for URIs of another kind and for documents that aren't there.
     """
@@ -40,7 +41,7 @@ def read(desk: Desk, uri: str, budget: Budget) -> ResourceText:
     text = "\n\n".join([answer.content, *remarks(answer)])
     if answer.truncated:
         text += f"\n\n[Truncated. Go on with get_document, {rest_of(answer)}.]"
-    return ResourceText(uri, mime_type(os.path.splitext(answer.file_path)[1].lower()), text)
+    return ResourceText(uri, mime_type(os.path.splitext(answer.file_path)[1].lower()), escaped(text))
 
 
 def fingerprint(desk: Desk, uri: str, budget: Budget) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..vocabulary.counted import counted
+from ..vocabulary.fencing import fenced, inline
 from ..vocabulary.sites import SiteDocument, SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
-from .fencing import fenced
 
 
 def documents(answer: SiteDocumentsAnswer) -> str:
@@ -33,7 +33,7 @@ def found(answer: SiteSearchAnswer) -> str:
     """Documents with the sections that match."""
     if not answer.results:
         nearest = fenced("documents", "\n".join(answer.suggestions)) if answer.suggestions else ""
-        return "\n".join(filter(None, [f"Nothing found for {answer.query!r}.", nearest]))
+        return "\n".join(filter(None, [f"Nothing found for {inline(repr(answer.query))}.", nearest]))
     parts = []
     for place, item in enumerate(answer.results, 1):
         lines = [
@@ -45,7 +45,7 @@ def found(answer: SiteSearchAnswer) -> str:
             snippet = " ".join(match.content_snippet.split())
             lines.append(f"- {match.section_title} ({match.section_id}, {match.relevance_score:.2f}): {snippet[:300]}")
         parts.append("\n".join(line for line in lines if line))
-    degraded = [f"Degraded: {reason}" for reason in answer.degraded]
+    degraded = [f"Degraded: {inline(reason)}" for reason in answer.degraded]
     return "\n\n".join([*degraded, fenced("passages", "\n\n".join(parts))])
 
 

@@ -9,12 +9,12 @@ from typing import Any
 from ..vocabulary.arguments import Counts, schema_of
 from ..vocabulary.desk_protocol import Desk
 from ..vocabulary.errors import SetupError
+from ..vocabulary.fencing import inline
 from ..vocabulary.protocols import Budget
 from ..vocabulary.toolsets import RAG, REGISTRY, SITES
 from ..vocabulary.verbs import CLEAR_CACHE, VERBS, Verb, ask
-from ..vocabulary.visible import hides, visible, visible_within
 from ..vocabulary.wire import EmailSearchAnswer, SearchAnswer, Wire
-from .rendering import render
+from .rendering import cleaned, render
 from .schemas import compact_schema
 
 MOST_LINKS = 10  #: each costs the client some 200 bytes and the server some 9 µs
@@ -34,7 +34,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """Both halves of an answer, nothing hidden in them; a host may show a model only one of them."""
+    """Both halves of an answer, without hidden characters; a host may show a model only one of them."""
 
     text: str
     structured: dict[str, Any]
@@ -76,11 +76,8 @@ def build_tools(desk: Desk, toolsets: Sequence[str] = (), counts: Counts = Count
 
 def _tool(desk: Desk, verb: Verb, counts: Counts) -> Tool:
     def call(given: Mapping[str, object], budget: Budget) -> ToolAnswer:
-        answer = ask(desk, verb, given, budget)
-        fields, text = answer.as_fields(), render(answer)
-        if hides(answer.as_json()):  # a text is made of the fields: where they hide nothing, neither does it
-            fields, text = visible_within(fields), visible(text)
-        return ToolAnswer(text, fields, links_of(answer))
+        answer = cleaned(ask(desk, verb, given, budget))
+        return ToolAnswer(render(answer), answer.as_fields(), links_of(answer))
 
     return Tool(
         name=verb.name,
@@ -103,8 +100,8 @@ def links_of(answer: Wire) -> tuple[Link, ...]:
             item.uri,
             Link(
                 uri=item.uri,
-                name=item.file_path,
-                title=item.title,
+                name=inline(item.file_path),
+                title=inline(item.title),
                 mime_type=mime_type(item.file_type),
                 priority=min(max(item.relevance_score or 0.0, 0.0), 1.0),
                 last_modified=item.last_modified,

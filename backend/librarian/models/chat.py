@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 from typing import Any, Literal
@@ -31,11 +30,10 @@ class Chat:
         self.model = model
         self.name = f"{provider}:{model}"
         self._provider = provider
-        named = os.environ.get("OPENAI_BASE_URL" if provider == "openai" else "OLLAMA_URL")
-        self.url = (base_url or named or _BASES[provider]).rstrip("/")
+        self.url = (base_url or _BASES[provider]).rstrip("/")
         if provider == "ollama":  # its own format lies beside the /v1 that imitates OpenAI's
             self.url = self.url.removesuffix("/v1")
-        key = (api_key or os.environ.get("OPENAI_API_KEY") or "") if provider == "openai" else api_key or ""
+        key = api_key or ""
         if provider == "openai" and not key and self.url == _BASES["openai"]:
             raise SetupError("There is no key for OpenAI's models.", hint="Set OPENAI_API_KEY or llm.base_url.")
         self._key = key

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
-from librarian.vocabulary.errors import LibrarianError, Unavailable
+from librarian.vocabulary.errors import LibrarianError, SetupError, Unavailable
 from librarian.vocabulary.protocols import Embedder
 
 from .onnx_session import has_cuda
@@ -94,15 +94,20 @@ def load_embedder(
 ) -> Embedder:
     """The embedder of a model's name, fetched and built first where it isn't on this machine.
 
-    `folder` is where models are kept (the user's cache by default). A model of the table that belongs to a service
-    chooses that provider by itself; `timeout_s` is for one request to it. Raises `SetupError` or `Unavailable` with the
-    remedy.
+    `folder` is where models are kept (the user's cache by default). `timeout_s` is for one request to a service. A
+    model's name alone chooses no service: one that only a service has is refused. Raises `SetupError` or `Unavailable`
+    with the remedy.
     """
     if provider == "bedrock":
         from .bedrock_embedder import BedrockEmbedder
 
         return BedrockEmbedder(name, endpoint_url=base_url, timeout_s=timeout_s)
-    if provider == "openai" or spec_of(name).provider == "openai":
+    if (needed := spec_of(name).provider) != "local" and provider == "local":
+        raise SetupError(
+            f"{name} runs at a service, and no text is sent to one unless you say so.",
+            hint=f"Set embeddings.provider to {needed}, or choose a model that runs on this machine.",
+        )
+    if provider == "openai":
         from .openai_embedder import OpenAIEmbedder
 
         return OpenAIEmbedder(name, base_url=base_url, api_key=api_key, timeout_s=timeout_s)

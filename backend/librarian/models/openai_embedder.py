@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -55,9 +54,9 @@ class OpenAIEmbedder(ServiceEmbedder):
         timeout_s: float = 30.0,
         wait: Callable[[float], bool] | None = None,
     ) -> None:
-        self._url = (base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI).rstrip("/")
+        self._url = (base_url or OPENAI).rstrip("/")
         self._shown = address(self._url)
-        key = self._key = api_key or os.environ.get("OPENAI_API_KEY") or ""
+        key = self._key = api_key or ""
         if not key and self._url == OPENAI:
             raise SetupError("There is no key for OpenAI's embeddings.", hint="Set OPENAI_API_KEY.")
         headers = {"Authorization": f"Bearer {key}"} if key else {}

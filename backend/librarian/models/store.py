@@ -16,12 +16,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from librarian.vocabulary.errors import LibrarianError, SetupError, Unavailable
 from librarian.vocabulary.extras import install
+from librarian.vocabulary.owned_folder import Kind, claim, json_object, require_own
 
 from . import onnx_build
 from .onnx_session import has_cuda
@@ -43,6 +44,7 @@ _SMALL = (
 _WEIGHTS = "model.safetensors"
 _GRAPHS = ("onnx/model.onnx", "model.onnx")
 _SOURCE = "source.txt"  #: beside the manifest of a model from a folder: what that folder held
+_FETCHED = "fetched.json"  #: next to the manifest of a fetched model: its source, commit and the SHA-256 of each file
 _BERT_LIKE = frozenset({"bert", "roberta", "xlm-roberta", "camembert"})
 _LOCK_S = 900.0  #: seconds that one process waits for another to finish the same model
 _log = logging.getLogger(__name__)
@@ -73,6 +75,8 @@ class ModelStore:
         """
         found = self.locate(name)
         if found is not None:
+            with suppress(OSError, SetupError):  # a cache that may only be read serves as well
+                claim(self.folder, FOLDER)
             return found
         spec = spec_of(name)
         if spec.provider != "local":
@@ -82,7 +86,7 @@ class ModelStore:
             )
         target = self._place(name)
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            claim(self.folder, FOLDER)
         except OSError as error:
             raise SetupError(
                 f"No models can be kept in {self.folder} ({error}).", hint="Set XDG_CACHE_HOME."
@@ -103,6 +107,18 @@ class ModelStore:
         except SetupError:
             return None
         return place if manifest.get("format") == FORMAT else None
+
+    def changed_files(self, name: str) -> list[str]:
+        """Names of files of a fetched model that are missing or differ from what was fetched and built, sorted.
+
+        Empty for a model from a folder, and for one that was fetched before this was recorded.
+        """
+        place = self._place(name)
+        try:
+            recorded: dict[str, str] = read_json(place / _FETCHED).get("sha256", {})
+        except SetupError:
+            return [_FETCHED]
+        return sorted(file for file, digest in recorded.items() if _sha256(place / file) != digest)
 
     def installed(self) -> list[str]:
         """Names of the models that are here, sorted."""
@@ -129,13 +145,19 @@ class ModelStore:
         with tempfile.TemporaryDirectory(prefix=".building-", dir=self.folder) as scratch:
             fetched, made = Path(scratch, "fetched"), Path(scratch, "made")
             fetched.mkdir()
-            made.mkdir()
+            claim(made, _MODEL)
             source = self._source(name, fetched)
             self._build(name, source, made)
             if (folder := _folder_of(name)) is not None:
                 (made / _SOURCE).write_text(_stamp(folder), "utf-8")
+            else:
+                files = sorted(path for path in made.rglob("*") if path.is_file())
+                hashes = {path.relative_to(made).as_posix(): _sha256(path) for path in files}
+                fetched_from = {"source": source.label, "revision": source.revision, "sha256": hashes}
+                (made / _FETCHED).write_text(json.dumps(fetched_from, indent=1), "utf-8")
             if target.exists():
-                shutil.rmtree(target)
+                require_own(target, _MODEL)
+                target.rename(Path(scratch, "before"))  # and goes with that folder
             made.rename(target)
         _log.info("Model %s is ready in %s (%.1f s)", name, target, time.monotonic() - started)
 
@@ -174,10 +196,8 @@ class ModelStore:
                 f"No model can be built of the files of '{name}' in {source.label} ({lines[0][:200]}).",
                 hint="Check that they are whole, and that config.json belongs to the weights.",
             ) from error
-        with weights.open("rb") as data:
-            digest = hashlib.file_digest(data, "sha256").hexdigest()
         # Nothing of time or place: the same model built elsewhere is the same model, and its vectors too.
-        manifest = {"format": FORMAT, "name": spec.name, "weights_sha256": digest, "pooling": spec.pooling}
+        manifest = {"format": FORMAT, "name": spec.name, "weights_sha256": _sha256(weights), "pooling": spec.pooling}
         (made / "manifest.json").write_text(json.dumps(manifest, indent=1), "utf-8")
 
     def _built(
@@ -233,6 +253,27 @@ class ModelStore:
             yield
 
 
+def _is_model(folder: Path) -> bool:
+    """Whether the manifest in a folder is one that Librarian writes, of whatever format."""
+    return {"format", "name", "weights_sha256", "pooling"} <= json_object(folder / "manifest.json").keys()
+
+
+def _holds_models(folder: Path) -> bool:
+    """Whether there is a model that Librarian has prepared in a folder, or nothing but what preparing one leaves."""
+    inside = list(folder.iterdir())
+    return any(map(_is_model, inside)) or all(each.name.startswith(".") for each in inside)
+
+
+_MODEL = Kind("model", "librarian.models.store", "Move it away and try again.", _is_model)
+#: The folder that models are kept in.
+FOLDER = Kind(
+    "models",
+    "librarian.models.store",
+    "Set XDG_CACHE_HOME to another folder: models are kept in librarian/models there.",
+    _holds_models,
+)
+
+
 def _folder_of(name: str) -> Path | None:
     """The folder that a name is; None for the name of a model."""
     if "/" not in name and not name.startswith("~"):
@@ -257,6 +298,15 @@ def _stamp(folder: Path) -> str:
             continue
         found.append(f"{name} {status.st_size} {status.st_mtime_ns}")
     return "\n".join(found)
+
+
+def _sha256(path: Path) -> str:
+    """The SHA-256 of a file in hexadecimal; empty where it can't be read."""
+    try:
+        with path.open("rb") as data:
+            return hashlib.file_digest(data, "sha256").hexdigest()
+    except OSError:
+        return ""
 
 
 def _read(path: Path) -> str:

@@ -83,14 +83,14 @@ def known() -> tuple[str, ...]:
 
 
 def spec_of(name: str) -> ModelSpec:
-    """The row of a model, by its short or its hub name in any case.
+    """The row of a model, by its short or its hub name in any case, with or without `@revision`.
 
     A hub name or folder that has no row gets dimension 0: what it is like is known once it has been fetched
     (`read_spec`). Raises `SetupError` for a bare name without a row, with the nearest one.
     """
-    row = _BY_NAME.get(name.lower())
+    row = _row(name)
     if row is not None:
-        return row.spec
+        return replace(row.spec, name=canonical(name))
     if "/" in name or Path(os.path.expanduser(name)).is_dir():
         return ModelSpec(name, 0, LONGEST)
     near = get_close_matches(name.lower(), _BY_NAME, n=1, cutoff=0.4)
@@ -103,14 +103,27 @@ def spec_of(name: str) -> ModelSpec:
 
 def canonical(name: str) -> str:
     """One name for a model however it is written; a name that means nothing stays as it is."""
-    row = _BY_NAME.get(name.lower())
-    return row.spec.name if row else name
+    row = _row(name)
+    return row.spec.name + _revision(name) if row else name
 
 
 def hub_name(name: str) -> str:
-    """Where a model is published; the name itself where it has no row."""
-    row = _BY_NAME.get(name.lower())
-    return row.hub if row else name
+    """Where a model is published, with the revision that the name asks for; the name itself where it has no row."""
+    row = _row(name)
+    return row.hub + _revision(name) if row else name
+
+
+def _row(name: str) -> Row | None:
+    """The row of a model's name, whatever revision it asks for; a service's models have no revisions."""
+    revision = _revision(name)
+    row = _BY_NAME.get(name.removesuffix(revision).lower())
+    return row if row is None or row.hub or not revision else None
+
+
+def _revision(name: str) -> str:
+    """`@revision` at the end of a model's name; empty where there is none."""
+    _, at, revision = name.partition("@")
+    return at + revision
 
 
 def read_spec(name: str, folder: Path) -> ModelSpec:

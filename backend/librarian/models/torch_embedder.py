@@ -9,6 +9,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from librarian.vocabulary.models import ModelSpec
 from librarian.vocabulary.types import Vector, Vectors, Window
 
 from . import windowing
+from .sources import split_revision
 from .table import prompts_of
 
 
@@ -47,8 +49,10 @@ class TorchEmbedder:
             raise Unavailable(f"'{name}' needs sentence-transformers.", hint=f"Run {install('torch')}.")
         from sentence_transformers import SentenceTransformer
 
+        source, revision = (name, None) if Path(name).is_dir() else split_revision(name)
+        chosen = device or ("cuda" if has_cuda() else "cpu")
         try:
-            self._model: Any = SentenceTransformer(name, device=device or ("cuda" if has_cuda() else "cpu"))
+            self._model: Any = SentenceTransformer(source, device=chosen, revision=revision)
         except Exception as error:  # whatever the hub, torch or the model's code raise
             raise Unavailable(f"'{name}' can't be loaded ({error}).", hint="Check the name and the network.") from error
         self._model.max_seq_length = min(spec.max_tokens, int(self._model.max_seq_length or spec.max_tokens))

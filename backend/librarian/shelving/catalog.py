@@ -17,7 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import RLock
 
-from librarian.vocabulary.errors import Damaged, Unavailable
+from librarian.vocabulary.errors import Damaged, SetupError, Unavailable
+from librarian.vocabulary.index_folder import claim_index
 from librarian.vocabulary.types import (
     ALL_PRODUCTS,
     Document,
@@ -85,7 +86,17 @@ class SqliteCatalog:
 
     @classmethod
     def sound(cls, path: Path, *, shared_products: Iterable[str] = ()) -> SqliteCatalog:
-        """The catalog in that file; an empty one, to be filled from the folder, where it is damaged."""
+        """The catalog in that file of an index folder; an empty one, to be filled from the documents, where that is
+        damaged.
+
+        Raises `SetupError` where the folder is somebody else's or can't be written.
+        """
+        try:
+            claim_index(path.parent)
+        except OSError as error:
+            raise SetupError(
+                f"The index folder {path.parent} can't be used: {error.strerror}.", hint="Make it writable."
+            ) from error
         try:
             catalog_rescue.examine_if_suspect(path)
             return cls(path, shared_products=shared_products)

@@ -14,6 +14,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
+from librarian.vocabulary import owned_folder
 from librarian.vocabulary.errors import Damaged
 
 from .catalog_check import inconsistencies
@@ -21,7 +22,7 @@ from .catalog_check import inconsistencies
 log = logging.getLogger(__name__)
 
 _MARK: Final = ".suspect"
-_BESIDE: Final = ("", "-wal", "-shm")
+_LOG: Final = ("-wal", "-shm")
 
 
 def suspect(path: Path) -> None:
@@ -48,13 +49,9 @@ def examine_if_suspect(path: Path) -> None:
 
 
 def set_aside(path: Path, why: str) -> str:
-    """Rename the file and its log to `<name>.damaged…` (older ones make way); returns a sentence for people."""
-    aside = path.with_name(path.name + ".damaged")
-    for ending in _BESIDE:
-        old = path.with_name(path.name + ending)
-        if old.exists():
-            old.replace(aside.with_name(aside.name + ending))
+    """Move the file and its log into a folder `<name>.damaged-<number>`; returns a sentence for people."""
+    aside = owned_folder.set_aside(path, *(path.with_name(path.name + ending) for ending in _LOG))
     path.with_name(path.name + _MARK).unlink(missing_ok=True)
-    note = f"{why} It was set aside as {aside.name} and made again from the files; vectors were kept."
+    note = f"{why} It was set aside in {aside.name} and made again from the files; vectors were kept."
     log.warning("%s", note)
     return note

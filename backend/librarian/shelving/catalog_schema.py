@@ -14,13 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from librarian.vocabulary.errors import Damaged, SetupError, Unavailable
+from librarian.vocabulary.index_folder import APPLICATION_ID
 
 from .catalog_rows import text_key
 from .path_length import too_long
 
 log = logging.getLogger(__name__)
-
-APPLICATION_ID = 0x4C696272  #: "Libr", in the file's header: tells a catalog from any other SQLite file
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
@@ -173,7 +172,7 @@ def open_writer(path: Path) -> sqlite3.Connection:
 
     Raises `Damaged` where it can't be read, `SetupError` where it is something else or was written by a newer version.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         connection = connect(path)
     except sqlite3.DatabaseError as error:

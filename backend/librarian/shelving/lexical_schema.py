@@ -8,15 +8,15 @@ from __future__ import annotations
 import json
 import logging
 import re
-import shutil
 import textwrap
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import tantivy
 
 from librarian.vocabulary.errors import Damaged, SetupError
+from librarian.vocabulary.owned_folder import Kind, claim, delete_files, json_object
 from librarian.vocabulary.types import Document, LexicalEntry
 from librarian.vocabulary.whole_file import write_whole
 
@@ -37,6 +37,11 @@ VALUES = (*CODED, "tags")
 
 _OF_THE_DISK = ("Permission denied", "No space left", "Read-only file system", "File too large", "Too many open files")
 _LEFTOVER = re.compile(r'FileAlreadyExists\("([0-9a-f]{32}\.[\w.]+)"\)')
+#: Names of the files of an index: tantivy's and ours.
+_OWN = re.compile(
+    r"meta\.json|\.managed\.json|\.tantivy-[\w-]+\.lock|\.tmp\w+|[0-9a-f]{32}\.[\w.]+"
+    rf"|{re.escape(STATE_FILE)}|\.{re.escape(STATE_FILE)}\.\d+\.part"
+)
 _ANALYSED = "analysed"  # entries come as tokens joined by spaces; nothing more is done to them
 
 
@@ -81,23 +86,26 @@ def entry_of(chunk_id: int, doc_id: int, document: Document, entry: LexicalEntry
 def open_index(path: Path | None) -> tuple[Any, State]:
     """The index in that folder, made where there is none; in memory where `path` is None.
 
-    Raises `Damaged` where the folder's files can't be read or have another format.
+    Raises `Damaged` where the folder's files can't be read or have another format, and `SetupError` where the folder is
+    somebody else's or can't be written.
     """
     if path is None:
         index, state = tantivy.Index(build_schema()), State()
-    elif not _exists(path):
+    else:
         try:
-            path.mkdir(parents=True, exist_ok=True)
-            index, state = tantivy.Index(build_schema(), str(path)), State()
-            save_state(path, state)
+            claim(path, FOLDER)
+            made = (path / "meta.json").exists()
+            if not made:
+                index, state = tantivy.Index(build_schema(), str(path)), State()
+                save_state(path, state)
         except (OSError, ValueError) as error:
             raise unwritable(path, str(error)) from error
-    else:
-        state = _load_state(path)
-        try:
-            index = tantivy.Index.open(str(path))
-        except BaseException as error:
-            raise explained(path, error) from error
+        if made:
+            state = _load_state(path)
+            try:
+                index = tantivy.Index.open(str(path))
+            except BaseException as error:
+                raise explained(path, error) from error
     index.register_tokenizer(_ANALYSED, tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build())
     index.config_reader(reload_policy="manual")
     return index, state
@@ -111,10 +119,10 @@ def save_state(path: Path | None, state: State) -> None:
 
 
 def discard(path: Path) -> None:
-    """Delete the folder of an index that is closed or can't be opened."""
+    """Delete the files of an index that is closed or can't be opened. What else lies in its folder stays."""
     if path.exists():
-        log.info("keyword index: deleting %s", path)
-        shutil.rmtree(path)
+        log.info("keyword index: deleting the files of %s", path)
+        delete_files(path, FOLDER, _OWN)
 
 
 def remove_leftover(path: Path | None, error: BaseException) -> None:
@@ -154,11 +162,22 @@ def damaged(path: Path | None, what: str) -> Damaged:
     )
 
 
-def _exists(path: Path) -> bool:
-    try:
-        return (path / "meta.json").exists()
-    except OSError as error:
-        raise unwritable(path, str(error)) from error
+def _is_unmarked_index(path: Path) -> bool:
+    """Whether its state file, or its schema, shows a folder to be an index that Librarian made."""
+    if json_object(path / STATE_FILE).keys() == {field.name for field in fields(State)}:
+        return True
+    schema = json_object(path / "meta.json").get("schema")
+    names = {field.get("name") for field in schema if isinstance(field, dict)} if isinstance(schema, list) else set()
+    return {*FIELDS, *VALUES, "chunk", "doc"} <= names
+
+
+#: The folder of a keyword index.
+FOLDER = Kind(
+    "keyword index",
+    "librarian.shelving.lexical_schema",
+    "Move it away, or choose another index folder with --index or `index.path` (INDEX_PATH).",
+    _is_unmarked_index,
+)
 
 
 def _load_state(path: Path) -> State:

@@ -71,6 +71,7 @@ def crawl(
     if group_by not in (None, "navigation"):
         raise CallerError(f"--group-by is {group_by!r}.", hint="The one grouping is navigation.")
     settings = Place(root, index, config).settings()
+    settings.require_library()
     options = CrawlOptions(
         allow_private=allow_private,
         per_second=rate,

@@ -43,7 +43,7 @@ def examine(settings: Settings, *, offline: bool = False) -> Iterator[Finding]:
     `offline`: nothing may need another machine; where no setting does, that is proved by indexing and searching.
     """
     yield Finding("python", "ok", f"{sys.version.split()[0]} at {sys.executable}")
-    yield Finding("settings", "ok", str(settings.config_file or "no config.json: defaults"))
+    yield Finding("settings", "ok", _file(settings))
     for notice in settings.notices:
         yield Finding("settings", "note", notice)
     yield _folder(settings.docs.root_path)
@@ -51,10 +51,19 @@ def examine(settings: Settings, *, offline: bool = False) -> Iterator[Finding]:
     yield _index(settings.index.path)
     yield from _former_stores(settings)
     yield _model(settings)
+    yield _destinations(settings)
     yield _port(settings)
     yield from _hosts(settings)
     if offline:
         yield from _outside(settings)
+
+
+def _file(settings: Settings) -> str:
+    """The configuration file in use, and whether it is trusted."""
+    found = settings.configuration
+    if found.path is None:
+        return "no configuration file: defaults"
+    return f"{found.path}" + ("" if found.trusted else " (not trusted: it names no other folder to write to)")
 
 
 def _folder(root: Path) -> Finding:
@@ -124,10 +133,20 @@ def _model(settings: Settings) -> Finding:
         return Finding("model", "ok", f"{name} by {settings.embeddings.provider}")
     from librarian.models.store import ModelStore
 
-    folder = ModelStore().locate(name)
+    models = ModelStore()
+    folder = models.locate(name)
     if folder is None:
         return Finding("model", "wrong", f"{name} isn't installed", f"Run librarian models fetch {name}.")
+    if changed := models.changed_files(name):
+        detail = f"{name} in {folder} has changed since it was fetched: {', '.join(changed)}"
+        return Finding("model", "wrong", detail, f"Delete that folder and run librarian models fetch {name}.")
     return Finding("model", "ok", f"{name} in {folder}")
+
+
+def _destinations(settings: Settings) -> Finding:
+    """Which text goes to which host."""
+    sent = [f"{part}: {text} to {host}" for part, host, text in settings.destinations()]
+    return Finding("text sent", "note" if sent else "ok", "; ".join(sent) or "to no other machine")
 
 
 def _port(settings: Settings) -> Finding:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from librarian.vocabulary.visible import visible
+
 if TYPE_CHECKING:
     from librarian.config.settings import Settings
 
@@ -28,7 +30,10 @@ class Place:
 
         overrides = {"docs.root_path": self.root, "index.path": self.index}
         dotted = {key.replace("__", "."): value for key, value in further.items()}
-        return Settings.load(self.config, overrides=overrides | dotted)
+        settings = Settings.load(self.config, overrides=overrides | dotted)
+        if note := settings.configuration.notice():
+            _note(note)
+        return settings
 
     def ask(
         self, verb: str, *, on_progress: OnProgress | None = None, timeout: float | None = None, **given: Any
@@ -41,6 +46,8 @@ class Place:
         from librarian.keeper.starting import Library
 
         found = where.find(config=self.config, root=self.root, index=self.index)
+        for note in found.notes:
+            _note(note)
         return client.call(
             found.index,
             verb,
@@ -48,5 +55,15 @@ class Place:
             library=Library.at(found, root_given=self.root is not None),
             on_progress=on_progress,
             timeout=timeout,
-            on_note=lambda note: print(f"Note: {note}", file=sys.stderr),  # noqa: T201
+            on_note=_note,
         )
+
+
+_said: set[str] = set()
+
+
+def _note(note: str) -> None:
+    """Print a note on stderr, once a process."""
+    if note not in _said:
+        _said.add(note)
+        sys.stderr.write(f"Note: {visible(note)}\n")

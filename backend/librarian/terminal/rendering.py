@@ -179,6 +179,7 @@ def status(page: Page, answer: Answer) -> None:
     if embeddings["dimension"]:  # the model has been loaded
         by += f", {embeddings['dimension']} dimensions, {embeddings['backend']} {embeddings['device']}"
     page.line("embeddings: ", by if embeddings["enabled"] else "off")
+    page.line("text is sent to: ", "; ".join(answer.get("sent_to") or ()) or "no other machine")
     page.line(f"folder: {answer.get('root_path') or '?'}", "" if answer.get("watching") else "  (not watched)")
     page.line(f"index: {answer['index_path']}  ({answer['storage']['disk_bytes'] / 1e6:.1f} MB)")
     _left_out(page, "skipped", answer["skipped"]["total"], answer["skipped"]["examples"])

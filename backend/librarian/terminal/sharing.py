@@ -8,6 +8,7 @@ from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any, TextIO
 
 from librarian.vocabulary.errors import CallerError
+from librarian.vocabulary.private_umask import private_umask
 
 from .place import Place
 
@@ -35,7 +36,7 @@ def work(place: Place, out: TextIO) -> None:
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: made.stop())
-    with closing(held), closing(made):
+    with private_umask(), closing(held), closing(made):
         out.write("Embedding for the library; end with Ctrl-C.\n")
         done = made.run()
     out.write(f"{done:,} passages embedded.\n")
@@ -62,8 +63,7 @@ def move_to(place: Place, to: str, out: TextIO | None) -> dict[str, Any]:
         if out is not None:
             out.write(f"{done:,} of {total:,} {what}\n")
 
-    with ExitStack() as held:
-        chosen.index.path.mkdir(parents=True, exist_ok=True)
+    with private_umask(), ExitStack() as held:
         held.callback(owned(chosen.index.path, hint="End it (`librarian serve`, hosts), try again.").release)
         copied = migrate(settings, to, entries=assembly_parts.reader(chosen).entries, progress=tell)
     return {**asdict(copied), "to": to, "next": f"Set storage.catalog to {to} and start the servers."}

@@ -32,6 +32,7 @@ models_app = Application(no_args_is_help=True, help="Fetch, list and choose embe
 
 def add_to(app: typer.Typer) -> None:
     """Adds this module's commands to the application."""
+    from .trusting import trust
     from .tuning import tune
 
     app.command(
@@ -51,6 +52,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(epilog="Example: librarian doctor --offline", rich_help_panel=SET_UP)(doctor)
     app.command(epilog="Example: librarian connect claude-desktop --write", rich_help_panel=SET_UP)(connect)
     app.command("config", epilog="Example: librarian config search.mode", rich_help_panel=SET_UP)(config_command)
+    app.command(epilog="Example: librarian trust", rich_help_panel=SET_UP)(trust)
     app.add_typer(models_app, name="models", rich_help_panel=SET_UP)
 
 
@@ -65,6 +67,7 @@ def serve(
 ) -> None:
     """Index the documents and serve them over HTTP: MCP, REST and a page."""
     settings = Place(root, index, config).settings(mcp__host=host, mcp__port=port, docs__layout=layout)
+    settings.require_library()
     for notice in settings.notices:
         sys.stderr.write(f"Note: {notice}\n")
     if settings.mcp.transport == "stdio":

@@ -12,6 +12,7 @@ import contextlib
 import difflib
 import json
 import math
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -150,9 +151,15 @@ def named(verb: str, arguments: Sequence[Argument], given: Mapping[str, object])
     return taken
 
 
+_REPR = reprlib.Repr()
+_REPR.maxlevel = 4
+_REPR.maxlist = _REPR.maxtuple = _REPR.maxset = _REPR.maxdict = 40
+_REPR.maxlong = _REPR.maxother = 100
+
+
 def shortened(value: object) -> str:
-    """A value as it may stand in an error message: at most 80 characters."""
-    text = repr(value)
+    """A value as it may stand in an error message: at most 80 characters, however large or deep it is."""
+    text = repr(value[:100]) if isinstance(value, str) else _REPR.repr(value)
     return text if len(text) <= 80 else text[:79] + "…"
 
 
@@ -266,7 +273,7 @@ def _texts(value: object) -> list[str] | None:
         if text.startswith("["):
             try:
                 value = json.loads(text)
-            except ValueError:
+            except (ValueError, RecursionError):
                 return None
         else:
             return [part.strip() for part in _encodable(text).split(",") if part.strip()]

@@ -8,6 +8,8 @@ from contextvars import ContextVar
 from typing import Final
 
 REQUEST: Final[ContextVar[str]] = ContextVar("request", default="")
+DRAFT: Final[ContextVar[bool]] = ContextVar("draft", default=False)
+"""Whether the question is still being typed, so the question log leaves it out."""
 
 _USABLE: Final = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 

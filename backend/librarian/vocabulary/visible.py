@@ -43,7 +43,7 @@ def visible_within(value: Any) -> Any:
         # None of the hidden characters is printable; that is quickly asked, and most texts are.
         return value if value.isprintable() else visible(value)
     if isinstance(value, dict):
-        return {key: visible_within(inner) for key, inner in value.items()}
+        return {visible_within(key): visible_within(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [visible_within(inner) for inner in value]
     return value

@@ -400,6 +400,7 @@ class StatusAnswer(Wire):
     embeddings: EmbeddingsStatus
     reranker: str = ""
     llm: LlmStatus = LlmStatus()
+    sent_to: list[str] = []
     caches: CachesStatus = CachesStatus()
     features: dict[str, bool] = {}
     watching: bool = False
@@ -416,6 +417,7 @@ class StatusAnswer(Wire):
 
 class HealthAnswer(Wire):
     status: Literal["ok", "indexing", "degraded"]
+    ready: bool = True
     reasons: list[str] = []
     version: str
     documents: int

@@ -19,6 +19,7 @@ from ..vocabulary.calls import Calls
 from ..vocabulary.desk_protocol import Desk
 from ..vocabulary.errors import CallerError, LibrarianError
 from ..vocabulary.protocols import Budget, Observer
+from ..vocabulary.request import DRAFT
 from ..vocabulary.toolsets import SEARCH_REGISTRY
 from ..vocabulary.verbs import Verb, ask
 from ..vocabulary.wire import EmailSearchAnswer, ErrorAnswer, HealthAnswer, SearchAnswer
@@ -27,6 +28,8 @@ from .answers import failed
 TYPE = Argument("type", description="What to search", limits={"enum": ["documents", "emails"], "default": "documents"})
 OBSERVED = {"mode", "took_ms", "cache", "legs"}  #: what `metrics` counts of an answer
 HEALTH = ("/health", "/api/health")
+READY = "/ready"
+DRAFT_HEADER = "librarian-draft"  #: the page sends `1` with a question that is still being typed
 _BY_TYPE: Mapping[str, Verb] = {"documents": verbs.SEARCH, "emails": verbs.SEARCH_EMAILS}
 
 
@@ -108,13 +111,29 @@ class Api:
                 operation_id=f"get{path.replace('/', '_')}",
             )
             add_head(app, path, self._health)
+        app.add_api_route(
+            READY,
+            self._ready,
+            methods=["GET"],
+            response_model=HealthAnswer,
+            responses={503: {"model": HealthAnswer, "description": "Not ready: `reasons` says why"}},
+            summary="Whether the server can answer from the whole library",
+            operation_id="get_ready",
+        )
+        add_head(app, READY, self._ready)
 
     async def _health(self) -> JSONResponse:
         """Answered outside the queue: a busy server is still alive."""
         answer = await asyncio.to_thread(self._desk.health)
         return JSONResponse(answer.model_dump(mode="json"))
 
+    async def _ready(self) -> JSONResponse:
+        """As health, with 503 while the library is read for the first time or something doesn't work."""
+        answer = await asyncio.to_thread(self._desk.health)
+        return JSONResponse(answer.model_dump(mode="json"), 200 if answer.ready else 503)
+
     async def _search(self, request: Request) -> Response:
+        DRAFT.set(request.headers.get(DRAFT_HEADER) == "1")
         try:
             given = await given_in(request)
             kind = str(checked("search", (TYPE,), {"type": given.get("type")}).get("type", TYPE.limits["default"]))
@@ -165,10 +184,10 @@ async def given_in(request: Request) -> dict[str, object]:
     """
     if "q" in request.query_params and "query" in request.query_params:
         raise CallerError("The question is given twice, as q and as query.", hint="Give it once.")
-    given: dict[str, object] = {}
-    for name in request.query_params:
-        values: Sequence[str] = request.query_params.getlist(name)
-        given["query" if name == "q" else name] = values[0] if len(values) == 1 else list(values)
+    values: dict[str, list[str]] = {}
+    for name, value in request.query_params.multi_items():
+        values.setdefault("query" if name == "q" else name, []).append(value)
+    given: dict[str, object] = {name: many[0] if len(many) == 1 else many for name, many in values.items()}
     if request.method != "POST":
         return given
     try:

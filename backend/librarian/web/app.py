@@ -19,7 +19,7 @@ from starlette.types import Scope
 from ..vocabulary.arguments import Counts
 from ..vocabulary.desk_protocol import Desk
 from .answers import on_error, on_http_error
-from .api import HEALTH, Api, add_head
+from .api import HEALTH, READY, Api, add_head
 from .metrics import CONTENT_TYPE, Metrics
 from .security import Guard, Rules
 
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from ..mcp_server.coming import ComingDoor
 
 _STATIC = Path(__file__).parent / "static"
-OPEN_PATHS = frozenset({"/", "/health", "/favicon.ico", "/static/"})  #: the page's shell holds nothing of the library
+#: The page's shell holds nothing of the library; health and readiness hold numbers.
+OPEN_PATHS = frozenset({"/", "/health", READY, "/favicon.ico", "/static/"})
 
 
 class _Shell(StaticFiles):
@@ -57,7 +58,7 @@ def build_app(
     """The web application over `desk`; its lifespan runs the MCP door, so serve it with lifespan on.
 
     Args:
-        token: bearer token that every path but /health and the page's shell needs; None or empty for none.
+        token: bearer token that every path but /health, /ready and the page's shell needs; None or empty for none.
         hosts: names under which the server answers besides this machine's.
         cors_origins: web origins that may call besides the page itself; `*` for any.
         endpoint: path of MCP's Streamable HTTP.
@@ -124,7 +125,8 @@ def build_app(
         cors_origins=tuple(cors_origins),
         rate_limit=rate_limit or None,
         open_paths=OPEN_PATHS,
-        uncounted=HEALTH,
+        uncounted=(*HEALTH, READY),
+        probes=(*HEALTH, READY),
     )
     app.add_middleware(Guard, rules=rules, made=partial(setattr, app.state, "guard"))
     app.state.door = mcp

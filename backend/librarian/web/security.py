@@ -1,4 +1,4 @@
-"""Who may come in over HTTP: Host and Origin on every path, token, size and rate limits, headers of the answer.
+"""Who may come in over HTTP: Host, Origin and Sec-Fetch-Site, token, size and rate limits, headers of the answer.
 
 Pure ASGI, for streams pass through it. What this isn't: TLS, or accounts.
 """
@@ -21,6 +21,9 @@ from ..vocabulary.request import REQUEST, usable_id
 from .answers import error_response
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_ANY_PORT_REFUSED = frozenset((*LOOPBACK, "::1", "0.0.0.0", "::", "[::]"))
+_OWN_SITES = frozenset(("same-origin", "none"))  #: `none`: the user typed the address or opened a bookmark
+MAX_PARAMETERS = 100
 MAX_BODY = 4 * 1024 * 1024  #: bytes; the MCP SDK's own limit
 #: What is still taken of a refused request's body, and thrown away: who is cut off while sending never reads why.
 _TAKEN_BODIES, _TAKEN_S = 32, 10.0
@@ -45,8 +48,9 @@ class Rules:
     """What the guard asks for.
 
     `hosts` come on top of this machine's names, each with any port unless it names one; `rate_limit` is requests a
-    minute and caller, None for no limit, not counting those for `uncounted` paths; `open_paths` need no token, nor what
-    lies below those that end with `/`.
+    minute and caller, None for no limit, not counting those for `uncounted` paths; `open_paths` need no token and may
+    be asked for by pages of other sites, and so may what lies below those that end with `/`. `probes` answer under any
+    host name: orchestrators ask by IP address.
     """
 
     token: str | None = None
@@ -57,6 +61,7 @@ class Rules:
     body_s: float = BODY_S
     open_paths: Collection[str] = frozenset()
     uncounted: Collection[str] = frozenset()
+    probes: Collection[str] = frozenset()
 
 
 class RateLimit:
@@ -113,6 +118,7 @@ class Guard:
         """Go by these rules from the next request on; callers' rates begin anew."""
         self._rules = rules
         self._hosts = {host.lower() for host in (*LOOPBACK, *rules.hosts)}
+        self._names = {host.lower() for host in rules.hosts} - _ANY_PORT_REFUSED
         self._origins = {origin.lower().rstrip("/") for origin in rules.cors_origins}
         self._limit = RateLimit(rules.rate_limit) if rules.rate_limit else None
 
@@ -169,13 +175,17 @@ class Guard:
     def _refusal(self, scope: Scope, headers: Headers) -> Refusal | None:
         """Status, code, message, hint and headers of the answer to a request that may not pass."""
         host = headers.get("host", "")
-        if not self.is_known(host):
+        if not self.is_known(host) and scope["path"] not in self._rules.probes and not self._sent_token(headers):
             hint = f"Use {', '.join(LOOPBACK)}, or add the name to security.allowed_hosts."
             return 421, "host", f"This server doesn't answer under the host name {host!r}.", hint, {}
         origin = headers.get("origin")
-        if origin is not None and not self._is_own(origin):
+        site = headers.get("sec-fetch-site", "none").strip().lower()
+        if origin is not None and not self._is_own(origin, host, site):
             hint = "If that page may call, add it to security.cors_origins."
             return 403, "origin", f"Requests of pages from {origin!r} are refused.", hint, {}
+        if origin is None and site not in _OWN_SITES and "*" not in self._origins and not self._is_open(scope, headers):
+            message = f"Requests of pages from other sites are refused (Sec-Fetch-Site: {site[:40]!r})."
+            return 403, "cross_site", message, "Open the page at / and search there, or call with a program.", {}
         if wait := self._wait_s(scope):
             limit = f"More than {self._rules.rate_limit} requests a minute."
             return 429, "rate_limit", limit, f"Try again in {wait:.0f} s.", {"retry-after": f"{int(wait) + 1}"}
@@ -185,6 +195,10 @@ class Guard:
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > self._rules.max_body:
             return self._too_large()
+        if (count := scope["query_string"].count(b"&") + 1) > MAX_PARAMETERS:
+            hint = "Separate the values of a list by commas, or send a JSON body by POST."
+            message = f"The address has {count} parameters; at most {MAX_PARAMETERS} are read."
+            return 400, "bad_request", message, hint, {}
         return None
 
     def _readable(self, origin: str) -> dict[str, str]:
@@ -214,14 +228,23 @@ class Guard:
         without = name if colon and port.isdecimal() else host
         return host in self._hosts or without in self._hosts
 
-    def _is_own(self, origin: str) -> bool:
+    def _is_own(self, origin: str, host: str, site: str) -> bool:
+        """Whether a page of `origin` may call: an allowed one, the server's own page, or one under a configured name.
+
+        On this machine other programs serve pages too, so there the port must be the one that is asked, unless the
+        browser says that page and address are of one origin: a proxy between them may have changed the Host header.
+        """
         if origin.lower() in self._origins or "*" in self._origins:
             return True
         try:
             parts = urlsplit(origin)
         except ValueError:  # such as of a bracket that isn't closed
             return False
-        return parts.scheme in {"http", "https"} and self.is_known(parts.netloc)
+        netloc = parts.netloc.lower()
+        name, colon, port = netloc.rpartition(":")
+        without = name if colon and port.isdecimal() else netloc
+        own = bool(netloc) and (netloc == host.lower() or (site == "same-origin" and self.is_known(netloc)))
+        return parts.scheme in {"http", "https"} and (own or netloc in self._names or without in self._names)
 
     def _is_open(self, scope: Scope, headers: Headers) -> bool:
         path: str = scope["path"]
@@ -231,6 +254,10 @@ class Guard:
             path.startswith(open_) if open_.endswith("/") and open_ != "/" else path == open_
             for open_ in self._rules.open_paths
         )
+
+    def _sent_token(self, headers: Headers) -> bool:
+        """Whether a token is set and the request carries it, which a page under a rebound name can't."""
+        return self._rules.token is not None and self._has_token(headers)
 
     def _has_token(self, headers: Headers) -> bool:
         if self._rules.token is None:

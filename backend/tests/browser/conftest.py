@@ -24,7 +24,7 @@ def _chromium() -> None:
 def server(tmp_path_factory: pytest.TempPathFactory, _chromium: None) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("browser")
     write_library(folder / "docs")
-    server = Server(folder)
+    server = Server(folder, analytics={"enabled": True})
     try:
         yield server.start()
     finally:

@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 import urllib.request
 from typing import Any
 
@@ -390,9 +392,36 @@ def test_questions_and_favourites_are_remembered_in_the_browser_alone(page: Page
     assert all(name.startswith(page.url) for name in sent)
 
 
-def test_it_fits_a_phone(page: Page) -> None:
-    import json
+#: The timer of a question that rests fires when `rest()` is called.
+RESTING = """const real = window.setTimeout;
+window.setTimeout = (run, wait, ...given) => wait === 2000 ? (window.rest = run, 0) : real(run, wait, ...given)"""
 
+
+def test_the_question_log_keeps_only_finished_questions(page: Page, server: Server) -> None:
+    def kept() -> list[str]:
+        lines = (server.folder / "index" / "questions.jsonl").read_text("utf-8").splitlines()
+        return [query for line in lines if (query := json.loads(line)["query"]).startswith("zebra")]
+
+    def until_kept(*questions: str) -> None:
+        until = time.monotonic() + 20
+        while kept() != list(questions) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert kept() == list(questions)
+
+    page.open("/?q=refunds").answered().run(RESTING)
+    page.ask("zebra sto").one("#query").send_keys("rage")
+    page.until("document.querySelector('#search.busy')").answered()
+    assert kept() == []
+    page.run("window.rest()")
+    until_kept("zebra storage")
+    page.one("#query").send_keys(" box")
+    page.press("ENTER")
+    until_kept("zebra storage", "zebra storage box")
+    page.one("#saved-button").click()
+    assert "keeps each finished question" in page.one("#saved-dialog").text
+
+
+def test_it_fits_a_phone(page: Page) -> None:
     page.driver.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride", {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": True}
     )

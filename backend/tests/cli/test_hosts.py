@@ -213,6 +213,7 @@ def test_connect_prints_or_writes(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("MCP_AUTH_TOKEN", "t")
+    monkeypatch.setenv("CONFIG_FILE", "config.json")
     (tmp_path / "config.json").write_text("{}")
     assert cli.run(["connect", "gemini", "--http"]) == 0
     captured = capsys.readouterr()

@@ -39,6 +39,9 @@ class Store:
     def locate(self, name: str) -> Path | None:
         return self.folder / name if (self.folder / name).is_dir() else None
 
+    def changed_files(self, name: str) -> list[str]:
+        return []
+
     def ensure(self, name: str) -> Path:
         self.fetched.append(name)
         (self.folder / name).mkdir(parents=True, exist_ok=True)
@@ -70,8 +73,8 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     found.url = f"http://127.0.0.1:{port}"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    for name in ("CONFIG_FILE", "MCP_AUTH_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("CONFIG_FILE", str(found.config))
+    monkeypatch.delenv("MCP_AUTH_TOKEN", raising=False)
     return found
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,7 @@ def test_a_command_as_it_is_told_connects_the_library_that_is_served(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("INDEX_PATH", raising=False)
+    monkeypatch.setenv("CONFIG_FILE", "config.json")
     (tmp_path / "config.json").write_text('{"docs": {"root_path": "mine"}}', "utf-8")
     (tmp_path / "other.json").write_text('{"docs": {"root_path": "theirs"}}', "utf-8")
 
@@ -63,12 +66,45 @@ def test_a_command_as_it_is_told_connects_the_library_that_is_served(
     assert f" connect --config {tmp_path}/other.json --root {tmp_path}/theirs --index " in told("other.json")
 
 
-def test_a_layout_that_other_commands_would_not_know_is_said_to_be_the_servers_alone(tmp_path: Path) -> None:
+def person(name: str, number: int, shell: str = "/bin/bash") -> pwd.struct_passwd:
+    return pwd.struct_passwd((name, "x", number, number, "", f"/home/{name}", shell))
+
+
+@pytest.mark.parametrize(
+    ("users", "noted"),
+    [
+        ([person("other", 2000)], True),
+        ([person("other", 2000, "")], True),  # the system's usual shell
+        ([person("me", os.getuid()), person("root", 0), person("daemon", 2)], False),
+        (
+            [person("service", 2000, "/usr/sbin/nologin"), person("nobody", 65534), person("x", 2001, "/bin/false")],
+            False,
+        ),
+    ],
+)
+def test_that_other_users_reach_a_server_without_token_is_said_where_there_are_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, users: list[pwd.struct_passwd], noted: bool
+) -> None:
+    monkeypatch.setattr(pwd, "getpwall", lambda: users)
+
+    def notes(**named: object) -> list[str]:
+        overrides = {"docs.root_path": tmp_path} | {key.replace("__", "."): value for key, value in named.items()}
+        lines = welcome(Settings.load(None, overrides=overrides), "http://127.0.0.1:1").splitlines()
+        return [line for line in lines if "MCP_AUTH_TOKEN" in line]
+
+    assert bool(notes()) == noted
+    assert notes(security__token="secret") == []
+
+
+def test_a_layout_that_other_commands_would_not_know_is_said_to_be_the_servers_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def notes(**named: object) -> list[str]:
         overrides = {"docs.root_path": tmp_path} | {key.replace("__", "."): value for key, value in named.items()}
         lines = welcome(Settings.load(None, overrides=overrides), "http://127.0.0.1:1").splitlines()
         return [line for line in lines if line.startswith("  note")]
 
+    monkeypatch.setattr(pwd, "getpwall", list)
     assert notes() == []
     (note,) = notes(docs__layout="flat")
     assert "--layout flat holds for this server" in note

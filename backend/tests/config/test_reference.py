@@ -13,27 +13,29 @@ import pytest
 from librarian.config import reference
 from librarian.config.layers import DERIVED_VARIABLES
 from librarian.config.settings import Settings, knobs
+from librarian.vocabulary.configuration import REPOSITORY
 
 CONTRACT_VARIABLES = """
 DOCS_ROOT_PATH INDEX_PATH CONFIG_FILE MCP_HOST MCP_PORT LOG_LEVEL SEARCH_MODE ENABLE_EMBEDDINGS EMBEDDING_MODEL
 MCP_TOOLSETS MCP_AUTH_TOKEN USE_HYBRID_SEARCH USE_RERANKING SIMILARITY_THRESHOLD VECTOR_MATCH_COUNT VECTOR_WEIGHT
 TEXT_WEIGHT HYBRID_CANDIDATE_COUNT RERANKING_CANDIDATE_MULTIPLIER CROSSENCODER_MODEL CROSSENCODER_MAX_LENGTH
 VECTOR_SEARCH_EF_SEARCH JEDI_EMBEDDING_MODEL AGENT_USE_LLM LLM_PROVIDER LLM_MODEL OPENAI_API_KEY OPENAI_BASE_URL
-OLLAMA_URL DATABASE_URL QDRANT_URL AGENT_PORT MCP_SSE_URL
+OLLAMA_URL DATABASE_URL QDRANT_URL AGENT_PORT MCP_SSE_URL MCP_ALLOWED_HOSTS DATABASE_URL_FILE MCP_AUTH_TOKEN_FILE
+OPENAI_API_KEY_FILE QDRANT_URL_FILE
 """
 
 
 @pytest.mark.parametrize("name", sorted(reference.files()))
 def test_a_generated_file_says_what_the_fields_say(name: str) -> None:
-    written = (reference.REPOSITORY / name).read_text("utf-8")
+    written = (REPOSITORY / name).read_text("utf-8")
     assert written == reference.files()[name], "run python -m librarian.config.reference --write"
 
 
 def test_the_shipped_file_changes_no_default(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(reference.shipped_config())
-    shipped = Settings.load(cwd=tmp_path, environ={})
+    shipped = Settings.load(tmp_path / "config.json", environ={})
     (tmp_path / "config.json").write_text("{}")
-    default = Settings.load(cwd=tmp_path, environ={})
+    default = Settings.load(tmp_path / "config.json", environ={})
     assert shipped.model_dump() == default.model_dump()
     assert shipped.notices == ()
 

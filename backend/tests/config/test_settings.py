@@ -37,12 +37,19 @@ def load(tmp_path: Path) -> Load:
     def load(
         config: object = None, *, dotenv: str = "", environ: Mapping[str, str] = {}, **overrides: object
     ) -> Settings:
-        if config is not None:
-            (tmp_path / "config.json").write_text(config if isinstance(config, str) else json.dumps(config), "utf-8")
+        file = tmp_path / "config.json"
+        if config is not None or (dotenv and not file.exists()):
+            file.write_text(config if isinstance(config, str) else json.dumps(config or {}), "utf-8")
         if dotenv:
             (tmp_path / ".env").write_text(dotenv, "utf-8")
         dotted = {key.replace("__", "."): value for key, value in overrides.items()}
-        return Settings.load(cwd=tmp_path, environ=environ, overrides=dotted, repository=tmp_path / "none")
+        return Settings.load(
+            file if file.exists() else None,
+            cwd=tmp_path,
+            environ=environ,
+            overrides=dotted,
+            repository=tmp_path / "none",
+        )
 
     return load
 
@@ -173,6 +180,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "INDEX_PATH": ("cards", None),
     "MCP_HOST": ("::1", "::1"),
     "MCP_PORT": ("3005", 3005),
+    "MCP_ALLOWED_HOSTS": ("docs.example.org", ("docs.example.org",)),
     "LOG_LEVEL": ("Warning", "warning"),
     "SEARCH_MODE": ("hyde", "hyde"),
     "ENABLE_EMBEDDINGS": ("false", False),
@@ -206,8 +214,10 @@ def test_a_variable_sets_its_setting_from_the_environment_and_from_dotenv(
 ) -> None:
     text, expected = SAMPLES[name]
     expected = tmp_path / text if expected is None else expected
-    assert load(environ={name: text}).value(SIMPLE[name]) == expected
-    assert load(dotenv=f'export {name}="{text}"  # as a shell would').value(SIMPLE[name]) == expected
+    provider = {"LLM_PROVIDER": "openai"} if name == "AGENT_USE_LLM" else {}
+    assert load({}, environ={name: text, **provider}).value(SIMPLE[name]) == expected
+    dotenv = f'export {name}="{text}"  # as a shell would'
+    assert load(dotenv=dotenv, environ=provider).value(SIMPLE[name]) == expected
 
 
 @pytest.mark.parametrize(
@@ -315,17 +325,22 @@ def test_an_empty_variable_counts_as_unset(load: Load) -> None:
 # -- files and paths -----------------------------------------------------------------------------------------------
 
 
-def test_the_file_is_the_named_one_else_config_file_else_the_nearest_else_the_repositorys(tmp_path: Path) -> None:
+def test_the_file_is_the_named_one_else_config_file_else_the_users_else_the_repositorys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def port(config: Path | None = None, **environ: str) -> int:
         return Settings.load(config, environ=environ, cwd=tmp_path / "cwd", repository=tmp_path / "repo").mcp.port
 
-    for number, folder in enumerate(("repo", "cwd", "env", "named"), 1):
-        (tmp_path / folder).mkdir()
-        assert port() == (3001 if number == 1 else 1 if number < 3 else 2)
-        (tmp_path / folder / "config.json").write_text(json.dumps({"mcp": {"port": number}}))
-    assert port() == 2
-    assert port(CONFIG_FILE="../env/config.json") == 3
-    assert port(tmp_path / "named" / "config.json", CONFIG_FILE="../env/config.json") == 4
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    names = ("cwd/config.json", "repo/config.json", "home/librarian/librarian.json", "env/config.json", "named/x.json")
+    expected = (3001, 3001, 2, 3, 3)
+    for number, name in enumerate(names, 1):
+        (tmp_path / name).parent.mkdir(parents=True)
+        assert port() == expected[number - 1]
+        (tmp_path / name).write_text(json.dumps({"mcp": {"port": number}}))
+    assert port() == 3
+    assert port(CONFIG_FILE="../env/config.json") == 4
+    assert port(tmp_path / "named" / "x.json", CONFIG_FILE="../env/config.json") == 5
     with pytest.raises(SetupError, match="CONFIG_FILE"):
         port(CONFIG_FILE="gone.json")
     with pytest.raises(SetupError, match="--config"):
@@ -337,12 +352,12 @@ def test_relative_paths_are_relative_to_the_file_and_on_the_command_line_to_the_
 ) -> None:
     house = tmp_path / "house"
     house.mkdir()
-    (house / "config.json").write_text('{"docs": {"root_path": "./papers"}, "logging": {"file": "~/x.log"}}')
+    (house / "config.json").write_text('{"docs": {"root_path": "~/papers"}, "logging": {"file": "./x.log"}}')
     settings = Settings.load(house / "config.json", cwd=tmp_path, environ={}, overrides={"index.path": "cards"})
-    assert settings.docs.root_path == house / "papers"
+    assert settings.docs.root_path == Path.home() / "papers"
     assert settings.index.path == tmp_path / "cards"
     assert settings.chroma_path == tmp_path / "cards" / "chroma"
-    assert settings.logging.file == Path.home() / "x.log"
+    assert settings.logging.file == house / "x.log"
     assert settings.config_file == house / "config.json"
 
 
@@ -386,14 +401,15 @@ def test_without_a_file_paths_are_relative_to_the_working_directory(load: Load, 
     assert load().index.path == tmp_path / ".librarian"
 
 
-def test_dotenv_beside_the_file_beats_the_working_directorys(tmp_path: Path) -> None:
+def test_dotenv_is_read_beside_the_file_and_nowhere_else(tmp_path: Path) -> None:
     house = tmp_path / "house"
     house.mkdir()
     (house / "config.json").write_text("{}")
     (house / ".env").write_text("MCP_PORT=1\n")
     (tmp_path / ".env").write_text("CONFIG_FILE=house/config.json\nMCP_PORT=2\nMCP_HOST=::1\n")
-    settings = Settings.load(cwd=tmp_path, environ={})
-    assert (settings.mcp.port, settings.mcp.host) == (1, "::1")
+    settings = Settings.load(house / "config.json", cwd=tmp_path, environ={})
+    assert (settings.mcp.port, settings.mcp.host) == (1, "127.0.0.1")
+    assert Settings.load(cwd=tmp_path, environ={}, repository=tmp_path / "none").mcp.port == 3001
 
 
 # -- what is refused -----------------------------------------------------------------------------------------------
@@ -463,8 +479,9 @@ def test_the_source_of_a_wrong_value_is_named(load: Load) -> None:
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / ".env").write_bytes(b"\xff\xfe")
+    (tmp_path / "config.json").write_text("{}")
     with pytest.raises(SetupError, match=r"\.env"):
-        Settings.load(cwd=tmp_path, environ={})
+        Settings.load(tmp_path / "config.json", cwd=tmp_path, environ={})
 
 
 @pytest.mark.parametrize(

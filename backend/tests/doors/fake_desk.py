@@ -85,6 +85,7 @@ class FakeDesk:
         self.cancelled = threading.Event()
         self.release = threading.Event()
         self.indexed_at = "2026-01-01T00:00:00Z"
+        self.first = ""  #: why it isn't ready
         self.listeners: list[Callable[[int], None]] = []
 
     def _note(self, verb: str, given: Mapping[str, Any]) -> None:
@@ -226,7 +227,16 @@ class FakeDesk:
         )
 
     def health(self, *, budget: Budget | None = None) -> wire.HealthAnswer:
-        return wire.HealthAnswer(status="ok", version="1.2.3", documents=3, chunks=4, embedded_chunks=0, uptime_s=1.0)
+        return wire.HealthAnswer(
+            status="indexing" if self.first else "ok",
+            ready=not self.first,
+            reasons=[self.first] if self.first else [],
+            version="1.2.3",
+            documents=3,
+            chunks=4,
+            embedded_chunks=0,
+            uptime_s=1.0,
+        )
 
     def analyze(self, query: str, *, path: str | None = None, budget: Budget | None = None) -> wire.AnalyzeAnswer:
         self._note("analyze", {"query": query, "path": path})

@@ -89,6 +89,11 @@ def by_python(place: Place, tool: str, given: dict[str, Any]) -> Any:
         return str(error)
 
 
+def unfenced(error: str) -> str:
+    assert error.startswith("<error>\n"), error
+    return error.removeprefix("<error>\n").removesuffix("\n</error>")
+
+
 def by_mcp(way: str, era: str) -> Callable[[Place, str, dict[str, Any]], Any]:
     def call(place: Place, tool: str, given: dict[str, Any]) -> Any:
         answers: list[Any] = []
@@ -98,7 +103,7 @@ def by_mcp(way: str, era: str) -> Callable[[Place, str, dict[str, Any]], Any]:
                 result = await client.call_tool(tool, given)
                 block = result.content[0]
                 assert isinstance(block, types.TextContent)
-                answers.append(block.text if result.is_error else result.structured_content)
+                answers.append(unfenced(block.text) if result.is_error else result.structured_content)
 
         run(body())
         return answers[0]
@@ -132,7 +137,7 @@ def by_rest(method: str) -> Callable[[Place, str, dict[str, Any]], Any]:
 
 def by_relay(place: Place, tool: str, given: dict[str, Any]) -> Any:
     result = place.host.call(tool, **given)["result"]
-    return result["content"][0]["text"] if result.get("isError") else result["structuredContent"]
+    return unfenced(result["content"][0]["text"]) if result.get("isError") else result["structuredContent"]
 
 
 COMMANDS = {
@@ -316,7 +321,7 @@ def test_prompts_are_completed_and_filled_from_the_library(place: Place) -> None
             assert "ray/core/tokens.md" in answer
             assert "Cite the file and lines" in answer
             compared = await filled("compare_versions", topic="storage", first="ray", second="prom")
-            assert '<passages product="prom">' in compared
+            assert 'Product "prom":\nResults 1–' in compared
             thread = await filled("summarize_thread", thread="Storage on Friday")
             assert "Shall we grow the storage on Friday?" in thread
 

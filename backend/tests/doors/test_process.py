@@ -36,6 +36,7 @@ from librarian.keeper.lock import KEEPER, FolderLock
 from librarian.keeper.starting import LOG
 from librarian.terminal.place import Place
 from librarian.vocabulary.errors import SetupError
+from librarian.vocabulary.index_folder import claim_index
 from tests.doors.fake_desk import FakeDesk
 from tests.doors.keeping import kept as keeping
 from tests.doors.raw_host import BACKEND, RawHost, relay
@@ -163,7 +164,8 @@ def test_a_keeper_killed_in_mid_request_fails_it_and_the_next_is_answered(librar
 
 def test_a_library_that_cannot_be_opened_says_why_and_starts_no_keeper_in_vain(library: Library) -> None:
     broken = library.index / "catalog.sqlite"
-    broken.mkdir(parents=True)
+    claim_index(library.index)
+    broken.mkdir()
     with library.host() as host:
         assert "catalog.sqlite" in host.initialize()["result"]["instructions"]
         until(lambda: not library.keeper, "the keeper's end")

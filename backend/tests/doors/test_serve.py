@@ -32,6 +32,7 @@ from librarian.opening import KEPT, Opening
 from librarian.serve import serve
 from librarian.vocabulary.desk_protocol import Desk
 from librarian.vocabulary.errors import CallerError, LibrarianError, SetupError
+from librarian.vocabulary.index_folder import claim_index
 from librarian.vocabulary.protocols import Budget
 
 PATIENCE_S = 300.0  #: matters only where something is wrong
@@ -175,7 +176,8 @@ def test_small_packets_leave_at_once() -> None:
 @pytest.mark.parametrize("http", [False, True])
 def test_a_library_that_cannot_be_opened_is_the_answer_and_the_end(settings: Settings, http: bool) -> None:
     index = settings.index.path
-    (index / "catalog.sqlite").mkdir(parents=True)
+    claim_index(index)
+    (index / "catalog.sqlite").mkdir()
     thread, outcome = beside(lambda: client.call(index, "search", {"query": "rotate"}), index)
     with pytest.raises(LibrarianError, match=r"catalog\.sqlite"):
         serve(settings, http=http)

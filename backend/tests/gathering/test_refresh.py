@@ -1,6 +1,7 @@
 """Refreshing a site that isn't as it was: what is proved here.
 
 * Only what says that a page is gone takes it away; a login, a notice or an empty answer doesn't.
+* Files that others put there are never removed or overwritten, and no state leads out of its project.
 * A project that holds as many pages as it may is refreshed all the same.
 * A site that is away doesn't keep other projects from their turn.
 """
@@ -9,6 +10,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+import stat
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,10 +21,10 @@ import pytest
 from librarian import cli
 from librarian.gathering.crawl_options import CrawlOptions
 from librarian.gathering.crawl_report import CrawlReport
-from librarian.gathering.crawl_state import CrawlState, state_path
+from librarian.gathering.crawl_state import CrawlState, remove_project, state_path
 from librarian.gathering.crawler import Crawler
 from librarian.gathering.fetching import Fetcher
-from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.errors import Damaged, Unavailable
 from tests.gathering.site import Site, served
 
 OPTIONS = CrawlOptions(allow_private=True, per_second=0, timeout_s=2)
@@ -110,6 +113,48 @@ def test_a_notice_instead_of_the_site_takes_no_page_away(
     assert files(tmp_path) == FILES
     manual.everywhere = None
     assert crawl(manual, tmp_path).unchanged == 4
+
+
+def test_what_others_put_in_a_pages_place_is_neither_removed_nor_overwritten(manual: Manual, tmp_path: Path) -> None:
+    crawl(manual, tmp_path)
+    for name in ("one.md", "two.md"):
+        (tmp_path / "docs" / "m" / name).write_text("# Mine\n")
+    manual.answers["/m/one"] = (404, {}, b"")
+    manual.answers["/m/two"] = (200, {"Content-Type": "text/html"}, manual.words("two, changed", ""))
+    assert crawl(manual, tmp_path).removed == 0
+    assert files(tmp_path) == FILES | {"two-2.md"}
+    assert remove_project(tmp_path / "docs", tmp_path / "index", "m") == 3
+    assert {path.name: path.read_text() for path in (tmp_path / "docs" / "m").iterdir()} == {
+        "one.md": "# Mine\n",
+        "two.md": "# Mine\n",
+    }
+
+
+@pytest.mark.parametrize("file", ["../letter.md", "m/../../letter.md", "{folder}/letter.md", "other/letter.md"])
+def test_a_state_that_names_files_outside_its_project_is_refused(manual: Manual, tmp_path: Path, file: str) -> None:
+    crawl(manual, tmp_path)
+    path = state_path(tmp_path / "index", "m")
+    state = json.loads(path.read_text())
+    state["overviews"] = [file.format(folder=tmp_path)]
+    path.write_text(json.dumps(state))
+    for doomed in (tmp_path / "letter.md", tmp_path / "docs" / "other" / "letter.md"):
+        doomed.parent.mkdir(exist_ok=True)
+        doomed.write_text('---\nsource_url: "https://example.org/"\n---\n')
+    with pytest.raises(Damaged, match="doesn't lie in its project"):
+        remove_project(tmp_path / "docs", tmp_path / "index", "m")
+    assert (tmp_path / "letter.md").exists()
+    assert (tmp_path / "docs" / "other" / "letter.md").exists()
+
+
+def test_pages_are_readable_for_whom_the_users_files_are(manual: Manual, tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        crawl(manual, tmp_path)
+    finally:
+        os.umask(before)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "docs" / "m").iterdir()} == {0o644}
+    assert stat.S_IMODE((tmp_path / "docs" / "m").stat().st_mode) == 0o755
+    assert stat.S_IMODE((tmp_path / "index").stat().st_mode) == 0o700
 
 
 def test_pages_that_an_older_librarian_wrote_are_asked_for_anew_once(manual: Manual, tmp_path: Path) -> None:

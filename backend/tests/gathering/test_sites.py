@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -36,6 +37,8 @@ from librarian.shelving.catalog import SqliteCatalog
 from librarian.vocabulary.errors import CallerError, NotFound
 from librarian.vocabulary.protocols import Budget
 from librarian.vocabulary.types import Document, Filters, Query, SearchOutcome, SourceFile
+from librarian.web.app import build_app
+from tests.doors.serving import served
 
 READER = FileReader(StandardAnalyzer(2), StructureChunker())
 HUNDRED = settings(max_examples=100)
@@ -446,6 +449,16 @@ def test_the_desk_keeps_questions_where_analytics_is_on(library: Librarian) -> N
     assert "xyzzy plugh nothing" in [gap.query for gap in answer.gaps]
     assert all(gap.last_asked.endswith("Z") for gap in answer.gaps), "as all other times are told"
     assert (library.index / "questions.jsonl").stat().st_mode & 0o077 == 0
+
+
+def test_a_question_that_the_page_says_is_half_typed_is_not_kept(library: Librarian) -> None:
+    with served(build_app(library)) as url:
+        for query, headers in (("zyx", {"librarian-draft": "1"}), ("zyxwv", {"librarian-draft": "1"}), ("zyxwvut", {})):
+            assert httpx.post(f"{url}/api/search", json={"query": query}, headers=headers).status_code == 200
+        httpx.get(f"{url}/api/search", params={"q": "srqpon"})
+    lines = (library.index / "questions.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(line)["query"] for line in lines][-2:] == ["zyxwvut", "srqpon"]
+    assert not any('"zyx"' in line or '"zyxwv"' in line for line in lines)
 
 
 def test_the_command_lists_gaps(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

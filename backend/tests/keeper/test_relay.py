@@ -29,6 +29,7 @@ from librarian.keeper.relay import LONGEST_LINE, Relay, main, run
 from librarian.keeper.starting import Library, connect
 from librarian.mcp_server.app import LONGEST_LINE as LONGEST_TAKEN
 from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.index_folder import claim_index
 from tests.keeper.conftest import StartRelay
 from tests.keeper.processes import BACKEND, ECHO, RelayProcess, keeper_of, until
 
@@ -77,6 +78,7 @@ def test_the_keepers_log_which_may_tell_of_questions_is_for_this_user_alone(
 ) -> None:
     log = index / "keeper.log"
     if before is not None:
+        claim_index(index)
         log.write_text("of an earlier version\n")
         log.chmod(before)
     shake_hands(relay())

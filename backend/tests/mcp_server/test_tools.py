@@ -194,9 +194,9 @@ def test_results_are_told_as_the_best_where_there_may_be_more() -> None:
 
 def test_a_part_of_a_conversation_says_which_mails_it_holds_and_how_to_go_on() -> None:
     whole = FakeDesk().get_thread("t1")
-    assert render(whole).startswith("thread_id t1 · 1 email\n")
+    assert render(whole).startswith("1 email\n<thread>\nthread_id t1\n")
     part = render(whole.model_copy(update={"total": 300, "next_offset": 38}))
-    assert part.startswith("thread_id t1 · emails 38–38 of 300\n")
+    assert part.startswith("emails 38–38 of 300\n")
     assert part.endswith("\n\n[262 more. Go on with get_email_thread, offset=38.]")
 
 
@@ -238,7 +238,9 @@ def test_the_text_half_names_skipped_files() -> None:
     status = FakeDesk().status()
     examples = [wire.FailureItem(path="loose.md", reason="in_root")]
     skipped = wire.SkippedStatus(total=1, by_reason={"in_root": 1}, examples=examples)
-    assert "(in_root 1), such as loose.md" in render(status.model_copy(update={"skipped": skipped}))
+    text = render(status.model_copy(update={"skipped": skipped}))
+    assert "Skipped files: 1 (in_root 1)\n" in text
+    assert "Skipped: loose.md" in text
 
 
 def test_documents_of_a_near_name_are_named_between_marks() -> None:

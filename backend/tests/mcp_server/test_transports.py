@@ -161,8 +161,12 @@ def test_prompts_bring_their_passages_and_names_are_completed(place: tuple[str, 
             assert prompts == {"answer_from_docs", "compare_versions", "summarize_thread"}
             for name, given, words in (
                 ("answer_from_docs", {"question": "tokens?", "product": "ray"}, "ray token rotate"),
-                ("compare_versions", {"topic": "tokens", "first": "ray", "second": "prom"}, 'product="prom"'),
-                ("compare_versions", {"topic": "nothing", "first": "ray", "second": "prom"}, "prom: Nothing found"),
+                ("compare_versions", {"topic": "tokens", "first": "ray", "second": "prom"}, 'Product "prom":'),
+                (
+                    "compare_versions",
+                    {"topic": "nothing", "first": "ray", "second": "prom"},
+                    'Product "prom":\nNothing found',
+                ),
                 ("summarize_thread", {"thread": "t1"}, "Shall we release on Friday?"),
                 ("summarize_thread", {"thread": "Release"}, "Shall we release on Friday?"),
             ):
@@ -394,7 +398,7 @@ def test_arguments_come_as_text_or_as_an_empty_list_too(url: str, revision: str)
     for wrong in ("ray", ["ray"], 7, True):
         answer = asked_in(url, revision, {"name": "list_components", "arguments": wrong})
         text = answer["result"]["content"][0]["text"]
-        assert text.startswith(f"list_components has no argument 'arguments' (given: {wrong!r}). It takes product")
+        assert f"list_components has no argument 'arguments' (given: {wrong!r}). It takes product" in text
 
 
 @pytest.mark.parametrize(

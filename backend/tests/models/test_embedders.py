@@ -346,10 +346,14 @@ def test_a_name_loads_its_embedder(tiny_home: Path, tmp_path: Path) -> None:
 
 
 def test_a_service_s_model_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "of the environment, which the settings did not pass on")
     with pytest.raises(SetupError, match="OPENAI_API_KEY"):
-        load_embedder("text-embedding-3-small")
+        load_embedder("text-embedding-3-small", provider="openai")
+
+
+def test_the_name_of_a_model_chooses_no_service() -> None:
+    with pytest.raises(SetupError, match=r"no text is sent .* Set embeddings\.provider to openai"):
+        load_embedder("text-embedding-3-small", api_key="k", base_url="http://127.0.0.1:9")
 
 
 def test_int8_agrees_with_fp32_on_words(default_model: OnnxEmbedder, tmp_path: Path) -> None:

@@ -140,12 +140,10 @@ def test_a_dead_network_is_said(rewriter: LlmRewriter) -> None:
 
 
 def test_openai_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "of the environment, which the settings did not pass on")
     with pytest.raises(SetupError, match="OPENAI_API_KEY"):
         LlmRewriter("some-model")
-    monkeypatch.setenv("OLLAMA_URL", "http://127.0.0.1:9/")
-    ollama = LlmRewriter("some-model", provider="ollama")
+    ollama = LlmRewriter("some-model", provider="ollama", base_url="http://127.0.0.1:9/")
     assert ollama.name == "ollama:some-model"
     assert ollama._chat.url == "http://127.0.0.1:9"
     ollama.close()

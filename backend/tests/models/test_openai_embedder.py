@@ -189,10 +189,8 @@ def test_a_pause_can_be_ended(service: Service) -> None:
     embedder.close()
 
 
-def test_a_known_model_needs_no_question(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", service.url)
-    monkeypatch.setenv("OPENAI_API_KEY", "from-environment")
-    embedder = load_embedder("text-embedding-3-small")
+def test_a_known_model_needs_no_question(service: Service) -> None:
+    embedder = load_embedder("text-embedding-3-small", provider="openai", base_url=service.url, api_key="k")
     assert embedder.spec.dimension == 1536
     assert service.requests == []
     assert embedder.backend == "openai"

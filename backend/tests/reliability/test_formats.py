@@ -77,7 +77,7 @@ def test_a_newer_catalog_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match=r"knows formats up to .* Update Librarian"):
         library.restarted("catalog", "PRAGMA user_version = 999")
     assert path.exists()
-    assert not path.with_name("catalog.sqlite.damaged").exists()
+    assert list(library.index.glob("*.damaged*")) == []
     library.archive.close()
 
 
@@ -100,7 +100,7 @@ def test_an_archive_of_another_format_is_set_aside_and_filled_again(tmp_path: Pa
     library.store_kept.clear()
     library.complete()
     assert library.indexer.check() == []
-    assert (library.index / "vectors.sqlite.damaged").exists()
+    assert (library.index / "vectors.sqlite.damaged-1" / "vectors.sqlite").exists()
     library.close()
 
 

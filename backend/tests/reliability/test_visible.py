@@ -34,7 +34,7 @@ def test_values_keep_their_shape(value: object) -> None:
         if isinstance(inner, str):
             return visible(inner)
         if isinstance(inner, dict):
-            return {key: without(item) for key, item in inner.items()}
+            return {without(key): without(item) for key, item in inner.items()}
         return [without(item) for item in inner] if isinstance(inner, list) else inner
 
     assert visible_within(value) == without(value)

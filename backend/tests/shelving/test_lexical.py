@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import repeat
@@ -22,7 +23,7 @@ from rank_bm25 import BM25Okapi
 from librarian.language.analyzer import StandardAnalyzer
 from librarian.shelving.field_weights import FieldWeights
 from librarian.shelving.lexical_index import K1, TantivyIndex, idf
-from librarian.shelving.lexical_schema import STATE_FILE, discard
+from librarian.shelving.lexical_schema import STATE_FILE
 from librarian.vocabulary.errors import Damaged, SetupError, Unavailable
 from librarian.vocabulary.types import AnalyzedQuery, LexicalEntry
 from tests.contracts.lexical_contract import EVERYTHING, SOME, LexicalContract, asked, entry, single_chunks
@@ -261,7 +262,7 @@ def test_a_commit_that_cannot_be_written_is_told_and_searches_go_on(tmp_path: Pa
     index = TantivyIndex(path)
     index.put([(1, 1, SOME, entry("apple"))])
     index.commit(1)
-    discard(path)
+    shutil.rmtree(path)
     index.put([(2, 2, SOME, entry("apple"))])
     with pytest.raises(Unavailable, match="can't be written"):
         index.commit(2)

@@ -212,7 +212,7 @@ def test_a_file_that_is_no_database_is_set_aside_with_a_warning(
         archive = SqliteVectorArchive(path)
     assert archive.recreated
     assert "computed again" in caplog.text
-    assert (tmp_path / "vectors.sqlite.damaged").read_bytes().startswith(b"no database")
+    assert (tmp_path / "vectors.sqlite.damaged-1" / "vectors.sqlite").read_bytes().startswith(b"no database")
     archive.put("m", vectors("a"))
     assert archive.get("m", ["a"]).keys() == {"a"}
     archive.close()

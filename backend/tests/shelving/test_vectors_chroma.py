@@ -127,7 +127,8 @@ def test_a_damaged_folder_is_set_aside_at_opening(folder: Path, what: str, caplo
     assert store.recreated
     assert store.count() == 0
     assert "begun anew" in caplog.text
-    assert (folder.parent / "chroma.damaged").is_dir()
+    (aside,) = folder.glob("chroma.sqlite3.damaged-*")
+    assert (aside / "chroma.sqlite3").exists()
     rows = fill(store)
     assert store.search(rows[5], 1, EVERYTHING)[0].tolist() == [5]
     store.close()

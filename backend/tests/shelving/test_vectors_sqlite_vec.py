@@ -51,6 +51,7 @@ def test_a_row_without_a_direction_has_the_cosine_zero(tmp_path: Path) -> None:
 
 def test_a_damaged_file_is_begun_anew(tmp_path: Path) -> None:
     path = tmp_path / "w.sqlite"
+    SqliteVecStore(path, 4).close()
     path.write_bytes(b"certainly no database " * 500)
     store = SqliteVecStore(path, 4)
     assert store.recreated

@@ -1,6 +1,9 @@
 """What the guard promises, on every path alike:
 
-* a Host that isn't this server's is refused, so that no page elsewhere can rebind a name to it; so is a foreign Origin;
+* a Host that isn't this server's is refused, so that no page elsewhere can rebind a name to it; so is a foreign Origin,
+  another port of this machine's included, and what a page of another site has the browser ask for without an Origin;
+* health and readiness answer under any Host, for orchestrators ask by address; so does all else with the token;
+* an address with thousands of parameters, or with a value nested thousands deep, is refused in milliseconds;
 * with a token set, only health and the page's shell come without it;
 * bodies and rates are limited; every answer has its security headers.
 """
@@ -8,6 +11,9 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
+import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -51,9 +57,22 @@ def ask(url: str, path: str, method: str = "GET", **headers: str) -> httpx.Respo
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_foreign_host_is_refused_on_every_path(url: str, path: str) -> None:
-    answer = ask(url, path, host="evil.example.com", authorization="Bearer geheim")
-    assert answer.status_code == 421
-    assert "evil.example.com" in answer.json()["error"]["message"]
+    answer = ask(url, path, host="evil.example.com")
+    if path == "/health":
+        assert answer.status_code == 200
+    else:
+        assert answer.status_code == 421
+        assert "evil.example.com" in answer.json()["error"]["message"]
+
+
+def test_a_request_with_the_token_may_come_under_any_host(url: str) -> None:
+    assert ask(url, "/api/products", host="10.1.2.3:3001", authorization="Bearer geheim").status_code == 200
+    assert ask(url, "/api/products", host="10.1.2.3:3001", authorization="Bearer falsch").status_code == 421
+
+
+def test_without_a_token_set_any_authorization_opens_no_foreign_host() -> None:
+    with served(build_app(FakeDesk())) as url:
+        assert ask(url, "/api/products", host="evil.example.com", authorization="Bearer x").status_code == 421
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -65,8 +84,108 @@ def test_a_foreign_origin_is_refused_on_every_path(url: str, path: str) -> None:
 def test_known_hosts_and_origins_pass(url: str) -> None:
     for host in ("localhost", "LOCALHOST:1", "[::1]:3001", "docs.example.org", "docs.example.org:8443"):
         assert ask(url, "/health", host=host).status_code == 200
-    for origin in ("http://localhost:5173", "https://docs.example.org", "https://wiki.example.org"):
+    for origin in (url, "https://docs.example.org", "https://docs.example.org:8443", "https://wiki.example.org"):
         assert ask(url, "/health", origin=origin).status_code == 200
+
+
+@pytest.mark.parametrize("origin", ["http://localhost:5173", "http://127.0.0.1:1", "http://[::1]:9", "http://0.0.0.0"])
+def test_a_page_on_another_port_of_this_machine_is_another_page(origin: str) -> None:
+    app = build_app(FakeDesk(), hosts=["127.0.0.1", "0.0.0.0"], cors_origins=["http://localhost:6274"])
+    with served(app) as url:
+        assert ask(url, "/api/cache", "DELETE", origin=origin).json()["error"]["code"] == "origin"
+        assert ask(url, "/api/cache", "DELETE", origin=origin, sec_fetch_site="same-site").status_code == 403
+        assert ask(url, "/api/cache", "DELETE", origin=url).status_code == 200
+        assert ask(url, "/api/cache", "DELETE", origin="http://localhost:6274").status_code == 200
+
+
+@pytest.fixture(scope="module")
+def open_url() -> Iterator[str]:
+    """A server without a token, as on a user's own machine."""
+    with served(build_app(FakeDesk(), cors_origins=["https://wiki.example.org"])) as url:
+        yield url
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_what_a_page_of_another_site_embeds_is_refused_but_the_shell(open_url: str, path: str, site: str) -> None:
+    answer = ask(open_url, path, sec_fetch_site=site, sec_fetch_mode="no-cors", sec_fetch_dest="image")
+    if path in {"/", "/health", "/static/app.js"}:
+        assert answer.status_code == 200
+    else:
+        assert (answer.status_code, answer.json()["error"]["code"]) == (403, "cross_site")
+
+
+def test_a_rebound_name_is_refused_though_page_and_address_are_of_one_origin(open_url: str) -> None:
+    told = {"origin": "http://evil.example.com", "sec_fetch_site": "same-origin"}
+    assert ask(open_url, "/api/products", **told).status_code == 403
+    assert ask(open_url, "/api/products", host="evil.example.com", **told).status_code == 421
+
+
+def test_a_plain_text_post_of_another_site_is_refused(open_url: str) -> None:
+    for headers in ({"sec-fetch-site": "cross-site"}, {"origin": "https://evil.example.com"}):
+        sent = {"content-type": "text/plain", **headers}
+        answer = httpx.post(open_url + "/api/search", content='{"query": "tokens"}', headers=sent)
+        assert answer.status_code == 403
+
+
+def test_the_page_itself_typed_addresses_programs_and_allowed_pages_pass(open_url: str) -> None:
+    for headers in (
+        {},
+        {"sec_fetch_site": "none"},
+        {"sec_fetch_site": "same-origin"},
+        {"sec_fetch_site": "same-origin", "origin": open_url},
+        {"sec_fetch_site": "same-origin", "origin": "http://localhost:8080"},  # through a proxy that changes the host
+        {"sec_fetch_site": "cross-site", "origin": "https://wiki.example.org"},
+    ):
+        assert ask(open_url, "/api/products", **headers).status_code == 200, headers
+
+
+NESTED = "[" * 1000 + "]" * 1000
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "body"),
+    [
+        ("GET", "/api/search?" + "&".join(f"k{number}=" for number in range(9000)), None),
+        ("GET", "/api/search?q=a&" + "&".join("tags=x" for _ in range(9000)), None),
+        ("GET", "/sse?" + "&" * 9000, None),
+        ("GET", f"/api/search?q=a&tags={NESTED}", None),
+        ("POST", "/api/search", f'{{"query": "a", "tags": {"[" * 900}{"]" * 900}}}'),
+        ("POST", "/api/search", f'{{"query": "a", "tags": "{NESTED}"}}'),
+        ("POST", "/api/search", f'{{"query": "a", "tags": {"[" * 100_000}'),
+        ("POST", "/api/search", f'{{"query": "a", "x": {"[" * 900}{"]" * 900}}}'),
+    ],
+    ids=["names", "one name", "MCP", "nested", "nested body", "nested text in a body", "endless", "unknown name"],
+)
+def test_hostile_arguments_are_refused_in_milliseconds(
+    open_url: str, method: str, address: str, body: str | None
+) -> None:
+    host, port = open_url.removeprefix("http://").split(":")
+    spent = []
+    for _ in range(3):
+        connection = http.client.HTTPConnection(host, int(port), timeout=30)
+        before = time.process_time()
+        connection.request(method, address, body)
+        answer = connection.getresponse()
+        error = json.loads(answer.read())["error"]
+        spent.append(time.process_time() - before)
+        connection.close()
+        assert (answer.status, error["code"]) == (400, "bad_request"), error
+    assert min(spent) < 0.05
+
+
+def test_readiness_answers_under_any_host_and_says_why_not() -> None:
+    desk = FakeDesk()
+    with served(build_app(desk, token="geheim")) as url:
+        ready = ask(url, "/ready", host="10.1.2.3:3001")
+        desk.first = "reading: 3 of 10 new or changed files are read so far"
+        waiting = ask(url, "/ready", host="10.1.2.3:3001")
+        alive = ask(url, "/health", host="10.1.2.3:3001")
+    assert (ready.status_code, ready.json()["ready"]) == (200, True)
+    assert waiting.status_code == 503
+    assert waiting.json() == alive.json()
+    assert waiting.json()["reasons"] == [desk.first]
+    assert alive.status_code == 200
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -19,6 +19,7 @@ from threading import RLock
 from typing import Final, TypeVar
 
 from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.owned_folder import set_aside
 from librarian.vocabulary.types import HalfVectors, Vector
 
 from .halves import by_hash, halves, kept_rows
@@ -52,9 +53,9 @@ def _today() -> date:
 class SqliteVectorArchive:
     """A `VectorArchive` in the file `path` (write-ahead log, one connection behind a lock: any thread may call).
 
-    A file that turns out to be damaged, or of another format, is moved beside itself as `<name>.damaged` and a new one
-    begun; `recreated` then says so, and whoever refills stores has to embed again. Raises `Unavailable` where the file
-    can't be read or written for another reason (no space, no permission).
+    A file that turns out to be damaged, or of another format, is moved into the folder `<name>.damaged-<number>` and a
+    new one begun; `recreated` then says so, and whoever refills stores has to embed again. Raises `Unavailable` where
+    the file can't be read or written for another reason (no space, no permission).
     """
 
     def __init__(self, path: Path, *, today: Callable[[], date] = _today) -> None:
@@ -151,7 +152,6 @@ class SqliteVectorArchive:
         return self._db
 
     def _open(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30)
         try:
             version = db.execute("PRAGMA user_version").fetchone()[0]
@@ -174,18 +174,15 @@ class SqliteVectorArchive:
         return db
 
     def _move_aside(self, why: str) -> None:
-        """Rename the file (an older damaged one makes way) and drop its log; the next call begins a new one."""
+        """Set the file aside with its log; the next call begins a new one."""
         self.close()
-        aside = self.path.with_name(self.path.name + ".damaged")
+        aside = set_aside(self.path, *(self.path.with_name(self.path.name + suffix) for suffix in ("-wal", "-shm")))
         logger.warning(
             "The vector archive %s is unusable (%s). It was moved to %s; its vectors are computed again.",
             self.path,
             why,
             aside.name,
         )
-        self.path.replace(aside)
-        for suffix in ("-wal", "-shm"):
-            self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
         self.recreated = True
 
     # -- inside a connection ---------------------------------------------------------------------------------------

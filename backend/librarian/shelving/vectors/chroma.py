@@ -32,6 +32,7 @@ from typing import Any, Final, Literal, TypeVar
 import numpy as np
 
 from librarian.vocabulary.errors import LibrarianError, Unavailable
+from librarian.vocabulary.owned_folder import claim
 from librarian.vocabulary.types import Ids, Selection, Vector, Vectors
 
 from . import chroma_files
@@ -290,6 +291,7 @@ class ChromaStore:
 
     def _open_or_recreate(self) -> None:
         try:
+            self._claim()
             problem = chroma_files.damage(self.path)
             if problem:
                 self._recreate(problem)
@@ -337,17 +339,20 @@ class ChromaStore:
         import chromadb
         from chromadb.config import Settings
 
+        self._claim()
+        # Chroma shares one system per spelling of the path and keeps one whose start failed: each failure moves on to
+        # another pair of spellings.
+        spelling = str(self.path) + "/." * self._spelling
+        return chromadb.PersistentClient(spelling, settings=Settings(anonymized_telemetry=False))
+
+    def _claim(self) -> None:
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            claim(self.path, chroma_files.FOLDER)
         except OSError as error:
             raise Unavailable(
                 f"The Chroma folder {self.path} can't be made: {error}.",
                 hint="Check vector_db.path and that its parent folder is writable.",
             ) from error
-        # Chroma shares one system per spelling of the path and keeps one whose start failed: each failure moves on to
-        # another pair of spellings.
-        spelling = str(self.path) + "/." * self._spelling
-        return chromadb.PersistentClient(spelling, settings=Settings(anonymized_telemetry=False))
 
     def _create(self, client: Any, name: str) -> Any:
         return client.create_collection(
@@ -368,7 +373,7 @@ class ChromaStore:
         self.recreated = True
 
     def _recreate(self, why: str) -> None:
-        """Set the folder aside and begin an empty one (an older one that was set aside makes way)."""
+        """Set the folder's files aside and begin with none."""
         if chroma_files.is_full(why):
             raise Unavailable(
                 f"The Chroma folder {self.path} can't be written: {why}.", hint="Make room there; it is kept as it is."

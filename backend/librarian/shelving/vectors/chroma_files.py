@@ -17,6 +17,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from librarian.vocabulary import owned_folder
+
 from .. import path_length
 
 logger = logging.getLogger(__name__)
@@ -26,8 +28,32 @@ _MARK: Final = "librarian.opening"
 #: version, offset, capacity, count, size of a row, label and data offsets, levels, entry point, M (three), factor, ef
 _HEADER: Final = struct.Struct("<i6QiI3QdQ")
 
+#: The folder of a collection's graph, named by a UUID.
+_GRAPH: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
 #: SQLite's code and the system's (no space, over quota) for a disk that takes no more, in errors that have no numbers.
 _FULL: Final = re.compile(r"\(code: 13\)|\bos error (28|122)\b|\[Errno (28|122)\]")
+
+
+def _is_unmarked_folder(folder: Path) -> bool:
+    """Whether all collections that the database holds carry what Librarian notes of its own."""
+    query = "SELECT key FROM collection_metadata WHERE collection_id = ?"
+    try:
+        with closing(_opened(folder, "&immutable=1")) as db:
+            ids = db.execute("SELECT id FROM collections").fetchall()
+            return bool(ids) and all({row[0] for row in db.execute(query, found)} >= _NOTED for found in ids)
+    except sqlite3.Error:
+        return False
+
+
+_NOTED: Final = frozenset({"fingerprint", "dimension", "dead"})  #: as `ChromaStore` writes it
+#: The folder of a Chroma database.
+FOLDER: Final = owned_folder.Kind(
+    "Chroma",
+    "librarian.shelving.vectors.chroma",
+    "Choose another folder, or an empty one, with vector_db.path; vectors are copied there without embedding.",
+    _is_unmarked_folder,
+)
 
 
 def is_full(why: str) -> bool:
@@ -69,9 +95,9 @@ def damage(folder: Path) -> str:
     return ""
 
 
-def _opened(folder: Path) -> sqlite3.Connection:
+def _opened(folder: Path, more: str = "") -> sqlite3.Connection:
     # quoted: of a bare path `#` and `?` end the name, and SQLite would make a file of what is before them
-    return sqlite3.connect(f"{(folder / _DATABASE).absolute().as_uri()}?mode=ro", uri=True)
+    return sqlite3.connect(f"{(folder / _DATABASE).absolute().as_uri()}?mode=ro{more}", uri=True)
 
 
 @contextmanager
@@ -97,11 +123,12 @@ def segments(folder: Path, collection: str) -> list[Path]:
 
 
 def set_aside(folder: Path) -> None:
-    """Rename the folder to `<name>.damaged`; an older one of that name makes way."""
-    if folder.exists():
-        aside = folder.with_name(folder.name + ".damaged")
-        shutil.rmtree(aside, ignore_errors=True)
-        folder.rename(aside)
+    """Move Chroma's files into a folder beside them; what else lies there stays. A missing folder is fine."""
+    if not folder.exists():
+        return
+    graphs = [each for each in folder.iterdir() if _GRAPH.fullmatch(each.name)]
+    files = [folder / name for name in (*(f"{_DATABASE}-{log}" for log in ("wal", "shm", "journal")), _MARK, _DATABASE)]
+    owned_folder.set_aside(*graphs, *files, name=_DATABASE)
 
 
 def drop(path: Path, client: Any, collection: Any) -> None:

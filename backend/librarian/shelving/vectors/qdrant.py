@@ -17,6 +17,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.owned_folder import Kind, claim, json_object
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Ids, Selection, Vector, Vectors
 
 from ..columns import CODED
@@ -44,7 +45,8 @@ class QdrantStore:
         threshold: cosines below it aren't sent back; None sends all.
         quantization: of the server's copies in memory; `scalar` takes a quarter of them, `binary` a thirty-second.
 
-    Raises `Unavailable` where the server doesn't answer, `SetupError` where qdrant-client isn't installed.
+    Raises `Unavailable` where the server doesn't answer or the folder can't be made, `SetupError` where qdrant-client
+    isn't installed or the folder is somebody else's.
     """
 
     name = "qdrant"
@@ -80,7 +82,7 @@ class QdrantStore:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # on http with a key, and on versions that differ a little: both are meant
             if isinstance(place, Path):
-                place.mkdir(parents=True, exist_ok=True)
+                _claim(place, collection)
                 self._client: Any = qdrant_client.QdrantClient(path=str(place))
             elif local:
                 self._client = qdrant_client.QdrantClient(place)
@@ -242,6 +244,18 @@ class QdrantStore:
                 f"The Qdrant {where} doesn't answer as it should: {str(error).strip() or type(error).__name__}.",
                 hint="Check that it runs and that storage.qdrant_url (QDRANT_URL) names it; keyword search goes on.",
             ) from error
+
+
+def _claim(folder: Path, collection: str) -> None:
+    def holds_it_alone(place: Path) -> bool:
+        known = json_object(place / "meta.json").get("collections")
+        return isinstance(known, dict) and known.keys() == {collection}
+
+    hint = "Move it away, or choose another index folder with --index or `index.path` (INDEX_PATH)."
+    try:
+        claim(folder, Kind("Qdrant", "librarian.shelving.vectors.qdrant", hint, holds_it_alone))
+    except OSError as error:
+        raise Unavailable(f"The Qdrant folder {folder} can't be made: {error}.") from error
 
 
 def _among(models: Any, chunks: Ids) -> Any:

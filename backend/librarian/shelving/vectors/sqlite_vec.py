@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from librarian.vocabulary.errors import SetupError, Unavailable
+from librarian.vocabulary.owned_folder import Kind, claim
 from librarian.vocabulary.types import Ids, Selection, Vector, Vectors
 
 from ..extras import missing
@@ -43,7 +44,13 @@ class SqliteVecStore:
         self.dimension = dimension
         self.recreated = False  #: True once a damaged file was replaced by an empty one
         self._lock = RLock()
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            claim(path.parent, FOLDER)
+        except OSError as error:
+            raise SetupError(
+                f"The folder {path.parent} of vectors can't be made: {error.strerror}.",
+                hint="Check that the index folder is writable.",
+            ) from error
         self._db: Any = self._sound()
         self._ids: Ids = np.array([row[0] for row in self._run(_ALL_IDS)], dtype=np.int64)
 
@@ -207,3 +214,25 @@ def _schema(dimension: int) -> str:
         "CREATE VIRTUAL TABLE windows USING vec0("
         f"id INTEGER PRIMARY KEY, vector float[{int(dimension)}] distance_metric=cosine)"
     )
+
+
+def _is_unmarked_folder(folder: Path) -> bool:
+    """Whether it holds nothing but stores of vectors: in a file's first page stands how its tables were made."""
+
+    def starts_as_store(path: Path) -> bool:
+        with path.open("rb") as file:
+            return b"CREATE VIRTUAL TABLE windows USING vec0(id INTEGER PRIMARY KEY" in file.read(4096)
+
+    try:
+        return all(starts_as_store(path) for path in folder.iterdir() if not path.name.endswith(("-wal", "-shm")))
+    except OSError:
+        return False
+
+
+#: The folder of an index that holds these files.
+FOLDER: Final = Kind(
+    "sqlite-vec",
+    "librarian.shelving.vectors.sqlite_vec",
+    "Move it away, or choose another index folder with --index or `index.path` (INDEX_PATH).",
+    _is_unmarked_folder,
+)

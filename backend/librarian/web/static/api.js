@@ -42,9 +42,10 @@ function askForToken() {
 const bytesOf = (text) => Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join("");
 
 /** POSTs `body` to a path below the page’s own address where there is one, else GETs. Raises `Refused`, `Unreachable`, or an AbortError. */
-export async function call(path, body, signal) {
+export async function call(path, body, signal, { draft = false } = {}) {
   const sent = token;
   const headers = sent ? { authorization: `Bearer ${bytesOf(sent)}` } : {};
+  if (draft) headers["librarian-draft"] = "1";
   let response;
   try {
     response = await fetch(`.${path}`, body
@@ -59,7 +60,7 @@ export async function call(path, body, signal) {
       at("token-wrong").hidden = !sent;
       await askForToken();
     }
-    return call(path, body, signal);
+    return call(path, body, signal, { draft });
   }
   let answer = null;
   try {

@@ -1,5 +1,5 @@
 // The page: one state, kept in the address; everything else follows from it.
-import { Refused, Unreachable } from "./api.js";
+import { call, Refused, Unreachable } from "./api.js";
 import { blank, closed, filtersIn, fromAddress, opened, requestOf, toAddress } from "./address.js";
 import { at, el, plural } from "./dom.js";
 import { showEmpty } from "./empty.js";
@@ -13,7 +13,7 @@ import { Results } from "./results.js";
 import { Search } from "./search.js";
 import { State } from "./state.js";
 
-const DWELL = 4000; // milliseconds after which a question counts as asked
+const DWELL = 2000; // milliseconds after which a question counts as asked
 
 const SLOW = 1000; // milliseconds after which a search is said to be under way
 
@@ -21,6 +21,7 @@ let state = fromAddress();
 let asked = ""; // the question whose answer is shown, as JSON
 let answer = null;
 let failed = false;
+let draft = false; // whether the server takes the question that is shown for a half typed one
 let settled = true; // whether what is asked has a place of its own in the browser's history
 let retrying = 0; // timer of a question that is asked once more
 let words = [];
@@ -55,7 +56,7 @@ const library = new State({
     if (before && before.generation !== now.generation) {
       filters.renew(state);
       if (!requestOf(state)) home();
-      else if (answer && !answer.results.length) ask({ again: true });
+      else if (answer && !answer.results.length) ask({ again: true, unasked: true });
     } else if (!before || before.documents !== now.documents) {
       if (!requestOf(state)) home();
     }
@@ -65,7 +66,7 @@ const library = new State({
   onBack: () => {
     at("message").hidden = true;
     filters.renew(state);
-    if (failed) ask({ again: true });
+    if (failed) ask({ again: true, unasked: !settled });
     if (reader.failed) reader.show(state, words, { focus: false });
   },
 });
@@ -134,7 +135,8 @@ function later() {
   search.soon(body);
 }
 
-function ask({ again = false } = {}) {
+/** `unasked`: nobody pressed a key for it just now. */
+function ask({ again = false, unasked = false } = {}) {
   const body = requestOf(state);
   clearTimeout(retrying);
   if (!body) {
@@ -151,7 +153,7 @@ function ask({ again = false } = {}) {
   if (key === asked && !again) return;
   asked = key;
   at("more").disabled = true;
-  search.now(body);
+  search.now(body, 0, { draft: unasked });
 }
 
 function clear() {
@@ -172,8 +174,9 @@ function home() {
   showHome(filters.facets[state.type], library.now, choose);
 }
 
-function onAnswer(found, offset) {
+function onAnswer(found, offset, isDraft) {
   failed = false;
+  if (!offset) draft = isDraft && !settled;
   at("message").hidden = true;
   at("home").hidden = true;
   if (!offset) clear();
@@ -228,7 +231,7 @@ function onError(error) {
     at("summary").textContent = ""; // nothing is searched until it is back
     library.look();
   }
-  else if (error instanceof Refused && error.wait) retrying = setTimeout(() => ask({ again: true }), 1000 * error.wait);
+  else if (error instanceof Refused && error.wait) retrying = setTimeout(() => ask({ again: true, unasked: !settled }), 1000 * error.wait);
   else clear();
 }
 
@@ -240,9 +243,10 @@ function complain(text) {
 function remember() {
   clearTimeout(dwelling);
   settled = true;
-  if (answer?.results.length && state.q.trim() === answer.query) {
-    rememberQuestion(state.q.trim(), toAddress(closed(state)));
-  }
+  if (!answer || state.q.trim() !== answer.query) return;
+  if (answer.results.length) rememberQuestion(state.q.trim(), toAddress(closed(state)));
+  if (draft && library.now?.features.analytics) call("/api/search", requestOf(state)).catch(() => {}); // to be kept
+  draft = false;
 }
 
 // -- reading -------------------------------------------------------------------------------------------------------
@@ -322,7 +326,7 @@ document.addEventListener("click", (event) => {
 at("state").addEventListener("click", () => library.showDialog());
 at("help-button").addEventListener("click", showHelp);
 at("modes-button").addEventListener("click", showHelp);
-at("saved-button").addEventListener("click", showSaved);
+at("saved-button").addEventListener("click", () => showSaved(library.now?.features.analytics));
 window.addEventListener("popstate", () => { state = fromAddress(); words = []; show(); });
 listen({
   submit: () => {

@@ -30,13 +30,16 @@ export function showHome(facets, library, choose) {
   at("home").hidden = false;
 }
 
-export function showSaved() {
+/** `keeps`: whether the server keeps questions (`analytics.enabled`). */
+export function showSaved(keeps) {
   const dialog = at("saved-dialog");
   const part = (title, name, items) => [el("h3", {}, title),
-    items.length ? links(items, name, 200, showSaved) : el("p", { class: "quiet" }, name === "history" ? "Questions that you ask appear here." : "Passages that you star appear here."),
-    items.length ? button(`Forget all`, () => { forget(name); showSaved(); }, { class: "plain" }) : ""];
+    items.length ? links(items, name, 200, () => showSaved(keeps)) : el("p", { class: "quiet" }, name === "history" ? "Questions that you ask appear here." : "Passages that you star appear here."),
+    items.length ? button(`Forget all`, () => { forget(name); showSaved(keeps); }, { class: "plain" }) : ""];
   showDialog(dialog, "saved-title", "History and favourites",
-    el("p", { class: "quiet" }, "Kept in this browser alone; the server never sees it."),
+    el("p", { class: "quiet" }, "These lists are stored in this browser only. ",
+      keeps ? "The server receives what you search for and keeps each finished question (analytics.enabled is on)."
+        : "The server receives what you search for, to answer it; it keeps no list of questions."),
     ...part("Favourites", "favourites", favourites()), ...part("History", "history", history()));
 }
 

@@ -9,7 +9,7 @@ const RESULT = { heading_path: [], tags: [], highlights: [], also_in: [], why: [
 const complete = (answer) => ({ ...ANSWER, ...answer, results: answer.results.map((result) => ({ ...RESULT, ...result })) });
 
 export class Search {
-  /** `onAnswer(answer, offset)`, `onError(error)` and `onBusy(flag)` hear of the latest question alone. */
+  /** `onAnswer(answer, offset, draft)`, `onError(error)` and `onBusy(flag)` hear of the latest question alone. */
   constructor({ onAnswer, onError, onBusy }) {
     this.onAnswer = onAnswer;
     this.onError = onError;
@@ -23,7 +23,7 @@ export class Search {
   soon(body) {
     clearTimeout(this.timer);
     this.onBusy(true);
-    this.timer = setTimeout(() => this.now(body), this.wait);
+    this.timer = setTimeout(() => this.now(body, 0, { draft: true }), this.wait);
   }
 
   /** Forget what is under way. */
@@ -35,14 +35,15 @@ export class Search {
     this.onBusy(false);
   }
 
-  async now(body, offset = 0) {
+  /** `draft`: the question may be half typed, so the server doesn't keep it in its question log. */
+  async now(body, offset = 0, { draft = false } = {}) {
     this.drop();
     const number = this.number;
     this.running = new AbortController();
     this.onBusy(true);
     try {
-      const answer = await call("/api/search", { ...body, offset }, this.running.signal);
-      if (number === this.number) this.onAnswer(complete(answer), offset);
+      const answer = await call("/api/search", { ...body, offset }, this.running.signal, { draft });
+      if (number === this.number) this.onAnswer(complete(answer), offset, draft);
     } catch (error) {
       if (number === this.number && error.name !== "AbortError") this.onError(error);
     } finally {

@@ -71,6 +71,7 @@ export class State {
       ["Models of single products", embeddings.models.slice(1).join(", ")],
       ["Reranker", status.reranker || "by keyword and meaning, no model"],
       ["Language model", llm.enabled ? `${llm.model} (${llm.provider}), ${llm.connected === null ? "not asked yet" : llm.connected ? "connected" : "not connected"}` : "off"],
+      ["Text is sent to", status.sent_to.join("; ") || "no other machine"],
       ["Follows changes", status.watching ? "yes" : "no"],
       ["Last look at the folder", moment(status.last_indexed_at) || "not yet"],
       ["Folder", status.root_path], ["Index", `${status.index_path} (${bytes(storage.disk_bytes)}; ${storage.catalog}, ${storage.keyword}, ${storage.vectors})`],
