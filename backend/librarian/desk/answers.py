@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -52,6 +53,7 @@ def _result_fields(
     hit: Hit, rank: int, *, stale: bool, context: Mapping[str, object] | None, explain: bool
 ) -> dict[str, Any]:
     document, chunk = hit.document.document, hit.chunk.chunk
+    shown = replace(chunk, line_start=hit.snippet.line_start, heading_path=hit.heading_path or chunk.heading_path)
     return {
         "rank": rank,
         "id": passage_id(document.file_path, chunk),
@@ -60,7 +62,7 @@ def _result_fields(
         "product": document.product,
         "component": document.component,
         "title": document.title,
-        "heading_path": list(chunk.heading_path),
+        "heading_path": list(shown.heading_path),
         "page": chunk.page,
         "line_start": hit.snippet.line_start if hit.packed else chunk.line_start,
         "line_end": hit.snippet.line_end if hit.packed else chunk.line_end,
@@ -68,7 +70,7 @@ def _result_fields(
         "tokens": hit.tokens,
         "section_lines": hit.section,
         "more": [wire.MoreItem.model_validate(one) for one in hit.further],
-        "uri": addresses.passage_uri(document, chunk),
+        "uri": addresses.passage_uri(document, shown if hit.packed else chunk),
         "relevance_score": None if by_date(hit) else round(hit.relevance, 4),
         "doc_type": document.doc_type,
         "tags": list(document.tags),

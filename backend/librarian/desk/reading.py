@@ -381,7 +381,7 @@ def answering(whole: wire.DocumentAnswer, found: Sequence[Hit]) -> wire.Document
     """The parts of a document that answer a question, in its order. `whole` is what `read` gives of all of it."""
     sections, parts = [], []
     for hit in found:
-        path, snippet = hit.chunk.chunk.heading_path, hit.snippet
+        path, snippet = hit.heading_path or hit.chunk.chunk.heading_path, hit.snippet
         section = wire.MoreItem(
             line_start=snippet.line_start,
             line_end=snippet.line_end,

@@ -20,11 +20,11 @@ from .hidden_characters import without_hidden
 CHARACTERS = 4  #: of an answer's text that count as a token
 #: Of the budget what an answer aims at. With the usual 1,500 tokens most are within 1,000; this and what follows were
 #: chosen by what `benchmarks/agent_cost.py` reaches within 1,000 and 2,000 tokens.
-FILL = 0.6
+FILL = 0.58
 FEW, FILL_OF_FEW = 5, 0.93  #: who asks for so few results wants to read them
 #: What the first entries may take of the room that those after them leave, and what each of these may.
 SHARES, SHARE = (0.6, 0.9), 0.5
-FIRST = 1500  #: characters that are kept for the text of the first entries, before one more is shown
+FIRST = 1400  #: characters that are kept for the text of the first entries, before one more is shown
 LEAST = 100  #: characters that are kept for the text of each entry
 SENTENCE = 240  #: characters that the sentence which answers may take where there is less room than that
 LISTED = 2  #: entries whose further passages are listed before the others get their text
@@ -56,6 +56,14 @@ class Sections:
         number = bisect_right(self._starts, offset)
         start = self._starts[number - 1] if number else 0
         return start, self._starts[number] if number < len(self._starts) else self._end
+
+    def path_at(self, offset: int) -> tuple[str, ...]:
+        """The headings that stand above an offset, outermost first."""
+        path: list[Heading] = []
+        for heading in reversed(self._headings[: bisect_right(self._starts, offset)]):
+            if not path or heading.level < path[-1].level:
+                path.append(heading)
+        return tuple([heading.text for heading in reversed(path)])
 
     def lines_at(self, offset: int) -> tuple[int, int]:
         """First and last line of the section at an offset."""
@@ -153,6 +161,7 @@ def _shown(group: Group, excerpts: Excerpts, reader: CatalogReader, room: int) -
         snippet=snippet,
         packed=True,
         tokens=max(tokens_in(high - low), tokens_in(len(snippet.text))),
+        heading_path=() if sections.at(at) == sections.at(chunk.start) else sections.path_at(at),
         section=None if whole and all_there else sections.lines_at(at),
     )
 

@@ -200,7 +200,10 @@ def head(hit: Hit, *, with_context: bool = False) -> int:
     document, mail = hit.document.document, hit.document.document.email
     size = FIXED + len(document.file_path) + CONTEXT * with_context + PARTLY * (hit.section is not None)
     if mail is None:
-        crumbs = (document.title, *(part for part in hit.chunk.chunk.heading_path if part != document.title))
+        crumbs = (
+            document.title,
+            *(part for part in hit.heading_path or hit.chunk.chunk.heading_path if part != document.title),
+        )
         size += min(sum(len(part) + 3 for part in crumbs), CRUMBS)
         size += min(sum(len(path) + 2 for path in hit.also_in) + LABEL, LISTED) if hit.also_in else 0
         return size

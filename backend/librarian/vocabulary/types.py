@@ -516,6 +516,7 @@ class Hit:
     also_in: tuple[str, ...] = ()
     packed: bool = False  #: whether the snippet is what is shown of the document rather than of the passage
     tokens: int = 0  #: to read the section that it stands in, at four characters a token
+    heading_path: tuple[str, ...] = ()  #: of the section that is shown, where the passage begins in another one
     section: tuple[int, int] | None = None  #: first and last line of that section, where more of it is there than shown
     further: tuple[Further, ...] = ()
 
