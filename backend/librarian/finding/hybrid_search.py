@@ -146,8 +146,8 @@ class HybridSearchEngine:
             best = self._relevance(judged, judged.candidates[kept[0].place]) if kept else None
             missing = self._missing(run)
             provisional = self._calibration.is_provisional(run.columns.select(EVERYTHING).count)
-            doubtful = provisional or bool(missing.words)
-            share = self._calibration.share(unlikely=missing.decisive, doubtful=doubtful)
+            doubtful = provisional or missing.doubtful
+            share = self._calibration.share(unlikely=missing.unlikely, doubtful=doubtful)
             page = kept[query.offset : query.offset + query.max_results]
             hits = paging.hits(
                 page,
@@ -160,7 +160,7 @@ class HybridSearchEngine:
             hits[: len(about)] = about
             end = query.offset + len(hits)
             answerable = verdict(self._calibration, best, run.query, judged.pool, reader)
-            if missing.decisive:
+            if missing.unlikely:
                 answerable = "unlikely"
             elif hits and (provisional or (about and answerable == "unlikely") or (doubtful and answerable == "yes")):
                 answerable = "unknown"
