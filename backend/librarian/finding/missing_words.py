@@ -25,7 +25,9 @@ SHORTEST = 3  #: letters of a word in lower case or capitals that may be a name
 #: Passages from which on a rare word that none holds says that nothing answers. In libraries of 130 to 210 passages 10%
 #: of the questions that they answer have such a word, in those of 1,000 and more 1%.
 MANY = 500
-LONG_QUESTION = 12  #: terms beyond which a question is a paragraph, in which one word decides nothing
+LONG_QUESTION = (
+    10  #: words, without stop words, beyond which a question is a paragraph, in which one word decides nothing
+)
 FEW = 3  #: words of a question that a heading may be about as a whole
 MISSPELT = 0.82  #: how like a word of the library (difflib) one is that no dictionary has and that is misspelt
 _LONG = 5  #: letters from which on a word's likeness to another says something
@@ -102,13 +104,14 @@ class MissingWords:
         try:
             apart = (typed for typed, meant in corrected if " " in meant)
             found = {typed: "rare" for typed in apart if not self._is_apart(typed, _EVERYTHING, languages or ("",))}
-            found |= self._of(query, selection, languages or ("",), texts, names)
+            said = self._words(query, languages or ("",))
+            found |= self._of(query, said, selection, languages or ("",), texts, names)
         except Exception:
             # A keyword index that fails is told of by its leg; the meaning may answer all the same.
             log.exception("missing words couldn't be looked for")
             return Missing()
         words = tuple(found)[:MOST]
-        if not words or len(query.terms) > LONG_QUESTION:
+        if not words or len(said) > LONG_QUESTION:
             return Missing(words)
         kinds = set(found.values())
         return Missing(words, "name" in kinds or ("rare" in kinds and selection.count >= MANY), True)
@@ -127,10 +130,15 @@ class MissingWords:
         return self._lexical.search(_asking(word, tokens), selection, limit).ids
 
     def _of(
-        self, query: AnalyzedQuery, selection: Selection, languages: Sequence[str], texts: Texts, names: Naming
+        self,
+        query: AnalyzedQuery,
+        words: Sequence[_Word],
+        selection: Selection,
+        languages: Sequence[str],
+        texts: Texts,
+        names: Naming,
     ) -> dict[str, str]:
         """Missing words, each with its kind (`_kind`), or `aside` for those in brackets or listed with a held one."""
-        words = self._words(query, languages)
         held = self._lexical.frequencies({token for word in words for token in word.tokens})
         titled = all(word.text[:1].isupper() for word in words if word.text.isalpha())
         shouted = titled and all(word.text.isupper() for word in words if word.text.isalpha())
@@ -232,7 +240,10 @@ class MissingWords:
         if len(lower) < _LONG:
             swapped = (lower[:at] + lower[at + 1] + lower[at] + lower[at + 2 :] for at in range(len(lower) - 1))
             return any(not self._analyzer.tokens(one, "en") or self._analyzer.is_common(one) for one in swapped)
-        return alike(word.text, self._spelling.near(word.text, word.whole, languages, texts)) >= MISSPELT
+        near = self._spelling.near(word.text, word.whole, languages, texts)
+        if len(near) + 1 < len(lower) and lower.startswith(near.lower()):
+            return False  # `circleci` is no `circle`
+        return alike(word.text, near) >= MISSPELT
 
     def _whole(self, word: str, language: str) -> str:
         return next(iter(self._analyzer.tokens(word, language)), "")
@@ -269,9 +280,11 @@ def _in_brackets(word: _Word) -> bool:
 
 
 def _listed(word: _Word, other: _Word) -> bool:
-    """Whether a question names two words side by side, as in *EL1 or ECL*."""
+    """Whether a question lists two words: *Redis or Memcached*, *SAML and OIDC*; not *Serve and OpenShift*."""
     first, second = sorted((word, other), key=lambda one: len(one.before))
-    return _LISTED.fullmatch(second.before[len(first.before) + len(first.text) :]) is not None
+    between = second.before[len(first.before) + len(first.text) :]
+    alike_written = all(_CAPITALS.fullmatch(one.text) for one in (word, other))
+    return _LISTED.fullmatch(between) is not None or (between.strip() == "and" and alike_written)
 
 
 def _asking(word: str, tokens: frozenset[str] | set[str]) -> AnalyzedQuery:
