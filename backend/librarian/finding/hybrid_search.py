@@ -157,8 +157,8 @@ class HybridSearchEngine:
             best = self._relevance(judged, judged.candidates[kept[0].place]) if kept else None
             missing = self._missing(run)
             provisional = self._calibration.is_provisional(run.columns.select(EVERYTHING).count)
-            doubtful = provisional or bool(missing.words)
-            share = self._calibration.share(unlikely=missing.decisive, doubtful=doubtful)
+            doubtful = provisional or missing.doubtful
+            share = self._calibration.share(unlikely=missing.unlikely, doubtful=doubtful)
             every = query.include_weak or provisional  # relevance that isn't calibrated tells no noise
             groups = paging.grouped(kept, judged.candidates, run.columns, query)
             strong = kept if every else kept[: self.strong(judged, kept)]
@@ -168,7 +168,7 @@ class HybridSearchEngine:
             about = [] if query.offset or missing.words else self._about(run, hits)
             hits[: len(about)] = about
             answerable = verdict(self._calibration, best, run.query, judged.pool, reader)
-            if missing.decisive:
+            if missing.unlikely:
                 answerable = "unlikely"
             elif hits and (provisional or (about and answerable == "unlikely") or (doubtful and answerable == "yes")):
                 answerable = "unknown"

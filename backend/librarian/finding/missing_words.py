@@ -25,10 +25,11 @@ SHORTEST = 3  #: letters of a word in lower case or capitals that may be a name
 #: Passages from which on a rare word that none holds says that nothing answers. In libraries of 130 to 210 passages 10%
 #: of the questions that they answer have such a word, in those of 1,000 and more 1%.
 MANY = 500
-FEW = 3  #: words of a question that a heading may be about as a whole
-MISSPELT = (
-    0.8  #: how like a word of the library (difflib's ratio) one is that no dictionary has and that counts as misspelt
+LONG_QUESTION = (
+    10  #: words, without stop words, beyond which a question is a paragraph, in which one word decides nothing
 )
+FEW = 3  #: words of a question that a heading may be about as a whole
+MISSPELT = 0.82  #: how like a word of the library (difflib) one is that no dictionary has and that is misspelt
 _LONG = 5  #: letters from which on a word's likeness to another says something
 _HALF = 3  #: letters of each half, at least, where a word may be written as two
 #: Languages in which capitals don't tell names, and those without Latin letters, in which Latin words are names.
@@ -38,6 +39,7 @@ _NOT_LATIN = frozenset({"ja", "zh", "ko", "th", "ru", "uk", "be", "bg", "sr", "m
 _GIVEN = re.compile(
     r"(?:\b(?:named?|names|called|labell?ed|labels?|entitled)(?: (?:is|it|of|to|be))*:? ['\"`‘“]?|=['\"`‘“]?)$"
 )
+_LISTED = re.compile(r"\s*(?:,|/|,? or)\s*")  #: what stands between words that are listed
 _BEGINNING = re.compile(r"(?:^|[.?!:;\n])\s*[-*>]*\s*[\"'“‘(\[]*$")
 _NUMBERED = re.compile(r"[a-z]+\d{1,2}")  #: an example of its like: `nginx2`
 _NUMERONYM = re.compile(r"[a-z](?:[5-9]|\d\d)[a-z]")  #: `k8s`
@@ -52,10 +54,11 @@ _EVERYTHING = Selection(Filters(), None, 0)
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The telling words of a question that no document holds."""
+    """The telling words of a question that no document holds, and what follows from that."""
 
     words: tuple[str, ...] = ()  #: as typed
-    decisive: bool = False  #: so that no answer is likely: one is a name by its form, or the documents are many
+    unlikely: bool = False  #: that the other words' hits answer
+    doubtful: bool = False  #: whether they do
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +104,17 @@ class MissingWords:
         try:
             apart = (typed for typed, meant in corrected if " " in meant)
             found = {typed: "rare" for typed in apart if not self._is_apart(typed, _EVERYTHING, languages or ("",))}
-            found |= self._of(query, selection, languages or ("",), texts, names)
+            said = self._words(query, languages or ("",))
+            found |= self._of(query, said, selection, languages or ("",), texts, names)
         except Exception:
             # A keyword index that fails is told of by its leg; the meaning may answer all the same.
             log.exception("missing words couldn't be looked for")
             return Missing()
-        decisive = "name" in found.values() or (bool(found) and selection.count >= MANY)
-        return Missing(tuple(found)[:MOST], decisive)
+        words = tuple(found)[:MOST]
+        if not words or len(said) > LONG_QUESTION:
+            return Missing(words)
+        kinds = set(found.values())
+        return Missing(words, "name" in kinds or ("rare" in kinds and selection.count >= MANY), True)
 
     def in_heading(self, query: AnalyzedQuery, languages: Sequence[str], heading: str, language: str) -> bool:
         """Whether a question has few words, and a title or heading in that language holds all of them."""
@@ -123,10 +130,15 @@ class MissingWords:
         return self._lexical.search(_asking(word, tokens), selection, limit).ids
 
     def _of(
-        self, query: AnalyzedQuery, selection: Selection, languages: Sequence[str], texts: Texts, names: Naming
+        self,
+        query: AnalyzedQuery,
+        words: Sequence[_Word],
+        selection: Selection,
+        languages: Sequence[str],
+        texts: Texts,
+        names: Naming,
     ) -> dict[str, str]:
-        """Missing words, each with its kind (`_kind`)."""
-        words = self._words(query, languages)
+        """Missing words, each with its kind (`_kind`), or `aside` for those in brackets or listed with a held one."""
         held = self._lexical.frequencies({token for word in words for token in word.tokens})
         titled = all(word.text[:1].isupper() for word in words if word.text.isalpha())
         shouted = titled and all(word.text.isupper() for word in words if word.text.isalpha())
@@ -142,7 +154,8 @@ class MissingWords:
             if self._otherwise(word, near, selection, languages) or names(word.text):
                 continue
             if not (lacking and self._is_mistyped(word, languages, texts)):
-                missing.setdefault(word.text[:LONGEST], kind)
+                aside = _in_brackets(word) or any(_listed(word, one) and not _lacking(one, held) for one in near)
+                missing.setdefault(word.text[:LONGEST], "aside" if aside else kind)
         return missing
 
     def _words(self, query: AnalyzedQuery, languages: Sequence[str]) -> list[_Word]:
@@ -185,7 +198,12 @@ class MissingWords:
         others, and for names that the asker gives to something."""
         if len(text) < SHORTEST or word.after == "=" or _GIVEN.search(word.before) or _PLACE.search(word.text):
             return ""
-        if _NUMBERED.fullmatch(word.text) or _NUMERONYM.fullmatch(word.text.lower()) or not any(map(str.isalpha, text)):
+        if (
+            text[0].isdigit()
+            or _NUMBERED.fullmatch(word.text)
+            or _NUMERONYM.fullmatch(word.text.lower())
+            or not any(map(str.isalpha, text))
+        ):
             return ""
         if _INNER_CAPITAL.search(text) or (_CAPITALS.fullmatch(text) and not shouted):
             return "name"
@@ -222,7 +240,10 @@ class MissingWords:
         if len(lower) < _LONG:
             swapped = (lower[:at] + lower[at + 1] + lower[at] + lower[at + 2 :] for at in range(len(lower) - 1))
             return any(not self._analyzer.tokens(one, "en") or self._analyzer.is_common(one) for one in swapped)
-        return alike(word.text, self._spelling.near(word.text, word.whole, languages, texts)) >= MISSPELT
+        near = self._spelling.near(word.text, word.whole, languages, texts)
+        if len(near) + 1 < len(lower) and lower.startswith(near.lower()):
+            return False  # `circleci` is no `circle`
+        return alike(word.text, near) >= MISSPELT
 
     def _whole(self, word: str, language: str) -> str:
         return next(iter(self._analyzer.tokens(word, language)), "")
@@ -252,6 +273,18 @@ def _lacking(word: _Word, held: dict[str, int]) -> tuple[str, ...]:
     if word.text.isalnum() or "_" in word.text or _INNER_CAPITAL.search(word.text):
         return (word.text,)
     return tuple(text for text, tokens in word.parts if tokens.isdisjoint(held))
+
+
+def _in_brackets(word: _Word) -> bool:
+    return word.before.count("(") > word.before.count(")")
+
+
+def _listed(word: _Word, other: _Word) -> bool:
+    """Whether a question lists two words: *Redis or Memcached*, *SAML and OIDC*; not *Serve and OpenShift*."""
+    first, second = sorted((word, other), key=lambda one: len(one.before))
+    between = second.before[len(first.before) + len(first.text) :]
+    alike_written = all(_CAPITALS.fullmatch(one.text) for one in (word, other))
+    return _LISTED.fullmatch(between) is not None or (between.strip() == "and" and alike_written)
 
 
 def _asking(word: str, tokens: frozenset[str] | set[str]) -> AnalyzedQuery:
