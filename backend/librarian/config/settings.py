@@ -123,6 +123,10 @@ class Settings(sections.Section):
             if any("\ud800" <= character <= "\udfff" for character in str(path)):
                 raise SetupError(f"{key} is {str(path)!a}, which isn't UTF-8.", hint="Rename that folder.")
             values[key] = path
+        key = "docs.include_roots"
+        if isinstance(folders := split_words(values.get(key, ())), list | tuple):
+            resolved = (_resolve(one, cwd if key in top else folder) for one in folders)
+            values[key] = tuple(str(one) if isinstance(one, Path) else one for one in resolved)
         for key in cls.MODELS:
             values |= _model_folder(key, values.get(key), cwd if key in top else folder)
         settings = cls._validated(values, given)
