@@ -137,7 +137,9 @@ class Refresh:
         elif scope.everything:
             stale = outdated_by_included(included, self.root)
         else:
+            asked = {name_of(self._relative(path)) for path in scope.paths} & included.keys()
             stale = that_include(included, self.root, scope.paths)
+            stale |= outdated_by_included({path: included[path] for path in asked}, self.root)
         roots = (self.root, os.path.realpath(self.root))
         paths = frozenset(path for path in scope.paths if path.startswith(tuple(f"{root}{os.sep}" for root in roots)))
         if not scope.everything:

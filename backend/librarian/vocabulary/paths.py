@@ -81,6 +81,10 @@ class Paths:
         except OSError:
             return path, None
 
+    def state(self, path: str) -> tuple[int, int]:
+        """`state_of` a path that is relative to the root, or absolute."""
+        return state_of(os.path.join(self._root, path))
+
     def on_disk(self, file_path: str) -> str:
         """The absolute path that `file_path` stands for, spelled like it as far as there is nothing."""
         path = os.path.join(self._root, file_path)

@@ -89,7 +89,7 @@ def _included(target: str, options: Mapping[str, str], reader: IncludeReader, st
         raise NotIncluded(message(f"Included part not found, {error}", target)) from error
     reader.charge(text, target)
     if "literal" in options or "code" in options:
-        return _block(text.strip("\n").split("\n"), options.get("code", ""))
+        return _block(text.strip("\n").rstrip().split("\n"), options.get("code", ""))
     return expand(text.removesuffix("\n"), reader, (*stack, file.path)).split("\n")
 
 
