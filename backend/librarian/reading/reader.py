@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import hashlib
+import heapq
 import logging
 import os
 import re
 import stat
 import time
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
 from librarian.vocabulary.entities import spelt
 from librarian.vocabulary.errors import SourceError
 from librarian.vocabulary.protocols import Analyzer, Archive, Chunker, Parser
-from librarian.vocabulary.types import QUOTED_PATH, Chunk, Document, LexicalEntry, ReadResult, SourceFile
+from librarian.vocabulary.types import (
+    NOT_INCLUDED,
+    QUOTED_PATH,
+    Chunk,
+    Document,
+    Excluded,
+    LexicalEntry,
+    ReadResult,
+    SourceFile,
+)
 
-from .including import Expansion, IncludeRoots, expanded
+from .including import MESSAGE, Expansion, IncludeRoots, expanded
 from .mail.maildir import format_of
 from .mail.mbox import begins_as_archive
 from .mail.quoted import quoted_blocks
@@ -217,8 +227,19 @@ def _with_included(document: Document, expansion: Expansion) -> Document:
         encoding=expansion.encoding,
         encoding_confidence=expansion.confidence,
         included=expansion.included,
+        excluded=tuple(_with_messages(document)),
         notes=notes,
     )
+
+
+def _with_messages(document: Document) -> Iterator[Excluded]:
+    """The excluded spans and those of lines that name what isn't there."""
+    spans = [Excluded(*match.span(), NOT_INCLUDED) for match in MESSAGE.finditer(document.text)]
+    reached = 0
+    for span in heapq.merge(document.excluded, spans, key=lambda one: one.start):
+        if span.start >= reached:
+            yield span
+            reached = span.end
 
 
 def _parsed(parser: Parser, source: SourceFile, data: bytes) -> Document:

@@ -83,6 +83,8 @@ class Excluded:
     reason: str
 
 
+#: The reason of a line that names a file that isn't there to be included: shown with its passage, and not searched for.
+NOT_INCLUDED = "not included"
 #: Reasons of spans that a reader unfolds on demand: a mail's history and trimmings. Other excluded spans stay in sight.
 FOLDED = frozenset({"quote", "quote header", "forwarded header", "signature", "footer", "pgp"})
 #: The heading path of passages that are quoted history, indexed where the library holds no original.

@@ -187,6 +187,10 @@ class IncludeReader:
         self._noted[os.path.relpath(path, root).replace(os.sep, "/") if below else path] = state
 
 
+#: Such a line, wherever it stands.
+MESSAGE = re.compile(r"\(Included (?:file|part) [^\n]{1,400}?\)")
+
+
 def message(what: str, target: str) -> str:
     """The line that stands in place of what isn't included. Parentheses, because brackets are markup in some formats.
 
