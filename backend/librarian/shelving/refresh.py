@@ -83,14 +83,16 @@ class Refresh:
         """Make the index equal to what `scope` names. Raises `SourceError(reason="root")` where the root is gone."""
         started = time.monotonic()
         self.progress(Progress("scanning"))
-        known = self.catalog.known()
         with self.catalog.read() as reader:
             before = {failure.file_path: failure for failure in reader.failures()}
             generation = reader.generation
             within = reader.meta(_LIMITS)
             included = reader.included()
-        scope = self._with_including(scope, included)
         self._report = replace(self._report, generation=generation)
+        asked, scope = scope, self._with_including(scope, included)
+        if asked.paths and not (scope.everything or scope.paths or scope.again):
+            return self._report  # news of an include root that no document includes
+        known = self.catalog.known()
         self._batch.renewing = bool(scope.renew)
         worth_it = _MENDED_BY_LIMITS if within != self.limits and scope.everything else _MENDED_OUTSIDE
         retried = frozenset(path for path, failure in before.items() if failure.reason in worth_it)

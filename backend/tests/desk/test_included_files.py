@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,12 @@ def opened(tmp_path: Path) -> Callable[..., Librarian]:
         path.write_text(text)
 
     def opening(**more: object) -> Librarian:
-        settings = {"embeddings.enabled": False, "docs.watch_debounce_ms": 50, "docs.rescan_s": 0, "index.workers": 1}
+        settings: dict[str, Any] = {
+            "embeddings.enabled": False,
+            "docs.watch_debounce_ms": 50,
+            "docs.rescan_s": 0,
+            "index.workers": 1,
+        }
         settings |= {"docs.include_roots": [str(tmp_path / "code")]} | more
         return Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **settings)
 

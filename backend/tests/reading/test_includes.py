@@ -267,6 +267,8 @@ def test_shortcodes_of_hugo_and_quarto(shown: Shown) -> None:
 def test_directives_of_myst(shown: Shown) -> None:
     text = "```{literalinclude} code.py\n:language: python\n:start-after: start one\n:end-before: end one\n```\n"
     assert shown(text, "docs/page.md") == "```python\n@decorated\ndef first(a):\n    return a\n```\n"
+    tabs = "````{{tab-set}}\n```{{tab-item}} One\n{}\n```\n````\n\n```text\n```{{include}} inner.txt\n```\n"
+    assert shown(tabs.format('--8<-- "inner.txt:1:1"'), "docs/page.md") == tabs.format("inner 1")
     assert shown(":::{include} inner.txt\n:::\nEnd", "docs/page.md") == "inner 1\ninner 2\nEnd"
 
 

@@ -7,6 +7,7 @@ and those outside are reported like missing ones. Sizes, depth and number are bo
 
 from __future__ import annotations
 
+import hashlib
 import os
 import posixpath
 import re
@@ -58,7 +59,7 @@ class IncludeRoots:
     @property
     def fingerprint(self) -> str:
         """Changes whenever a target may be found elsewhere."""
-        return "|".join(self.folders)
+        return hashlib.sha256("\0".join(self.folders).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 class IncludeReader:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from ..front_matter import read_front_matter
+from ..parsers.markdown_tags import hidden_in_directive
 from . import parts
 from .files import IncludedFile, IncludeReader, NotIncluded, PartNotFound, language_of, message
 
@@ -39,6 +40,7 @@ _ARGUMENT = re.compile(r"(?:(\w+)\s*=\s*)?(?:\"([^\"]*)\"|`([^`]*)`|([^\s\"=]+))
 _MYST = re.compile(r"([ \t]{0,40})(`{3,}+|~{3,}+|:{3,}+)[ \t]{0,9}\{(literalinclude|include)\}[ \t]+(\S.*)$")
 _MYST_OPTION = re.compile(r"[ \t]*:?([\w-]+):(?:[ \t]+(.*))?$")
 _LONGEST_OPTIONS = 60  #: lines
+_LONGEST_HEAD = 200  #: characters of a line that opens a fence
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}+|~{3,}+)(?=[^`]*$)")
 _MARKER = re.compile(r"[ \t]{0,40}(?:(?:[-*+]|\d{1,9}[.)])[ \t]{1,9})?$")
 _BACKTICKS = re.compile(r"`{3,}")
@@ -51,19 +53,26 @@ def expand(text: str, reader: IncludeReader, stack: Sequence[str], *, section: b
     lines = text[start:].split("\n")
     out: list[str] = []
     fence = ""
+    directives: list[str] = []
     number = 0
     while number < len(lines):
         line = lines[number]
         if fence:
-            if (closing := line.strip()).startswith(fence) and not closing.strip(fence[0]):
+            if _closes(line, fence):
                 fence = ""
+        elif directives and _closes(line, directives[-1]):
+            directives.pop()
         elif myst := _MYST.match(line):
             end = _myst_end(lines, number, myst[2])
             out += _padded(myst[1], _myst(myst, lines[number + 1 : end], end - number, reader, stack))
             number = end + 1
             continue
         elif opening := _FENCE.match(line):
-            fence = opening[1]
+            head = line.strip()[:_LONGEST_HEAD]
+            if hidden_in_directive(head, 0, len(head)):  # of MyST, whose body is text
+                directives.append(opening[1])
+            else:
+                fence = opening[1]
         if "8<-" in line and _SNIPPET_BLOCK.match(line) and (end := _block_end(lines, number)):
             for row in lines[number + 1 : end]:
                 pad = row[: len(row) - len(row.lstrip())]
@@ -75,6 +84,11 @@ def expand(text: str, reader: IncludeReader, stack: Sequence[str], *, section: b
     if not section:
         out = parts.without_sections(out)
     return text[:start] + "\n".join(out)
+
+
+def _closes(line: str, fence: str) -> bool:
+    row = line.strip()
+    return row.startswith(fence) and not row.strip(fence[0])
 
 
 def _line(line: str, reader: IncludeReader, stack: Sequence[str], *, in_code: bool) -> list[str]:
@@ -282,7 +296,7 @@ def _myst_end(lines: Sequence[str], first: int, marks: str) -> int:
     """The line that closes a directive; the last of its options where none does."""
     for number in range(first + 1, min(len(lines), first + _LONGEST_OPTIONS)):
         row = lines[number].strip()
-        if row.startswith(marks) and not row.strip(marks[0]):
+        if _closes(row, marks):
             return number
     return first
 
