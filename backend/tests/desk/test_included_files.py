@@ -85,3 +85,15 @@ def test_a_page_that_moves_includes_what_lies_beside_it_then(opened: Callable[..
         os.rename(library.root / "app" / "guide" / "calls.md", moved / "calls.md")
         library.refresh()
         assert found(library, "lemurs wombat") == ["app/other/calls.md"]
+
+
+def test_no_page_takes_in_what_lies_outside(opened: Callable[..., Librarian], tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("swordfish\n")
+    (tmp_path / "docs" / "app" / "way").symlink_to(tmp_path)
+    for target in ("../../secret.txt", f"{tmp_path}/secret.txt", "way/secret.txt", "../code/../secret.txt"):
+        lines = f'.. include:: {target}\n\n--8<-- "{target}"\n\n{{{{#include {target}}}}}\n\ninclude::{target}[]\n'
+        for ending in ("rst", "md", "adoc"):
+            (tmp_path / "docs" / "app" / f"{abs(hash(target))}.{ending}").write_text(f"# Quokkas\n\n{lines}")
+    with opened(**{"docs.watch_for_changes": False}) as library:
+        assert len(library.search("quokkas", max_results=50).results) == 12
+        assert not library.search("swordfish", mode="keyword").results
