@@ -97,7 +97,7 @@ def compare(
                 diff.unchanged += 1
             else:
                 diff.still_failed.add(item.file_path)
-        elif size == item.size and content_hash and hash_of(item.path) == content_hash:
+        elif size == item.size and content_hash and hash_of(item.path) == content_hash.partition("+")[0]:
             diff.unchanged += 1
             if not same_times:
                 diff.touched.append(item)

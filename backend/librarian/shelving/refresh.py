@@ -11,16 +11,17 @@ import os
 import time
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from librarian.vocabulary.errors import SourceError
 from librarian.vocabulary.paths import Paths, name_of, spelling_of
 from librarian.vocabulary.protocols import Catalog, Reader, Scanner
-from librarian.vocabulary.types import OUTDATED, Failure, IndexReport, Progress, ReadResult, SourceFile
+from librarian.vocabulary.types import OUTDATED, Failure, Included, IndexReport, Progress, ReadResult, SourceFile
 
 from .folder_diff import FolderDiff, compare, is_as_it_was, really_gone
+from .included_files import outdated_by_included, that_include
 from .index_log import tell_left_out
 from .parcel import Parcel, packing, unpack
 from .text_writer import Batch, as_read
@@ -82,12 +83,16 @@ class Refresh:
         """Make the index equal to what `scope` names. Raises `SourceError(reason="root")` where the root is gone."""
         started = time.monotonic()
         self.progress(Progress("scanning"))
-        known = self.catalog.known()
         with self.catalog.read() as reader:
             before = {failure.file_path: failure for failure in reader.failures()}
             generation = reader.generation
             within = reader.meta(_LIMITS)
+            included = reader.included()
         self._report = replace(self._report, generation=generation)
+        asked, scope = scope, self._with_including(scope, included)
+        if asked.paths and not (scope.everything or scope.paths or scope.again):
+            return self._report  # news of an include root that no document includes
+        known = self.catalog.known()
         self._batch.renewing = bool(scope.renew)
         worth_it = _MENDED_BY_LIMITS if within != self.limits and scope.everything else _MENDED_OUTSIDE
         retried = frozenset(path for path, failure in before.items() if failure.reason in worth_it)
@@ -126,6 +131,22 @@ class Refresh:
         )
         self.progress(Progress("idle"))
         return report
+
+    def _with_including(self, scope: Scope, included: Mapping[str, tuple[Included, ...]]) -> Scope:
+        """Also to be read: documents that include what has changed. Paths outside the root are no documents."""
+        if not included:
+            stale = frozenset[str]()
+        elif scope.everything:
+            stale = outdated_by_included(included, self.root)
+        else:
+            asked = {name_of(self._relative(path)) for path in scope.paths} & included.keys()
+            stale = that_include(included, self.root, scope.paths)
+            stale |= outdated_by_included({path: included[path] for path in asked}, self.root)
+        roots = (self.root, os.path.realpath(self.root))
+        paths = frozenset(path for path in scope.paths if path.startswith(tuple(f"{root}{os.sep}" for root in roots)))
+        if not scope.everything:
+            paths |= frozenset(map(self._paths.on_disk, stale))
+        return replace(scope, paths=paths, again=scope.again | stale)
 
     # -- looking ---------------------------------------------------------------------------------------------------
 
