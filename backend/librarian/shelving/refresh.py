@@ -16,11 +16,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from librarian.vocabulary.errors import SourceError
+from librarian.vocabulary.open_below import is_unchanged
 from librarian.vocabulary.paths import Paths, name_of, spelling_of
 from librarian.vocabulary.protocols import Catalog, Reader, Scanner
 from librarian.vocabulary.types import OUTDATED, Failure, IndexReport, Progress, ReadResult, SourceFile
 
-from .folder_diff import FolderDiff, compare, is_as_it_was, really_gone
+from .folder_diff import FolderDiff, compare, really_gone
 from .index_log import tell_left_out
 from .parcel import Parcel, packing, unpack
 from .text_writer import Batch, as_read
@@ -37,7 +38,7 @@ _BATCH = 512  # each leaves a segment in the keyword index; merging those of 256
 _BYTES_PER_TIMEOUT = 20_000_000  # of a file that the time limit is meant for; more get more
 _READ_AHEAD = 4_000_000  # of files that are read while a batch is written: reading goes on meanwhile
 _LIMITS = "limits"  # kept by the catalog: those within which its failures failed
-_MENDED_OUTSIDE = frozenset({"access"})  # failures that leave no trace in the file when they are mended
+_MENDED_OUTSIDE = frozenset({"access", "replaced"})  # failures that leave no trace in the file when they are mended
 _MENDED_BY_LIMITS = _MENDED_OUTSIDE | {"timeout", "memory", "unreadable"}  # the last: of catalogs that knew no `access`
 _FILE_COST = 2_000  # bytes that even an empty file counts for
 _BATCH_CHARACTERS = 8_000_000  # of text held in memory before it is written
@@ -254,7 +255,7 @@ class Refresh:
             turn, queue = list(queue), deque()
             for source, outcome in pool.map(turn):
                 tries[source.file_path] = tries.get(source.file_path, 0) + 1
-                if tries[source.file_path] >= _TRIES or (is_as_it_was(source) and not isinstance(outcome, WorkerDied)):
+                if tries[source.file_path] >= _TRIES or (is_unchanged(source) and not isinstance(outcome, WorkerDied)):
                     yield source, unpack(outcome) if isinstance(outcome, tuple) else outcome
                     continue
                 now = self.scanner.look(source.path)
