@@ -23,7 +23,7 @@ class Lines(NamedTuple):
     end: int
 
 
-_FENCE = re.compile(r"^(?P<lead>[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?[ \t]*)(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)$")
+_FENCE = re.compile(r"^(?P<lead>[ \t>]*+(?:(?:[-*+]|\d+[.)])[ \t]++)?)(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)$")
 _MARKS = ("```", "~~~")
 _REST = re.compile(r"[^\S\n]*(?=\n|\Z)")  #: of a line, where it is blank
 _MARGIN = " \t>"  #: before a line's text, in quotes too

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from librarian.vocabulary.entities import spelt
 from librarian.vocabulary.errors import SourceError
+from librarian.vocabulary.open_below import REPLACED, open_source
 from librarian.vocabulary.protocols import Analyzer, Archive, Chunker, Parser
 from librarian.vocabulary.types import (
     NOT_INCLUDED,
@@ -270,7 +271,7 @@ def _guarded(read: Callable[..., T], source: SourceFile, data: bytes, *more: obj
 
 def _bytes_of(source: SourceFile) -> bytes:
     try:
-        with open(source.path, "rb", opener=_without_waiting) as file:
+        with open_source(source) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise SourceError(f"'{source.file_path}' isn't a regular file.", hint="Remove it from the library.")
             return file.read()
@@ -281,16 +282,17 @@ def _bytes_of(source: SourceFile) -> bytes:
     except IsADirectoryError as error:
         raise SourceError(f"'{source.file_path}' is a folder.", hint="Remove it from the library.") from error
     except OSError as error:
+        if source.root and error.errno in REPLACED:
+            raise SourceError(
+                f"'{source.file_path}' was replaced while it was read, or a folder above it was.",
+                hint="The next refresh reads it again. If this stays, find the program that keeps replacing it.",
+                reason="replaced",
+            ) from error
         raise SourceError(
             f"'{source.file_path}' can't be read: {error.strerror or error}.",
             hint="Check its permissions.",
             reason="access",
         ) from error
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    # a pipe put in a file's place since the scan would block an ordinary open for ever
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _path_words(file_path: str) -> str:

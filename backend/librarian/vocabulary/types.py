@@ -46,6 +46,10 @@ class SourceFile:
     component: str
     size: int  #: bytes
     mtime_ns: int
+    root: str = ""  #: real path of the folder that was scanned; empty where no scan has found this
+    below: str = ""  #: path from there to the file without a link in it: another one where `path` holds a link
+    device: int = 0  #: with the inode what tells the file from another one in its place
+    inode: int = 0
 
     @property
     def extension(self) -> str:

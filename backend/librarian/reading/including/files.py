@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from librarian.vocabulary.errors import SourceError
+from librarian.vocabulary.open_below import open_below
 from librarian.vocabulary.paths import mtime_of, state_of
 from librarian.vocabulary.types import Included
 
@@ -31,7 +32,6 @@ _MOST_PLACES = 5_000  #: places that are remembered of a document, to notice a f
 _LONGEST_SHOWN = 200  #: characters of a target in a message
 _BLOCK = 1 << 16
 _UP = re.compile(r"^(?:\.{0,2}/)+")
-_OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class NotIncluded(Exception):
@@ -139,9 +139,9 @@ class IncludeReader:
         place = self._place(path)
         if place is None:
             return None
-        handle = open_below(*place)
+        handle = _regular_file(*place)
         if handle is None and (real := os.path.realpath(path)) != path and (place := self._place(real)) is not None:
-            handle = open_below(*place)
+            handle = _regular_file(*place)
         return handle
 
     def _place(self, path: str) -> tuple[str, list[str]] | None:
@@ -201,25 +201,12 @@ def message(what: str, target: str) -> str:
     return f"({what}: {' '.join(target.split())[:_LONGEST_SHOWN]})"
 
 
-def open_below(folder: str, parts: Sequence[str]) -> int | None:
-    """A handle of a regular file, reached from the folder's handle component by component without following a symbolic
-    link; None where there is no such file. Never waits, as opening a pipe would."""
+def _regular_file(folder: str, parts: Sequence[str]) -> int | None:
+    """A handle of a regular file below a folder, reached without following a symbolic link; None where there is none."""
     try:
-        current = os.open(folder, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+        handle = open_below(os.path.realpath(folder), os.sep.join(parts))
     except OSError:
         return None
-    try:
-        for part in parts[:-1]:
-            inner = os.open(part, _OPEN_FLAGS | os.O_DIRECTORY, dir_fd=current)
-            os.close(current)
-            current = inner
-        if not stat.S_ISREG(os.stat(parts[-1], dir_fd=current, follow_symlinks=False).st_mode):
-            return None
-        handle = os.open(parts[-1], _OPEN_FLAGS | os.O_NONBLOCK, dir_fd=current)
-    except OSError:
-        return None
-    finally:
-        os.close(current)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         return None
