@@ -202,7 +202,7 @@ def message(what: str, target: str) -> str:
 
 
 def _regular_file(folder: str, parts: Sequence[str]) -> int | None:
-    """A handle of a regular file below a folder, reached without following a symbolic link; None where there is none."""
+    """A handle of a regular file below a folder, reached without following a link; None where there is none."""
     try:
         handle = open_below(os.path.realpath(folder), os.sep.join(parts))
     except OSError:
