@@ -21,11 +21,12 @@ from .models.score_cache import CachedReranker
 from .models.store import ModelStore, state_of
 from .models.table import spec_of
 from .reading.chunking import StructureChunker
+from .reading.including import IncludeRoots
 from .reading.parsers import READABLE, SOURCES
 from .reading.reader import FileReader
 from .reading.scanner import FolderScanner
 from .shelving.indexer import FileIndexer, IndexerOptions
-from .shelving.watcher import FileWatcher
+from .shelving.watcher import FileWatcher, FileWatchers
 from .vocabulary.errors import SetupError, Unavailable
 from .vocabulary.protocols import Embedder, Reranker
 
@@ -56,6 +57,7 @@ def reader(settings: Settings) -> FileReader:
         extract_tags=metadata.extract_tags,
         infer_doc_type=metadata.infer_doc_type,
         track_modifications=metadata.track_modifications,
+        includes=IncludeRoots(str(settings.docs.root_path), settings.docs.include_roots),
         shelved=f"flat as {settings.docs.root_path.name}" if settings.docs.layout == "flat" else "",
     )
 
@@ -87,14 +89,18 @@ def _unparsed(settings: Settings) -> list[str]:
 
 def watcher(
     settings: Settings,
-) -> Callable[[Callable[[frozenset[str]], None], Callable[[str], None]], FileWatcher] | None:
+) -> Callable[[Callable[[frozenset[str]], None], Callable[[str], None]], FileWatchers] | None:
     """What makes a watcher from its callbacks, when the indexer starts; None where nothing is watched."""
-    if not settings.docs.watch_for_changes:
+    docs = settings.docs
+    if not docs.watch_for_changes:
         return None
 
-    def watch(on_change: Callable[[frozenset[str]], None], on_lost: Callable[[str], None]) -> FileWatcher:
-        return FileWatcher(
-            settings.docs.root_path, on_change, debounce_ms=settings.docs.watch_debounce_ms, on_lost=on_lost
+    def watch(on_change: Callable[[frozenset[str]], None], on_lost: Callable[[str], None]) -> FileWatchers:
+        return FileWatchers(
+            [
+                FileWatcher(folder, on_change, debounce_ms=docs.watch_debounce_ms, on_lost=on_lost)
+                for folder in (str(docs.root_path), *docs.include_roots)
+            ]
         )
 
     return watch

@@ -102,6 +102,9 @@ class DocsSettings(Section):
     exclude: Words = knob(
         (), "Glob patterns below the root to leave out, besides hidden folders, .gitignore and .librarianignore."
     )
+    include_roots: Words = knob(
+        (), "Further folders from which pages may include files (literalinclude, snippets, …); they aren't indexed."
+    )
     shared_products: Words = knob((), 'Products that every product filter lets through, for example ["shared"].')
     max_file_size_mb: float = knob(10.0, "Larger files are skipped and listed.", unit="MB", gt=0)
     size_limits: Words = knob(

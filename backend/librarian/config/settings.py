@@ -137,6 +137,10 @@ class Settings(sections.Section):
             values[key] = path
         _choose_index(values, given, found)
         _require_below(values, given, found)
+        key = "docs.include_roots"
+        if isinstance(folders := split_words(values.get(key, ())), list | tuple):
+            resolved = (_resolve(one, cwd if key in top else folder) for one in folders)
+            values[key] = tuple(str(one) if isinstance(one, Path) else one for one in resolved)
         for key in cls.MODELS:
             values |= _model_folder(key, values.get(key), cwd if key in top else folder)
         settings = cls._validated(values, given)

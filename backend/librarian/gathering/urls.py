@@ -49,6 +49,22 @@ _SEARCH = re.compile(
 )
 _INDEX = re.compile(r"/(index|default)\.(html?|xhtml|php|aspx)$", re.I)
 _NAT64, _COMPATIBLE = ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96")
+#: All public unicast addresses of IPv6 are in here (RFC 4291). Outside are site-local addresses (fec0::/10), NAT64 for
+#: local use (64:ff9b:1::/48), segment routing (5f00::/16), IPv4-translated addresses and whatever will be defined.
+_PUBLIC_IPV6 = ipaddress.IPv6Network("2000::/3")
+#: Special ranges of IANA's registries that `ipaddress` of some supported Python versions counts as public.
+_SPECIAL = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            "192.0.0.0/24",  # protocol assignments
+            "192.88.99.0/24",  # relays for 6to4, withdrawn
+            "2001::/23",  # protocol assignments
+            "2001:db8::/32",  # documentation
+            "3fff::/20",  # documentation
+        ),
+    )
+)
 _SAFE = "/%:@!$&'()*+,;=~-._"
 
 
@@ -196,19 +212,22 @@ def refuse_private(host: str) -> None:
 
 
 def is_private(address: str) -> bool:
-    """Loopback, local networks, link-local (where clouds keep secrets), and whatever else isn't public.
+    """Whether an address isn't on the public internet: loopback, local, link-local (where clouds keep secrets) …
 
-    An address of IPv6 that a gateway turns into one of IPv4 is what that one is.
+    An address of IPv6 that a gateway translates to one of IPv4 is what that one is.
 
-    >>> is_private("10.0.0.1"), is_private("64:ff9b::a00:1"), is_private("64:ff9b::808:808")
-    (True, True, False)
+    >>> is_private("10.0.0.1"), is_private("64:ff9b::a00:1"), is_private("64:ff9b::808:808"), is_private("fec0::1")
+    (True, True, False, True)
     """
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return True
     meant = _translated(parsed) if isinstance(parsed, ipaddress.IPv6Address) else parsed
-    return not meant.is_global or meant.is_multicast
+    if isinstance(meant, ipaddress.IPv6Address) and meant not in _PUBLIC_IPV6:
+        return True
+    special = any(meant in network for network in _SPECIAL if network.version == meant.version)
+    return special or not meant.is_global or meant.is_multicast
 
 
 def _translated(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddress.IPv6Address:

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from librarian.vocabulary.types import Block, Chunk, Document, Heading, embedding_prefix
+from librarian.vocabulary.types import NOT_INCLUDED, Block, Chunk, Document, Heading, embedding_prefix
 
 from .cutting import OVERLAP_CHARACTERS_PER_TOKEN, Piece, cut_block, cut_evenly, overlap_start
 from .frames import Frames, blank_before, blank_behind
@@ -172,7 +172,11 @@ def _kept(document: Document) -> Iterator[tuple[int, int]]:
 
 def _blocks(document: Document) -> Iterator[Block]:
     """The document's blocks, with paragraphs made of what lies between them, minus long excluded spans."""
-    excluded = [span for span in document.excluded if _parts(document.text, span.start, span.end)]
+    excluded = [
+        span
+        for span in document.excluded
+        if span.reason != NOT_INCLUDED and _parts(document.text, span.start, span.end)
+    ]
     place = 0
     for block in _all_blocks(document):
         start = block.start

@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from librarian.vocabulary.types import Block, Document, Frame
+from librarian.vocabulary.types import NOT_INCLUDED, Block, Document, Frame
 
 S = TypeVar("S", Block, Frame, "Lines")
 
@@ -23,7 +23,7 @@ class Lines(NamedTuple):
     end: int
 
 
-_FENCE = re.compile(r"^(?P<lead>[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?[ \t]*)(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)$")
+_FENCE = re.compile(r"^(?P<lead>[ \t>]*+(?:(?:[-*+]|\d+[.)])[ \t]++)?)(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)$")
 _MARKS = ("```", "~~~")
 _REST = re.compile(r"[^\S\n]*(?=\n|\Z)")  #: of a line, where it is blank
 _MARGIN = " \t>"  #: before a line's text, in quotes too
@@ -79,6 +79,8 @@ def _unseen(document: Document) -> Iterator[Lines]:
     """The whole lines that are left out of a document: those of tags, of statements, of shortcodes."""
     text, start, end = document.text, -1, -1
     for span in document.excluded if document.kind == "document" else ():
+        if span.reason == NOT_INCLUDED:
+            continue
         if start >= 0 and not text[end : span.start].strip():
             end = max(end, span.end)
             continue

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import re
+import stat
 from collections.abc import Sequence
 
 from pathspec import GitIgnoreSpec
@@ -12,6 +14,7 @@ from pathspec import GitIgnoreSpec
 from librarian.vocabulary.paths import name_of
 
 IGNORE_FILES = (".gitignore", ".librarianignore")  #: the second has the last word
+_LONGEST = 1_000_000  #: characters of one that are read
 
 _log = logging.getLogger(__name__)
 
@@ -27,8 +30,10 @@ class IgnoreRules:
         added = []
         for name in IGNORE_FILES:
             try:
-                with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
-                    lines = name_of(file.read()).splitlines()
+                with open(
+                    os.path.join(folder, name), encoding="utf-8", errors="replace", opener=_without_following
+                ) as file:
+                    lines = name_of(file.read(_LONGEST)).splitlines()
             except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
                 continue
             except OSError as error:
@@ -47,6 +52,15 @@ class IgnoreRules:
             if verdict is not None:
                 return f"a rule of the ignore file in '{base or '.'}'" if verdict else ""
         return ""
+
+
+def _without_following(path: str, flags: int) -> int:
+    """Opens a regular file. A link isn't followed, as Git doesn't follow one either: it may lead to a device."""
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file", path)
+    return descriptor
 
 
 def _spec(lines: Sequence[str], name: str) -> GitIgnoreSpec:

@@ -28,9 +28,15 @@ _LONGEST_HEADER = 300
 _SPACES = re.compile(r"[ \t\xa0\u2000-\u200a\u202f\u3000]+")
 _CONTROLS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127, *map(ord, UNSEEN), 65534, 65535)) | {13: "\n"}
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_BACKTICKS = re.compile("`+")
 _LANGUAGE = re.compile(r"[^\w+#.-]")
 
 Target = tuple[str, str]  #: words of a link, and where it leads
+
+
+def marks_around(code: str) -> str:
+    """The backticks of a fence around `code`: more than any run of them in it has, and three at least."""
+    return "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(code)), default=0))
 
 
 class Manuscript:
@@ -83,9 +89,7 @@ class Manuscript:
         """Lines that stay as they are."""
         code = code.strip("\n").rstrip()
         if code.strip():
-            marks = "```"
-            while marks in code:
-                marks += "`"
+            marks = marks_around(code)
             opening = marks + _LANGUAGE.sub("", language)
             self._write("fence", f"{opening}\n{code}\n{marks}", (), header=len(opening))
 

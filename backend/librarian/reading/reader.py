@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import hashlib
+import heapq
 import logging
 import os
 import re
 import stat
 import time
 from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import TypeVar
 
 from librarian.vocabulary.entities import spelt
 from librarian.vocabulary.errors import SourceError
+from librarian.vocabulary.open_below import REPLACED, open_source
 from librarian.vocabulary.protocols import Analyzer, Archive, Chunker, Parser
-from librarian.vocabulary.types import QUOTED_PATH, Chunk, Document, LexicalEntry, ReadResult, SourceFile
+from librarian.vocabulary.types import (
+    NOT_INCLUDED,
+    QUOTED_PATH,
+    Chunk,
+    Document,
+    Excluded,
+    LexicalEntry,
+    ReadResult,
+    SourceFile,
+)
 
+from .including import MESSAGE, Expansion, IncludeRoots, expanded
 from .mail.maildir import format_of
 from .mail.mbox import begins_as_archive
 from .mail.quoted import quoted_blocks
@@ -25,9 +39,11 @@ from .parsers.asciidoc import AsciiDocParser
 from .parsers.markdown import MarkdownParser
 from .plain_text import unparted
 
+T = TypeVar("T")
+
 _log = logging.getLogger(__name__)
 
-_VERSION = "17"
+_VERSION = "18"
 #: Characters of prose that the language is found by.
 _LANGUAGE_SAMPLE = 4_000
 #: Formats whose words may hold entities and tags of HTML.
@@ -46,14 +62,17 @@ class FileReader:
         infer_doc_type: bool = True,
         track_modifications: bool = True,
         shelved: str = "",
+        includes: IncludeRoots | None = None,
     ) -> None:
-        """`shelved` says how files come to their products, where it isn't by their folders."""
+        """`shelved` says how files come to their products, where it isn't by their folders. `includes` names the
+        folders that included files may lie in; None leaves includes as they are."""
         self._analyzer = analyzer
         self._chunker = chunker
         self._extract_tags = extract_tags
         self._infer_doc_type = infer_doc_type
         self._track_modifications = track_modifications
         self._shelved = shelved
+        self._includes = includes
 
     @property
     def fingerprint(self) -> str:
@@ -62,6 +81,8 @@ class FileReader:
         options = f"{self._extract_tags:d}{self._infer_doc_type:d}{dates}"
         if self._shelved:
             options += f":{self._shelved}"
+        if self._includes is not None and self._includes.folders:
+            options += f":{self._includes.fingerprint}"
         return f"reader-{_VERSION}:{options}|{self._chunker.fingerprint}|{self._analyzer.fingerprint}"
 
     def read(self, source: SourceFile) -> ReadResult:
@@ -81,7 +102,11 @@ class FileReader:
         data = _bytes_of(source)
         if extension == ".txt" and begins_as_archive(data):  # a month of a mailing list
             return self._archive(ARCHIVES[".mbox"], source, data, begun)
-        return self._result(_parsed(parser, source, data), data, begun)
+        expansion = None if self._includes is None else _guarded(expanded, source, data, self._includes)
+        if expansion is None:
+            return self._result(_parsed(parser, source, data), data, begun)
+        document = _parsed(parser, source, expansion.text.encode("utf-8", "replace"))
+        return self._result(_with_included(document, expansion), data, begun)
 
     def _result(self, document: Document, data: bytes, begun: float) -> ReadResult:
         document = self._completed(document, data)
@@ -125,9 +150,12 @@ class FileReader:
 
     def _completed(self, document: Document, data: bytes) -> Document:
         language = document.language or self._analyzer.detect(_prose(document))
+        content_hash = hashlib.sha256(data).hexdigest()
+        if document.included:  # equal files in two folders may include different ones
+            content_hash += f"+{hashlib.sha256(document.text.encode('utf-8', 'replace')).hexdigest()[:16]}"
         return replace(
             document,
-            content_hash=hashlib.sha256(data).hexdigest(),
+            content_hash=content_hash,
             size=len(data),
             language=language,
             tags=document.tags if self._extract_tags else (),
@@ -190,9 +218,39 @@ def _holds(body: str, field: str) -> bool:
     return f" {field} " in f" {body} "
 
 
+def _with_included(document: Document, expansion: Expansion) -> Document:
+    notes = document.notes
+    if expansion.found:
+        parts = "1 part of another file is" if expansion.found == 1 else f"{expansion.found} parts of other files are"
+        notes += (f"{parts} included: lines are counted with them",)
+    return replace(
+        document,
+        encoding=expansion.encoding,
+        encoding_confidence=expansion.confidence,
+        included=expansion.included,
+        excluded=tuple(_with_messages(document)),
+        notes=notes,
+    )
+
+
+def _with_messages(document: Document) -> Iterator[Excluded]:
+    """The excluded spans and those of lines that name what isn't there."""
+    spans = [Excluded(*match.span(), NOT_INCLUDED) for match in MESSAGE.finditer(document.text)]
+    reached = 0
+    for span in heapq.merge(document.excluded, spans, key=lambda one: one.start):
+        if span.start >= reached:
+            yield span
+            reached = span.end
+
+
 def _parsed(parser: Parser, source: SourceFile, data: bytes) -> Document:
+    return _guarded(parser.parse, source, data)
+
+
+def _guarded(read: Callable[..., T], source: SourceFile, data: bytes, *more: object) -> T:
+    """What `read` makes of a file; its bugs become a `SourceError` of that file."""
     try:
-        return parser.parse(source, data)
+        return read(source, data, *more)
     except (SourceError, MemoryError):
         raise
     except RecursionError as error:
@@ -213,7 +271,7 @@ def _parsed(parser: Parser, source: SourceFile, data: bytes) -> Document:
 
 def _bytes_of(source: SourceFile) -> bytes:
     try:
-        with open(source.path, "rb", opener=_without_waiting) as file:
+        with open_source(source) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise SourceError(f"'{source.file_path}' isn't a regular file.", hint="Remove it from the library.")
             return file.read()
@@ -224,16 +282,17 @@ def _bytes_of(source: SourceFile) -> bytes:
     except IsADirectoryError as error:
         raise SourceError(f"'{source.file_path}' is a folder.", hint="Remove it from the library.") from error
     except OSError as error:
+        if source.root and error.errno in REPLACED:
+            raise SourceError(
+                f"'{source.file_path}' was replaced while it was read, or a folder above it was.",
+                hint="The next refresh reads it again. If this stays, find the program that keeps replacing it.",
+                reason="replaced",
+            ) from error
         raise SourceError(
             f"'{source.file_path}' can't be read: {error.strerror or error}.",
             hint="Check its permissions.",
             reason="access",
         ) from error
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    # a pipe put in a file's place since the scan would block an ordinary open for ever
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _path_words(file_path: str) -> str:

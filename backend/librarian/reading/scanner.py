@@ -11,6 +11,7 @@ from pathlib import Path
 
 from librarian.vocabulary.errors import SetupError, SourceError
 from librarian.vocabulary.left_out import left_out_folder
+from librarian.vocabulary.open_below import open_below
 from librarian.vocabulary.paths import Paths, chosen, mtime_of, name_of, spelling_of
 from librarian.vocabulary.types import Failure, SourceFile
 
@@ -96,9 +97,9 @@ class FolderScanner:
     ) -> Iterator[SourceFile | Failure]:
         """`chain` holds the real paths of the folders above and of this one, to recognise loops."""
         # An explicit stack of iterators, so that a very deep tree meets no recursion limit.
-        stack = [(_children(path), relative, rules.enter(path, relative), chain)]
+        stack = [(path, _children(chain), relative, rules.enter(path, relative), chain)]
         while stack:
-            entries_left, parent, rules, chain = stack[-1]
+            path, entries_left, parent, rules, chain = stack[-1]
             entry = next(entries_left, None)
             if entry is None:
                 stack.pop()
@@ -106,18 +107,19 @@ class FolderScanner:
             if isinstance(entry, _Twin):
                 yield entry.failure(parent)
                 continue
-            name = _join(parent, name_of(entry.name))
-            outcome = self._entry(entry.path, name, rules, chain)
+            name = _join(parent, name_of(entry))
+            inside = os.path.join(path, entry)
+            outcome = self._entry(inside, name, rules, chain)
             if not isinstance(outcome, str):
                 if outcome is not None:
                     yield outcome
                 continue
             try:
-                inner = _children(entry.path)
+                inner = _children((*chain, outcome))
             except OSError as error:
                 yield Failure(name, "failed", "unreadable", f"folder can't be listed: {error.strerror or error}")
                 continue
-            stack.append((inner, name, rules.enter(entry.path, name), (*chain, outcome)))
+            stack.append((inside, inner, name, rules.enter(inside, name), (*chain, outcome)))
 
     def _entry(
         self, path: str, relative: str, rules: IgnoreRules, chain: tuple[str, ...]
@@ -137,10 +139,10 @@ class FolderScanner:
         if stat.S_ISDIR(status.st_mode):
             if refused := self._refused_folder(path, relative, rules):
                 return refused
-            return target or os.path.join(chain[-1], os.path.basename(path))
+            return target or _inside(path, chain)
         if not stat.S_ISREG(status.st_mode):
             return Failure(relative, "skipped", "special", "not a regular file")
-        return self._file(path, relative, status, rules)
+        return self._file(path, relative, status, rules, chain[0], target or _inside(path, chain))
 
     def _refused_link(self, target: str, relative: str, chain: tuple[str, ...]) -> Failure | None:
         if target != self._real_root and not target.startswith(self._real_root.rstrip(os.sep) + os.sep):
@@ -166,8 +168,9 @@ class FolderScanner:
         return None
 
     def _file(
-        self, path: str, relative: str, status: os.stat_result, rules: IgnoreRules
+        self, path: str, relative: str, status: os.stat_result, rules: IgnoreRules, root: str, real: str
     ) -> SourceFile | Failure | None:
+        """`root` and `real` are the real paths of the root and of the file."""
         folder, _, name = relative.rpartition("/")
         if name in IGNORE_FILES:
             return None
@@ -192,7 +195,18 @@ class FolderScanner:
             size = f"{status.st_size / _BYTES_PER_MB:.1f} MB, {setting} is {limit / _BYTES_PER_MB:g}"
             return Failure(relative, "skipped", "too_large", size)
         product, component = self._place(folder)
-        return SourceFile(path, relative, product, component, status.st_size, mtime_of(status))
+        return SourceFile(
+            path,
+            relative,
+            product,
+            component,
+            status.st_size,
+            mtime_of(status),
+            root=root,
+            below=_below(root, real),
+            device=status.st_dev,
+            inode=status.st_ino,
+        )
 
     def _place(self, folder: str) -> tuple[str, str]:
         parts = folder.split("/") if folder else []
@@ -272,15 +286,32 @@ class _Twin:
         return Failure(_join(parent, spelling_of(self.name)), "skipped", "same_name", detail)
 
 
-def _children(path: str) -> Iterator[os.DirEntry[str] | _Twin]:
-    """The entries of a folder in the order of the paths in them. Raises `OSError`."""
-    with os.scandir(path) as entries:
-        found = sorted(entries, key=_sort_key)
-    named = chosen(entry.name for entry in found)
-    if len(named) == len(found):
-        return iter(found)
-    others = ((entry, named[name_of(entry.name)]) for entry in found)
-    return (entry if entry.name == other else _Twin(entry.name, other) for entry, other in others)
+def _inside(path: str, chain: tuple[str, ...]) -> str:
+    """The real path of what lies at `path` and is no link; `chain` as in `_folder`."""
+    return os.path.join(chain[-1], os.path.basename(path))
+
+
+def _below(root: str, real: str) -> str:
+    return real[len(root.rstrip(os.sep)) + 1 :]
+
+
+def _children(chain: tuple[str, ...]) -> Iterator[str | _Twin]:
+    """The entries of the last folder of `chain` (see `_folder`) in the order of the paths in them.
+
+    The folder is opened without following links: after its path was checked, a link may stand there. Raises `OSError`.
+    """
+    folder = open_below(chain[0], _below(chain[0], chain[-1]), os.O_DIRECTORY)
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted(_sort_key(entry) for entry in entries)
+    finally:
+        os.close(folder)
+    names = [name for _, name in found]
+    named = chosen(names)
+    if len(named) == len(names):
+        return iter(names)
+    others = ((name, named[name_of(name)]) for name in names)
+    return (name if name == other else _Twin(name, other) for name, other in others)
 
 
 def _sort_key(entry: os.DirEntry[str]) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from librarian.vocabulary.types import Count, Failure, Filters, StoredChunk, StoredDocument, StoredMail
+from librarian.vocabulary.types import Count, Failure, Filters, Included, StoredChunk, StoredDocument, StoredMail
 
 from .catalog_rows import (
     CHUNK_COLUMNS,
@@ -18,6 +18,7 @@ from .catalog_rows import (
     stored_chunk,
     stored_document,
     stored_email,
+    stored_included,
     unpack_text,
 )
 from .column_rows import DOCUMENTS, columns_of, columns_with
@@ -249,6 +250,11 @@ class CatalogQueries(ABC):
         """What couldn't be read and what was left out, by path."""
         rows = self._rows("SELECT file_path, kind, reason, detail, size, mtime_ns FROM failures ORDER BY file_path")
         return [Failure(*row) for row in rows]
+
+    def included(self) -> dict[str, tuple[Included, ...]]:
+        """file_path → the files that it includes, of every document that includes any."""
+        rows = self._rows("SELECT file_path, included FROM documents WHERE included <> ''")
+        return {path: stored_included(packed) for path, packed in rows}
 
     def meta(self, key: str, default: str = "") -> str:
         """What `set_meta` stored."""

@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 import zlib
+from dataclasses import astuple
 from itertools import starmap
 from typing import Any
 
@@ -22,6 +23,7 @@ from librarian.vocabulary.types import (
     Excluded,
     Frame,
     Heading,
+    Included,
     Link,
     ReadResult,
     StoredChunk,
@@ -48,7 +50,7 @@ COMPRESSION = 3
 DOCUMENT_COLUMNS = (
     "file_path, product, component, kind, file_type, title, title_in_text, doc_type, language, encoding,"
     " encoding_confidence, summary, last_modified, modified, size, mtime_ns, content_hash, tags, headings, notes,"
-    " chunk_count, indexed_at, archive"
+    " chunk_count, indexed_at, archive, included"
 )
 EMAIL_COLUMNS = (
     "thread_id, subject, sender, date, message_id, has_attachments, headers, topic, is_answer, fingerprint, recipients"
@@ -101,8 +103,19 @@ def document_row(document: Document, chunk_count: int, indexed_at: str) -> Row:
         chunk_count,
         indexed_at,
         document.archive,
+        included_row(document),
         *reference_row(document),
     )
+
+
+def included_row(document: Document) -> str:
+    """The files that a document includes, for its column; empty where there are none."""
+    return json.dumps([astuple(one) for one in document.included]) if document.included else ""
+
+
+def stored_included(packed: str) -> tuple[Included, ...]:
+    """From what `included_row` made."""
+    return tuple(starmap(Included, json.loads(packed))) if packed else ()
 
 
 def text_row(doc_id: int, document: Document) -> Row:
@@ -240,6 +253,7 @@ def stored_document(row: Row, email: Row | None, text: Row | None, also_in: tupl
         chunk_count,
         indexed_at,
         archive,
+        included,
     ) = row
     document = Document(
         file_path=file_path,
@@ -264,6 +278,7 @@ def stored_document(row: Row, email: Row | None, text: Row | None, also_in: tupl
         email=None if email is None else stored_email(email),
         notes=tuple(json.loads(notes)),
         archive=archive,
+        included=stored_included(included),
         **({} if text is None else _structure(text[1])),
     )
     return StoredDocument(doc_id, document, chunk_count, indexed_at, also_in)

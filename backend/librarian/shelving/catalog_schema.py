@@ -146,6 +146,12 @@ def add_references(connection: sqlite3.Connection) -> None:
     connection.execute("""ALTER TABLE documents ADD COLUMN links BLOB NOT NULL DEFAULT x''""")
 
 
+def add_included(connection: sqlite3.Connection) -> None:
+    """Which files each document includes. Documents stored before are read again by then."""
+    connection.execute("""ALTER TABLE documents ADD COLUMN included TEXT NOT NULL DEFAULT ''""")
+    connection.execute("""CREATE INDEX documents_that_include ON documents (id) WHERE included <> ''""")
+
+
 #: In order; a file's `user_version` is how many of them it has seen. Only ever append.
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     create_tables,
@@ -153,6 +159,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     add_frames,
     add_text_keys,
     add_references,
+    add_included,
 )
 
 _MADE_ANEW = "End Librarian and start it again: the catalog is made anew from the files, and vectors are kept."

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from librarian.vocabulary.errors import SourceError
-from librarian.vocabulary.paths import Paths, mtime_of
+from librarian.vocabulary.open_below import open_source
+from librarian.vocabulary.paths import Paths
 from librarian.vocabulary.protocols import Scanner
 from librarian.vocabulary.types import Failure, SourceFile
 
@@ -97,7 +98,7 @@ def compare(
                 diff.unchanged += 1
             else:
                 diff.still_failed.add(item.file_path)
-        elif size == item.size and content_hash and hash_of(item.path) == content_hash:
+        elif size == item.size and content_hash and hash_of(item) == content_hash.partition("+")[0]:
             diff.unchanged += 1
             if not same_times:
                 diff.touched.append(item)
@@ -125,22 +126,13 @@ def really_gone(diff: FolderDiff, on_disk: Callable[[str], str]) -> list[str]:
     return gone
 
 
-def hash_of(path: str) -> str:
+def hash_of(source: SourceFile) -> str:
     """SHA-256 of a file's bytes, hex; empty where it can't be read."""
     digest = hashlib.sha256()
     try:
-        with open(path, "rb") as file:
+        with open_source(source) as file:
             while block := file.read(_BLOCK):
                 digest.update(block)
     except OSError:
         return ""
     return digest.hexdigest()
-
-
-def is_as_it_was(source: SourceFile) -> bool:
-    """Whether the file on disk still has the size and time that it was found with."""
-    try:
-        now = os.stat(source.path)
-    except OSError:
-        return False
-    return (now.st_size, mtime_of(now)) == (source.size, source.mtime_ns)

@@ -11,16 +11,18 @@ import os
 import time
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from librarian.vocabulary.errors import SourceError
+from librarian.vocabulary.open_below import is_unchanged
 from librarian.vocabulary.paths import Paths, name_of, spelling_of
 from librarian.vocabulary.protocols import Catalog, Reader, Scanner
-from librarian.vocabulary.types import OUTDATED, Failure, IndexReport, Progress, ReadResult, SourceFile
+from librarian.vocabulary.types import OUTDATED, Failure, Included, IndexReport, Progress, ReadResult, SourceFile
 
-from .folder_diff import FolderDiff, compare, is_as_it_was, really_gone
+from .folder_diff import FolderDiff, compare, really_gone
+from .included_files import outdated_by_included, that_include
 from .index_log import tell_left_out
 from .parcel import Parcel, packing, unpack
 from .text_writer import Batch, as_read
@@ -34,10 +36,18 @@ ReaderPool = WorkerPool[SourceFile, Parcel]
 _TRIES = 3  # how often a file that changes while it is read is read again
 _FIRST_BATCH = 64  # small, so that something can be found at once
 _BATCH = 512  # each leaves a segment in the keyword index; merging those of 256 took a fifth of its time
+_FLUSH_S = 2.0  # what has been read for so long is written, that slow files don't keep it from being found
+_FLUSH_SHARE = 0.1  # of the time so far: a long run is not written in ever so many small pieces
 _BYTES_PER_TIMEOUT = 20_000_000  # of a file that the time limit is meant for; more get more
+_SMALL = 256_000  # bytes of a file that is read before larger ones
+_SLICE_S = 2.0  # processor time of a file before all others have had theirs
+_BYTES_PER_SLICE = 1_000_000  # of a file that this is meant for; more get more
+_MAIL_S = 10.0  # the limit of a mail, whose text never needs more
+_BYTES_PER_MAIL = 1_000_000  # of a mail that this is meant for: attachments may be long documents
 _READ_AHEAD = 4_000_000  # of files that are read while a batch is written: reading goes on meanwhile
 _LIMITS = "limits"  # kept by the catalog: those within which its failures failed
-_MENDED_OUTSIDE = frozenset({"access"})  # failures that leave no trace in the file when they are mended
+_MAILS = frozenset({".eml", ".emlx", ".msg"})
+_MENDED_OUTSIDE = frozenset({"access", "replaced"})  # failures that leave no trace in the file when they are mended
 _MENDED_BY_LIMITS = _MENDED_OUTSIDE | {"timeout", "memory", "unreadable"}  # the last: of catalogs that knew no `access`
 _FILE_COST = 2_000  # bytes that even an empty file counts for
 _BATCH_CHARACTERS = 8_000_000  # of text held in memory before it is written
@@ -73,6 +83,8 @@ class Refresh:
     _batch: Batch = field(default_factory=Batch)
     _characters: int = 0
     _batches: int = 0
+    _started: float = field(default_factory=time.monotonic)
+    _flushed: float = field(default_factory=time.monotonic)
     _paths: Paths = field(init=False)
 
     def __post_init__(self) -> None:
@@ -82,12 +94,16 @@ class Refresh:
         """Make the index equal to what `scope` names. Raises `SourceError(reason="root")` where the root is gone."""
         started = time.monotonic()
         self.progress(Progress("scanning"))
-        known = self.catalog.known()
         with self.catalog.read() as reader:
             before = {failure.file_path: failure for failure in reader.failures()}
             generation = reader.generation
             within = reader.meta(_LIMITS)
+            included = reader.included()
         self._report = replace(self._report, generation=generation)
+        asked, scope = scope, self._with_including(scope, included)
+        if asked.paths and not (scope.everything or scope.paths or scope.again):
+            return self._report  # news of an include root that no document includes
+        known = self.catalog.known()
         self._batch.renewing = bool(scope.renew)
         worth_it = _MENDED_BY_LIMITS if within != self.limits and scope.everything else _MENDED_OUTSIDE
         retried = frozenset(path for path, failure in before.items() if failure.reason in worth_it)
@@ -126,6 +142,22 @@ class Refresh:
         )
         self.progress(Progress("idle"))
         return report
+
+    def _with_including(self, scope: Scope, included: Mapping[str, tuple[Included, ...]]) -> Scope:
+        """Also to be read: documents that include what has changed. Paths outside the root are no documents."""
+        if not included:
+            stale = frozenset[str]()
+        elif scope.everything:
+            stale = outdated_by_included(included, self.root)
+        else:
+            asked = {name_of(self._relative(path)) for path in scope.paths} & included.keys()
+            stale = that_include(included, self.root, scope.paths)
+            stale |= outdated_by_included({path: included[path] for path in asked}, self.root)
+        roots = (self.root, os.path.realpath(self.root))
+        paths = frozenset(path for path in scope.paths if path.startswith(tuple(f"{root}{os.sep}" for root in roots)))
+        if not scope.everything:
+            paths |= frozenset(map(self._paths.on_disk, stale))
+        return replace(scope, paths=paths, again=scope.again | stale)
 
     # -- looking ---------------------------------------------------------------------------------------------------
 
@@ -244,17 +276,39 @@ class Refresh:
         return list(gone)
 
     def _outcomes(self, sources: list[SourceFile]) -> Iterator[tuple[SourceFile, ReadResult | BaseException]]:
-        """Each file with what came of reading it. One that changed meanwhile is looked at and read again."""
+        """Each file with what came of reading it. One that changed meanwhile is looked at and read again.
+
+        Small files come first, and each file has a short time at first. Those that need more have it when all others
+        are read and written, so that a few slow files don't keep the rest from being found.
+        """
         if not sources:
             return
         pool = self.pool()
+
+        def first_limit(source: SourceFile) -> float:
+            return min(pool.timeout_s(source), _SLICE_S * max(1.0, source.size / _BYTES_PER_SLICE))
+
+        late: list[SourceFile] = []
+        for source, outcome in self._tried(sorted(sources, key=_is_large), pool, first_limit):
+            if isinstance(outcome, TimeoutError) and first_limit(source) < pool.timeout_s(source):
+                late.append(source)
+            else:
+                yield source, outcome
+            self._flush_in_time()
+        if late:
+            self._flush()
+            yield from self._tried(late, pool, pool.timeout_s)
+
+    def _tried(
+        self, sources: list[SourceFile], pool: ReaderPool, timeout_s: Callable[[SourceFile], float]
+    ) -> Iterator[tuple[SourceFile, ReadResult | BaseException]]:
         tries: dict[str, int] = {}
         queue = deque(sources)
         while queue:
             turn, queue = list(queue), deque()
-            for source, outcome in pool.map(turn):
+            for source, outcome in pool.map(turn, timeout_s):
                 tries[source.file_path] = tries.get(source.file_path, 0) + 1
-                if tries[source.file_path] >= _TRIES or (is_as_it_was(source) and not isinstance(outcome, WorkerDied)):
+                if tries[source.file_path] >= _TRIES or (is_unchanged(source) and not isinstance(outcome, WorkerDied)):
                     yield source, unpack(outcome) if isinstance(outcome, tuple) else outcome
                     continue
                 now = self.scanner.look(source.path)
@@ -267,10 +321,17 @@ class Refresh:
         counts = {name: getattr(self._report, name) + int(number) for name, number in more.items()}
         self._report = replace(self._report, **counts)
 
+    def _flush_in_time(self) -> None:
+        now = time.monotonic()
+        if now - self._flushed > max(_FLUSH_S, (now - self._started) * _FLUSH_SHARE):
+            self._flush()
+
     def _flush(self) -> None:
+        self._flushed = time.monotonic()
         if not len(self._batch):
             return
         generation = self.write(self._batch)
+        self._flushed = time.monotonic()
         self._batch = Batch(renewing=self._batch.renewing)
         self._characters = 0
         self._batches += 1
@@ -298,6 +359,10 @@ def _beginning_with(start: str, names: Sequence[str]) -> Sequence[str]:
     """Those of the sorted `names` that begin so: thousands of paths may change at once in a library of as many."""
     first = bisect_left(names, start)
     return names[first : bisect_right(names, start, lo=first, key=lambda name: name[: len(start)])]
+
+
+def _is_large(source: SourceFile) -> bool:
+    return source.size > _SMALL
 
 
 def _chunks_of(result: ReadResult) -> int:
@@ -332,6 +397,8 @@ def reader_pool(
     """A pool of children that read files with (a copy of) `reader`; large ones (archives) may take longer."""
 
     def patience(source: SourceFile) -> float:
+        if source.extension in _MAILS and source.size < _BYTES_PER_TIMEOUT:
+            return min(timeout_s, _MAIL_S * max(1.0, source.size / _BYTES_PER_MAIL))
         return timeout_s * max(1.0, source.size / _BYTES_PER_TIMEOUT)
 
     return WorkerPool(

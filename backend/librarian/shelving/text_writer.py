@@ -123,7 +123,7 @@ class TextWriter:
         for old, source, result in batch.moved:
             if result.members is not None:
                 continue
-            found = self._same_chunks(old, result)
+            found = None if result.document.included else self._same_chunks(old, result)
             if found is None or not self._move(old, source, found[0].document, result):
                 change.put.append(result)
                 change.removed.append(old)

@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -233,6 +233,35 @@ class FileWatcher:
         self._how = "off"
         if source is not None:
             source.stop()
+
+
+class FileWatchers:
+    """Several watchers as one: of the root, and of the folders that included files lie in."""
+
+    def __init__(self, watchers: Sequence[FileWatcher]) -> None:
+        self._watchers = tuple(watchers)
+
+    def start(self) -> None:
+        """Begin to watch."""
+        for watcher in self._watchers:
+            watcher.start()
+
+    def stop(self) -> None:
+        """End watching; joins all threads."""
+        for watcher in self._watchers:
+            watcher.stop()
+
+    def problem(self) -> str:
+        """Why nothing is noticed in some of the folders, in sentences; empty where all is well."""
+        return _sentences(watcher.problem() for watcher in self._watchers)
+
+    def note(self) -> str:
+        """What the watchers note."""
+        return _sentences(watcher.note() for watcher in self._watchers)
+
+
+def _sentences(said: Iterable[str]) -> str:
+    return " ".join(dict.fromkeys(filter(None, said)))
 
 
 def _folder(path: str) -> tuple[int, int] | None:

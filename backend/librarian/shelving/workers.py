@@ -66,7 +66,7 @@ class WorkerPool(Generic[T, R]):
         self._factory = factory
         self._processes = processes
         self._farewell = farewell
-        self._timeout_s: Callable[[T], float] = timeout_s if callable(timeout_s) else lambda _: timeout_s
+        self.timeout_s: Callable[[T], float] = timeout_s if callable(timeout_s) else lambda _: timeout_s
         self._start_timeout_s = start_timeout_s
         self._settings = ChildSettings(memory_mb=memory_mb, nice=nice)
         self._window = max(1, processes * prefetch)
@@ -76,8 +76,12 @@ class WorkerPool(Generic[T, R]):
         self._dispatcher: _Dispatcher[T, R] | None = None
         self._closed = False
 
-    def map(self, items: Iterable[T]) -> Iterator[tuple[T, R | BaseException]]:
+    def map(
+        self, items: Iterable[T], timeout_s: Callable[[T], float] | None = None
+    ) -> Iterator[tuple[T, R | BaseException]]:
         """Each item with its result, or with the error it ended in, in order of completion.
+
+        `timeout_s` replaces the pool's own time limits for these items.
 
         Errors besides those of the callable: `TimeoutError`, `MemoryError`, `WorkerDied`. Items are taken ahead of the
         consumer, in the consumer's thread. Leaving the iterator early ends the tasks under way.
@@ -90,7 +94,7 @@ class WorkerPool(Generic[T, R]):
             if self._processes == 0:
                 yield from self._map_inline(items)
             else:
-                yield from self._map_children(items)
+                yield from self._map_children(items, timeout_s or self.timeout_s)
         finally:
             self._busy.release()
 
@@ -129,11 +133,13 @@ class WorkerPool(Generic[T, R]):
                 outcome = error
             yield item, outcome
 
-    def _map_children(self, items: Iterable[T]) -> Iterator[tuple[T, R | BaseException]]:
+    def _map_children(
+        self, items: Iterable[T], timeout_s: Callable[[T], float]
+    ) -> Iterator[tuple[T, R | BaseException]]:
         dispatcher = self._dispatcher
         if dispatcher is None:
             dispatcher = self._dispatcher = _Dispatcher(
-                self._factory, self._processes, self._timeout_s, self._start_timeout_s, self._settings, self._farewell
+                self._factory, self._processes, self._start_timeout_s, self._settings, self._farewell
             )
         source = iter(items)
         outstanding = ahead = 0
@@ -146,7 +152,7 @@ class WorkerPool(Generic[T, R]):
                     except StopIteration:
                         more = False
                         break
-                    dispatcher.submit(item)
+                    dispatcher.submit(item, timeout_s(item))
                     outstanding += 1
                     ahead += self._cost(item)
                 if outstanding == 0:
@@ -165,6 +171,7 @@ class _Child(Generic[T]):
     process: BaseProcess
     connection: Connection
     deadline: float
+    limit: float = 0.0  # seconds that the task may take
     worked: float = 0.0  # seconds of the processor before the task
     ready: bool = False
     task: list[T] = field(default_factory=list)  # the one item under way; empty while idle
@@ -181,7 +188,6 @@ class _Dispatcher(Generic[T, R]):
         self,
         factory: Callable[[], Callable[[T], R]],
         processes: int,
-        timeout_s: Callable[[T], float],
         start_timeout_s: float,
         settings: ChildSettings,
         farewell: bool,
@@ -189,11 +195,10 @@ class _Dispatcher(Generic[T, R]):
         self._farewell = farewell
         self._factory = factory
         self._processes = processes
-        self._timeout_s = timeout_s
         self._start_timeout_s = start_timeout_s
         self._settings = settings
         self._context = multiprocessing.get_context("spawn")
-        self._waiting: deque[T] = deque()
+        self._waiting: deque[tuple[T, float]] = deque()  # items and their time limits
         self._done: deque[tuple[T, R | BaseException]] = deque()
         self._broken: BaseException | None = None
         self._children: list[_Child[T]] = []
@@ -206,9 +211,9 @@ class _Dispatcher(Generic[T, R]):
 
     # -- called by the consumer ------------------------------------------------------------------------------------
 
-    def submit(self, item: T) -> None:
+    def submit(self, item: T, limit: float) -> None:
         with self._changed:
-            self._waiting.append(item)
+            self._waiting.append((item, limit))
         self._wake()
 
     def result(self) -> tuple[T, R | BaseException]:
@@ -276,9 +281,9 @@ class _Dispatcher(Generic[T, R]):
             with self._changed:
                 if not self._waiting:
                     return
-                item = self._waiting.popleft()
+                item, child.limit = self._waiting.popleft()
             child.task = [item]
-            child.deadline = time.monotonic() + self._timeout_s(item)
+            child.deadline = time.monotonic() + child.limit
             try:
                 child.connection.send(item)
             except OSError:
@@ -301,7 +306,7 @@ class _Dispatcher(Generic[T, R]):
                 self._receive(child)
         now = time.monotonic()
         for child in [child for child in self._children if (child.task or not child.ready) and child.deadline <= now]:
-            limit = self._timeout_s(child.task[0]) if child.task else self._start_timeout_s
+            limit = child.limit if child.task else self._start_timeout_s
             child.deadline = now + owed(child.process, child.worked, limit)
             if child.deadline <= now:
                 self._bury(child, TimeoutError(f"not done within {limit:g} s"))

@@ -13,6 +13,7 @@ from .types import (
     Failure,
     Filters,
     Ids,
+    Included,
     Kind,
     Products,
     ReadResult,
@@ -88,6 +89,9 @@ class CatalogReader(Protocol):
 
     def failures(self) -> list[Failure]:
         """What couldn't be read and what was left out, by path."""
+
+    def included(self) -> dict[str, tuple[Included, ...]]:
+        """file_path → the files that it includes, of every document that includes any."""
 
     def meta(self, key: str, default: str = "") -> str:
         """What `Catalog.set_meta` remembered."""

@@ -41,6 +41,15 @@ def mtime_of(status: os.stat_result) -> int:
     return max(-(2**63), min(status.st_mtime_ns, 2**63 - 1))
 
 
+def state_of(path: str) -> tuple[int, int]:
+    """Size and time of what a path leads to, by which a change is noticed; (-1, 0) where there is nothing."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return -1, 0
+    return status.st_size, mtime_of(status)
+
+
 def chosen(on_disk: Iterable[str]) -> dict[str, str]:
     """Name → the entry of one folder that it stands for: the one that is spelled so, else the first of them."""
     found: dict[str, str] = {}
@@ -71,6 +80,10 @@ class Paths:
             return path, os.stat(path)
         except OSError:
             return path, None
+
+    def state(self, path: str) -> tuple[int, int]:
+        """`state_of` a path that is relative to the root, or absolute."""
+        return state_of(os.path.join(self._root, path))
 
     def on_disk(self, file_path: str) -> str:
         """The absolute path that `file_path` stands for, spelled like it as far as there is nothing."""

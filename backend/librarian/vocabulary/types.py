@@ -46,6 +46,10 @@ class SourceFile:
     component: str
     size: int  #: bytes
     mtime_ns: int
+    root: str = ""  #: real path of the folder that was scanned; empty where no scan has found this
+    below: str = ""  #: path from there to the file without a link in it: another one where `path` holds a link
+    device: int = 0  #: with the inode what tells the file from another one in its place
+    inode: int = 0
 
     @property
     def extension(self) -> str:
@@ -83,6 +87,8 @@ class Excluded:
     reason: str
 
 
+#: The reason of a line that names a file that isn't there to be included: shown with its passage, and not searched for.
+NOT_INCLUDED = "not included"
 #: Reasons of spans that a reader unfolds on demand: a mail's history and trimmings. Other excluded spans stay in sight.
 FOLDED = frozenset({"quote", "quote header", "forwarded header", "signature", "footer", "pgp"})
 #: The heading path of passages that are quoted history, indexed where the library holds no original.
@@ -129,8 +135,18 @@ class Email:
 
 
 @dataclass(frozen=True, slots=True)
+class Included:
+    """A file that a document includes, or a place where one was looked for, with `paths.state_of` at that time."""
+
+    path: str  #: relative to the root, with `/`; absolute outside it
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
-    """One source, read whole. `text` is decoded, without BOM, with `\\n` newlines, otherwise as it was."""
+    """One source, read whole. `text` is decoded, without BOM, with `\\n` newlines, otherwise as it was, apart from the
+    files that it includes."""
 
     file_path: str
     product: str
@@ -154,12 +170,13 @@ class Document:
     last_modified: str = ""  #: ISO 8601, UTC: front matter's date, a mail's Date, else the mtime
     size: int = 0
     mtime_ns: int = 0
-    content_hash: str = ""  #: SHA-256 of the file's bytes, hex
+    content_hash: str = ""  #: SHA-256 of the file's bytes, hex; with `+` and more where it includes other files
     title_in_text: bool = True  #: False where the title was made from the file's name
     front_matter: Mapping[str, object] = field(default_factory=dict)
     email: Email | None = None
     notes: tuple[str, ...] = ()  #: what a reader should know: "no text layer", "broken MIME"
     archive: str = ""  #: file path of the file that holds it beside others (mbox); empty for a file of its own
+    included: tuple[Included, ...] = ()  #: files that the text depends on, besides its own
 
     @property
     def source(self) -> str:

@@ -352,9 +352,12 @@ def test_relative_paths_are_relative_to_the_file_and_on_the_command_line_to_the_
 ) -> None:
     house = tmp_path / "house"
     house.mkdir()
-    (house / "config.json").write_text('{"docs": {"root_path": "~/papers"}, "logging": {"file": "./x.log"}}')
+    (house / "config.json").write_text(
+        '{"docs": {"root_path": "~/papers", "include_roots": ["../code"]}, "logging": {"file": "./x.log"}}'
+    )
     settings = Settings.load(house / "config.json", cwd=tmp_path, environ={}, overrides={"index.path": "cards"})
     assert settings.docs.root_path == Path.home() / "papers"
+    assert settings.docs.include_roots == (str(tmp_path / "code"),)
     assert settings.index.path == tmp_path / "cards"
     assert settings.chroma_path == tmp_path / "cards" / "chroma"
     assert settings.logging.file == house / "x.log"

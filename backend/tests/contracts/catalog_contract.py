@@ -43,6 +43,7 @@ from librarian.vocabulary.types import (
     Filters,
     Frame,
     Heading,
+    Included,
     Link,
     Products,
     ReadResult,
@@ -118,6 +119,7 @@ FULL = document(
     last_modified="2026-01-31T10:00:00Z",
     title_in_text=False,
     front_matter={"weight": 3, "nested": {"a": [1, None]}},
+    included=(Included("alpha/code/a.py", 7, 1_700_000_000_000_000_000), Included("/elsewhere/b.py", -1, 0)),
     notes=("no text layer",),
 )
 FULL_MAIL = document(
@@ -289,6 +291,14 @@ class CatalogContract:
         assert found.chunk_count == len(stored.chunk_ids)
         assert found.indexed_at
         assert by_path == found
+
+    def test_what_documents_include_is_listed_without_those_that_include_nothing(self, catalog: Catalog) -> None:
+        catalog.put([result(FULL), result(document("alpha/api/plain.md", "Plain."))])
+        with catalog.read() as reader:
+            assert reader.included() == {FULL.file_path: FULL.included}
+        catalog.remove([FULL.file_path])
+        with catalog.read() as reader:
+            assert reader.included() == {}
 
     def test_a_mail_comes_back_equal(self, catalog: Catalog) -> None:
         catalog.put([result(FULL_MAIL)])

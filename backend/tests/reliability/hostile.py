@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import io
 import json
+import time
 import zipfile
 from collections.abc import Iterator
 
 from hypothesis import strategies as st
+
+from librarian.reading.reader import FileReader
+from librarian.vocabulary.types import ReadResult, SourceFile
 
 _W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 _TYPES = "http://schemas.openxmlformats.org/package/2006/content-types"
@@ -164,6 +168,39 @@ def by_hand(scale: float = 1.0) -> Iterator[tuple[str, bytes]]:
     yield "depth.docx", word("<w:tbl><w:tr><w:tc>" * times(20_000))
     yield "many.docx", zipped(**{f"word__{n}_D_xml": "x" for n in range(times(20_000))})
     yield "itself.docx", zipped(**{"..__..__etc__passwd": "x", "word__document_D_xml": "<x/>"})
+
+
+#: Families of formats, each with the places of `repeats` that belong to it.
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "mail": ("mail", "mbox", "emlx"),
+    "markup": ("markdown", "mdx", "asciidoc", "rst", "html", "text"),
+    "data": ("json", "yaml", "openapi", "notebook", "csv", "tsv"),
+    "office": ("word", "odt", "epub", "rtf"),
+    "pdf": ("pdf",),
+}
+
+
+def hostile_files(family: str, number: int, size: int) -> Iterator[tuple[str, bytes]]:
+    """`number` files of a family's formats, each of some string repeated in some place; every tenth is damaged."""
+    from tests.reliability.repeats import PATTERNS, PLACES, file_of  # which needs `zipped`
+
+    places = [name for name in PLACES if name.split(" ")[0] in FAMILIES[family]]
+    for count in range(number):
+        place, pattern = places[count % len(places)], PATTERNS[count * 7 % len(PATTERNS)]
+        content = file_of(place, pattern, size)
+        if count % 10 == 9:
+            content = content[: len(content) // 2] + b"\0\xff" + content[len(content) // 2 + 40 :]
+        yield f"{count:03}{PLACES[place][0]}", content
+
+
+class Slow(FileReader):
+    """Needs longer for some files than a first try gives them."""
+
+    def read(self, source: SourceFile) -> ReadResult:
+        until = time.process_time() + 0.8
+        while "slow" in source.file_path and time.process_time() < until:
+            pass
+        return super().read(source)
 
 
 def _laughs() -> str:

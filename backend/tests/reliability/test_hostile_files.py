@@ -8,8 +8,10 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,14 +23,16 @@ from librarian.reading.chunking import StructureChunker
 from librarian.reading.parsers import PARSERS
 from librarian.reading.reader import FileReader
 from librarian.reading.scanner import FolderScanner
+from librarian.shelving import refresh
 from librarian.shelving.indexer_options import IndexerOptions
 from librarian.vocabulary.errors import SourceError
 from librarian.vocabulary.types import SourceFile
-from tests.reliability.hostile import by_chance, by_hand
-from tests.shelving.library import Library
+from tests.reliability.hostile import FAMILIES, Slow, by_chance, by_hand, hostile_files
+from tests.shelving.library import Library, wait_for
 
 LIMITED = IndexerOptions(processes=2, file_timeout_s=8.0, file_memory_mb=1024, embedding_processes=0, nice=0)
 EXAMPLES = 25
+HOSTILE_BYTES = 10_000
 SCALE = 0.1  #: of the classics' full size, which `benchmarks/fuzz.py` uses
 
 
@@ -68,6 +72,63 @@ def test_every_bomb_is_read_or_listed_and_its_neighbours_are_found(library: Libr
             assert document is not None
             assert "root:" not in document.document.text
     assert library.indexer.check() == []
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_harmless_file_among_a_hundred_hostile_ones_is_soon_found(library: Library, family: str) -> None:
+    folder = library.root / "p" / "c"
+    folder.mkdir(parents=True)
+    names = {f"p/c/{name}" for name, _ in hostile_files(family, 100, 1)}
+    for name, content in hostile_files(family, 100, HOSTILE_BYTES):
+        (folder / name).write_bytes(content)
+    library.write("p/c/zebra.md", "# Good\n\nA wombat sleeps.\n")
+    found_after = 0.0
+
+    def watch() -> None:
+        nonlocal found_after
+        while not found_after and not ended.wait(0.05):
+            if library.find("wombat"):
+                found_after = time.monotonic() - began
+
+    ended, began = threading.Event(), time.monotonic()
+    watching = threading.Thread(target=watch)
+    watching.start()
+    try:
+        report = library.indexer.refresh()
+    finally:
+        ended.set()
+        watching.join()
+    assert library.find("wombat") == {"p/c/zebra.md"}
+    failed = {failure.file_path: failure.reason for failure in (*report.failed, *report.skipped)}
+    listed = {path.removesuffix(path.partition(".mbox")[2]) for path in library.documents() | failed.keys()}
+    assert listed >= names
+    assert {"timeout", "memory", "crash", "error", "parser"}.isdisjoint(failed.values()), failed
+    assert (found_after or time.monotonic() - began) < 5 * slowness()
+
+
+def slowness() -> float:
+    """How much longer everything takes now than where nothing else runs."""
+    begun, worked = time.monotonic(), time.process_time()
+    sum(range(3_000_000))
+    return max(1.0, (time.monotonic() - begun) / max(1e-3, time.process_time() - worked))
+
+
+def test_a_file_that_needs_long_waits_for_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refresh, "_SLICE_S", 0.3)
+    library = Library(tmp_path, options=replace(LIMITED, processes=1, file_timeout_s=30.0))
+    library.make, library.reader = None, Slow(StandardAnalyzer(), StructureChunker())
+    library.reopen()
+    try:
+        library.write("a/c/slow.md", "# Slow\n")
+        library.write("z/c/good.md", "# Good\n\nA wombat sleeps.\n")
+        refreshing = threading.Thread(target=library.indexer.refresh)
+        refreshing.start()
+        wait_for(lambda: bool(library.find("wombat")))
+        assert library.documents() == {"z/c/good.md"}
+        refreshing.join()
+        assert len(library.documents()) == 2
+    finally:
+        library.close()
 
 
 @pytest.mark.parametrize("extension", sorted(PARSERS))

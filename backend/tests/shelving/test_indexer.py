@@ -517,11 +517,12 @@ class TestVanished:
         self, many: Library, monkeypatch: pytest.MonkeyPatch, error: int
     ) -> None:
         closed = str(many.root / "ray" / "core")
+        itself = os.stat(closed)
 
         def where_open(asked: Callable[..., Any]) -> Callable[..., Any]:
             def ask(path: Any, *more: Any, **named: Any) -> Any:
                 below = isinstance(path, str) and path.startswith(closed + os.sep)
-                if below or (path == closed and asked is SCANDIR):
+                if below or (asked is SCANDIR and isinstance(path, int) and os.path.samestat(os.fstat(path), itself)):
                     raise OSError(error, os.strerror(error), path)
                 return asked(path, *more, **named)
 

@@ -142,7 +142,7 @@ def test_texts_stored_by_an_older_format_get_the_keys_that_would_be_written(tmp_
     written = catalog.columns().text_of(ids).tolist()
     with catalog._database.transaction() as connection:
         connection.execute("ALTER TABLE chunks DROP COLUMN text_key")
-        connection.execute("ALTER TABLE documents DROP COLUMN names, DROP COLUMN links")
+        connection.execute("ALTER TABLE documents DROP COLUMN names, DROP COLUMN links, DROP COLUMN included")
         connection.execute("UPDATE schema_version SET version = 3")
     catalog.close()
     catalog = opened(tmp_path)

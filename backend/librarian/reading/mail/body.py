@@ -19,6 +19,7 @@ from .sealed import is_sealed, signed_content
 from .uuencoded import apart
 
 _MAX_PARTS = 2_000  #: deeper or wider nesting than this is an attack, not a mail
+_MAX_DEPTH = 30  #: multiparts inside multiparts; each line is compared with the boundaries of all that are open
 _READERS: dict[str, Callable[[str], str]] = {
     "text/enriched": enriched_to_text,
     "text/html": html_to_text,
@@ -98,12 +99,20 @@ class Part:
 class MailPart(Message):
     """A message whose attached mails stay bytes, as they were sent: who reads them parses them, once and on demand."""
 
+    _depth = 0
+
     def get_content_maintype(self) -> str:
         """The standard library's, by which its parser opens what is `message/…`; `data` for those."""
         kind = self.get_content_type()
         # The parts of a delivery's status are told apart before the parser asks for this.
         closed = kind.startswith("message/") and kind != "message/delivery-status"
-        return "data" if closed else super().get_content_maintype()
+        return "data" if closed or self._depth > _MAX_DEPTH else super().get_content_maintype()
+
+    def attach(self, payload: Message | str) -> None:
+        """The standard library's; a part knows how deep it lies before its content is parsed."""
+        if isinstance(payload, MailPart):
+            payload._depth = self._depth + 1
+        super().attach(payload)
 
 
 class Body:

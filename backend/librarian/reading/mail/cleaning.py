@@ -30,8 +30,9 @@ _WRAPPED_WIDTH = 70  #: characters to which programs wrap lines, at least
 _SENT_FROM = re.compile(rf"^[\s*_<(]*(?:{'|'.join(phrases.SENT_FROM)})$", re.I)
 _PROSE = re.compile(r"\b(?:is|are|was|were|will|would|have|had|because)\b", re.I)
 _SENT_FROM_LONGEST = 120
+_LONGEST_LINE = 8_000  #: characters of a line that are looked at
 _SNIP = rf"[\[(<{{*-]+\s*(?:{'|'.join(phrases.SNIPS)})\b[^\])>}}*-]{{0,30}}[\])>}}*-]+"
-_LEFT_OUT = re.compile(rf"^\s*(?:[\[(<{{*-]*\s*(?:\.{{3,}}|…)\s*[\])>}}*-]*|{_SNIP})\s*$", re.I)  #: out of a quote
+_LEFT_OUT = re.compile(rf"^\s*+(?:[\[(<{{*-]*+\s*+(?:\.{{3,}}|…)\s*[\])>}}*-]*|{_SNIP})\s*$", re.I)  #: out of a quote
 _BAR = re.compile(r"(\s*)\|(?!.*\|\s*$)")  #: a quote mark of old programs; a table's row ends with one too
 _INITIALS = re.compile(r"\s{0,8}([^\W\d_]{1,4})(?=>)")  #: of whom is quoted, as The Bat! and Supercite write them
 _RULE = re.compile(r"^\s*(?:[-_=*#~+—–ᐧ]\s*)+$")
@@ -55,14 +56,17 @@ def excluded_of(text: str) -> tuple[Excluded, ...]:
 
     A mail that has no words of its own keeps its quotes: nothing but its trimmings is excluded.
     """
-    lines = consoles.with_prompts(_with_arrows(hunks.with_masks(text.split("\n"))))
+    whole = text.split("\n")
+    # no line of a mail is so long; the expressions that go through it cost too much there
+    lines = [line[:_LONGEST_LINE] for line in whole]
+    lines = consoles.with_prompts(_with_arrows(hunks.with_masks(lines)))
     spans = _spans_of_digest(lines) if digests.is_digest(lines) else _spans(lines)
     if not _has_words(lines, spans):
         spans = [span for span in spans if span.reason in (PGP, FORWARDED, FOOTER)]
         if not _has_words(lines, spans):
             spans = []
     starts = [0]
-    for line in lines:
+    for line in whole:
         starts.append(starts[-1] + len(line) + 1)
     return tuple(
         Excluded(starts[span.start] + span.column, min(len(text), starts[span.end] - 1), span.reason)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from . import phrases
 
@@ -12,6 +13,7 @@ _NAMES = sorted((name for names in phrases.HEADER_NAMES.values() for name in nam
 _MEANING = {name.casefold(): meaning for meaning, names in phrases.HEADER_NAMES.items() for name in names}
 HEADER = re.compile(rf"^[>\s*_]*(?P<name>{'|'.join(map(re.escape, _NAMES))})\s*\*?\s*[:：]", re.I)
 _LONGEST_LINE = 500
+_header = lru_cache(maxsize=2_048)(HEADER.match)  #: each line is asked several times, and attacks repeat theirs
 _BLOCK_LINES = 40  #: that copied headers take at most
 _WRAPPED = 2  #: lines that a header's value may take besides its first, if it isn't one of recipients
 _BLANK = 2  #: lines between headers that are paragraphs of their own
@@ -33,7 +35,7 @@ def block(lines: Sequence[str], start: int) -> tuple[int, list[str]]:
     while place < min(len(lines), start + _BLOCK_LINES):
         line = lines[place]
         colon = ":" in line or "：" in line
-        match = HEADER.match(line) if colon and len(line) <= 2_000 else None
+        match = _header(line) if colon and len(line) <= 2_000 else None
         if match is not None:
             meanings.append(_MEANING[match["name"].casefold()])
             wrapped, end = 0, place + 1
@@ -46,7 +48,7 @@ def block(lines: Sequence[str], start: int) -> tuple[int, list[str]]:
         else:
             wrapped += 1
             following = lines[place + 1 : place + 1 + _WRAPPED]
-            if not any(HEADER.match(later) for later in following) and not line.startswith((" ", "\t")):
+            if not any(_header(later[:_LONGEST_LINE]) for later in following) and not line.startswith((" ", "\t")):
                 if (
                     meanings[-1] == "subject"
                     and wrapped == 1
@@ -69,7 +71,7 @@ def end_below(lines: Sequence[str], start: int) -> int:
     if meanings:
         return end
     for to in range(place + 1, min(len(lines), place + _NAME_LINES + _BLANK + 1)):
-        if HEADER.match(lines[to]):
+        if _header(lines[to][:_LONGEST_LINE]):
             named = written_above(lines, to)
             return block(lines, to)[0] if named is not None and named >= start else start
     return start
@@ -98,7 +100,7 @@ def written_above(lines: Sequence[str], place: int) -> int | None:
 def _goes_on(lines: Sequence[str], place: int, meanings: Sequence[str]) -> bool:
     """Whether below blank lines another header follows: some programs write each as a paragraph."""
     line = next((one for one in lines[place : place + _BLANK + 1] if one.strip()), "")
-    match = HEADER.match(line[:_LONGEST_LINE]) if meanings else None
+    match = _header(line[:_LONGEST_LINE]) if meanings else None
     return match is not None and _MEANING[match["name"].casefold()] not in meanings
 
 
@@ -108,7 +110,7 @@ def _recipients_go_on(lines: Sequence[str], place: int, meanings: Sequence[str])
         if not line.strip():
             return at > place and _goes_on(lines, at, meanings)
         colon = ":" in line or "：" in line  # without one, no expression needs to be asked
-        if colon and HEADER.match(line[:_LONGEST_LINE]):
+        if colon and _header(line[:_LONGEST_LINE]):
             return True
         if len(line) > _LONGEST_LINE or not _RECIPIENT.search(line):
             return False

@@ -28,8 +28,14 @@ _VEILED = re.compile(
 )  # as Mailman's archives write them
 _SPACES = re.compile(r"\s+")
 _FOLD = re.compile(r"\r?\n(?=[ \t])")
-_ADDRESS = re.compile(r"[^\s<>]+@[^\s<>]+")
-_ADDRESSES_READ = 100_000  #: characters of one address header that are parsed
+_ADDRESS = re.compile(r"(?<![^\s<>])[^\s<>]+@[^\s<>]+")
+_LONGEST = 10_000  #: characters of a header that are read; the rest of a longer one is ignored
+_LONGEST_LIST = 100_000  #: the same for headers that may name hundreds of people or messages
+_LISTS = frozenset({"to", "cc", "references"})
+_PARAMETRIZED = frozenset({"content-type", "content-disposition"})
+_MOST_PARAMETERS = 100  #: of one header; the standard library's time grows with their number squared
+_MOST_ALIKE = 100  #: headers of one name that are read
+_LONGEST_DATE = 500
 #: Addresses where no grammar helps: between brackets, and words that read as one.
 _ANGLED = re.compile(r'<\s*([^<>\s@"]+@[^<>\s]+)\s*>')
 _BARE = re.compile(r'(?<![^\s<>,;:()"\[\]])[^\s<>,;:()"\[\]@]+@[^\s<>,;:()"\[\]]+')
@@ -75,24 +81,34 @@ class RawHeaders(email.policy.Compat32):
     def header_fetch_parse(self, name: str, value: str) -> str:
         """A header's value, of parts too, on one line: a parameter such as a boundary may be folded.
 
+        Cut to what mails really hold, before any expression or the standard library goes through it.
         Without zero bytes, over which the standard library stumbles in the name of a character set, and without
         spaces and quotes around an encoding, which it doesn't know then.
         """
+        name = name.lower()
+        value = value[: _LONGEST_LIST if name in _LISTS else _LONGEST]
+        if name in _PARAMETRIZED:
+            value = ";".join(value.split(";", _MOST_PARAMETERS)[:_MOST_PARAMETERS])
         value = repaired(_FOLD.sub("", value)).replace("\0", "")
-        return value.strip(" \t\"';") if name.lower() == "content-transfer-encoding" else value
+        return value.strip(" \t\"';") if name == "content-transfer-encoding" else value
 
 
 class Headers:
     """Header values as a reader sees them; the first one of a name counts, as mail programs show it."""
 
     def __init__(self, message: Message) -> None:
+        self._policy = message.policy
+        self._sent: dict[str, list[str]] = {}
+        for name, value in message.raw_items():
+            self._sent.setdefault(name.lower(), []).append(value)
         self._raw: dict[str, list[str]] = {}
-        for name, value in message.items():
-            self._raw.setdefault(name.lower(), []).append(value)
 
     def raw(self, name: str) -> list[str]:
-        """All values of a header, as they stand."""
-        return self._raw.get(name, [])
+        """The values of a header, as they stand."""
+        if name not in self._raw:
+            sent = self._sent.get(name, ())[:_MOST_ALIKE]
+            self._raw[name] = [self._policy.header_fetch_parse(name, value) for value in sent]
+        return self._raw[name]
 
     def text(self, name: str) -> str:
         """The first value, decoded to one line; empty where there is none."""
@@ -102,7 +118,7 @@ class Headers:
     def addresses(self, name: str) -> tuple[str, ...]:
         """`Name <address>` or the bare address, in order."""
         found: list[str] = []
-        unfolded = [_SPACES.sub(" ", value)[:_ADDRESSES_READ].strip() for value in self.raw(name)]
+        unfolded = [_SPACES.sub(" ", value).strip() for value in self.raw(name)]
         unfolded = [_VEILED.sub(r"\1@\2", value) for value in unfolded]
         for words, address in (one for value in unfolded for one in _addressed(value)):
             words, address = readable(words), readable(address)
@@ -116,13 +132,13 @@ class Headers:
 
     def ids(self, name: str) -> tuple[str, ...]:
         """Message-IDs without their brackets, in order, each once."""
-        whole = " ".join(self.raw(name))
+        whole = " ".join(self.raw(name))[:_LONGEST_LIST]
         found = _MESSAGE_ID.findall(whole)
         if not found and _BROKEN_ID.fullmatch(whole.strip()):
             found = ["".join(whole.split()).strip("<>")]
         elif not found and all("@" in word for word in whole.split()):  # else "ann@x.org's message of Friday"
             found = [word.strip("<>,;") for word in whole.split()]
-        elif len(found) > 1 and (people := _FROM_WHOM.findall(_SPACES.sub(" ", whole))):
+        elif len(found) > 1 and (people := set(_FROM_WHOM.findall(_SPACES.sub(" ", whole)))):
             found = [one for one in found if one not in people] or found
         return tuple(dict.fromkeys(found))
 
@@ -163,6 +179,7 @@ def repaired(value: str) -> str:
 
 def readable(value: str) -> str:
     """Encoded words decoded, folding undone, control characters out."""
+    value = value[:_LONGEST]
     pieces: list[str] = []
     try:
         decoded = decode_header(value) if "=?" in value else [(value, None)]
@@ -324,4 +341,4 @@ def _date(headers: Headers) -> str | None:
     """The Date header; where it is missing or nonsense, when the mail was last received."""
     received = [value.rsplit(";", 1)[-1] for value in headers.raw("received")[:1]]
     values = (*headers.raw("date"), *headers.raw("resent-date"), *received)
-    return next((moment for value in values if (moment := moment_of(value)) is not None), None)
+    return next((moment for value in values if (moment := moment_of(value[:_LONGEST_DATE])) is not None), None)

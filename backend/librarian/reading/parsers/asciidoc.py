@@ -32,19 +32,22 @@ _MACRO = re.compile(
 )
 #: A picture's text is its first attribute without a name, or the one named alt.
 _PICTURE = re.compile(
-    r"image::[^\s\[\]]+\[(?:[^\n]{0,400}?\balt=)?(?![\w-]+=)(?:\"([^\"\n]*)\"|([^\",\]\n]*))[^\n]*\][ \t]*$"
+    r"image::[^\s\[\]]+\[(?:[^\n]{0,400}?\balt=)?(?![\w-]+=)(?:\"([^\"\n]*+)\"|([^\",\]\n]*+))[^\n]*\][ \t]*$"
 )
 _LINK = re.compile(
-    r"(?:link:|xref:)([^\s\[\]]+)\[([^\[\]]{0,400})\]|(https?://[^\s\[\]<>]+)\[([^\[\]]{1,400})\]|<<([^<>,\n]+),([^<>\n]+)>>"
+    r"(?:link:|xref:)([^\s\[\]]{1,1000}+)\[([^\[\]]{0,400})\]|(https?://[^\s\[\]<>]{1,1000}+)\[([^\[\]]{1,400})\]"
+    r"|<<([^<>,\n]{1,1000}),([^<>\n]{1,1000})>>"
 )
 
 #: What a title holds that no reader sees: anchors, and roles of what stands behind them.
 _UNSEEN = re.compile(r"\[\[[^\[\]]+\]\]|\[[.#%][\w.#%-]+\](?=[*_`#])")
-#: Links and pictures: the first text in their brackets is seen.
+#: Links and pictures: the first text in their brackets is seen. All lengths are bounded: a long text without an end
+#: must not be gone through again from each of its places.
 _INLINE = re.compile(
-    r"(?<!\\)(?:(?:link|xref|mailto|image|icon):(?!:)[^\s\[\]]+|https?://[^\s\[\]<>]+)"
-    r"\[(?:[\w-]+=[^\[\]]*|\"([^\"]*)\"[^\[\]]*|([^\[\]]*?)\^?(?:,[ ]*[\w-]+=[^\[\]]*)?)\]"
-    r"|<<[^<>,]+,[ ]*([^<>]+)>>"
+    r"(?<!\\)(?:(?:link|xref|mailto|image|icon):(?!:)[^\s\[\]]{1,1000}+|https?://[^\s\[\]<>]{1,1000}+)"
+    r"\[(?:[\w-]{1,40}=[^\[\]]{0,1000}|\"([^\"]{0,1000})\"[^\[\]]{0,1000}"
+    r"|([^\[\]]{0,1000}?)\^?(?:,[ ]{0,9}[\w-]{1,40}=[^\[\]]{0,1000}+)?)\]"
+    r"|<<[^<>,]{1,1000},[ ]{0,9}([^<>]{1,1000})>>"
 )
 _LONGEST_TARGET = 120  #: characters; more, left out, would part the passage that they stand in
 

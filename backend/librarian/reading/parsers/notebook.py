@@ -10,6 +10,7 @@ from typing import Any
 from librarian.vocabulary.errors import SourceError
 from librarian.vocabulary.types import Document, SourceFile
 
+from ..manuscript import marks_around
 from .markdown import MarkdownParser
 from .markdown_blocks import BlockScanner
 
@@ -89,8 +90,6 @@ def _joined(lines: object) -> str:
 def _fenced(code: str, language: str) -> str:
     if not code.strip():
         return ""
-    marks = "```"
-    while marks in code:
-        marks += "`"
+    marks = marks_around(code)
     stripped = code.strip("\n")
     return f"{marks}{language}\n{stripped}\n{marks}"

@@ -21,12 +21,13 @@ _SLASHED = (".go",)
 _HASHED = (".rb", ".sh")
 _MAX_DECLARATION = 160
 
-_STAR_COMMENT = re.compile(r"/\*[*!](?!/)(.*?)\*/", re.S)
+_STAR_OPENING = re.compile(r"/\*[*!](?!/)")
 _SLASH_COMMENT = re.compile(r"(?:^[ \t]*//[/!](?!/)[^\n]*(?:\n|\Z))+", re.M)
-_GO_COMMENT = re.compile(r"(?:^//[^\n]*\n)+(?=(?:func|type|var|const|package)\b)", re.M)
-_HASH_COMMENT = re.compile(
-    r"(?:^[ \t]*#(?![!:])[^\n]*\n)+(?=[ \t]*(?:def|class|module|function)\b|[ \t]*\w+\(\)[ \t]*\{)", re.M
-)
+#: Lines of comments, and the declarations that such lines may stand above.
+_GO_COMMENT = re.compile(r"(?:^//[^\n]*\n)++", re.M)
+_GO_DECLARATION = re.compile(r"(?:func|type|var|const|package)\b")
+_HASH_COMMENT = re.compile(r"(?:^[ \t]*#(?![!:])[^\n]*\n)++", re.M)
+_HASH_DECLARATION = re.compile(r"[ \t]*(?:def|class|module|function)\b|[ \t]*\w+\(\)[ \t]*\{")
 _MARGIN = re.compile(r"^[ \t]*(?:\*(?!\*)[ ]?|//[/!]?[ ]?|#[ ]?)", re.M)
 _ATTRIBUTE = re.compile(r"\s*(?:@\w[\w.]*(?:\([^()]*\))?|#!?\[[^\]]*\]|template[ ]*<[^>]*>)\s*")
 _WHERE_IT_ENDS = re.compile(r"[{;]|=>|\n[ \t]*\n|:[ \t]*\n")
@@ -91,23 +92,37 @@ def _arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
 
 
 def _others(text: str, extension: str) -> Iterator[tuple[int, str, str]]:
-    patterns: tuple[re.Pattern[str], ...]
+    found: list[tuple[int, int, str]]
     if extension in _SLASHED:
-        patterns = (_GO_COMMENT, _STAR_COMMENT)
+        found = sorted((*_above(_GO_DECLARATION, _GO_COMMENT, text), *_starred(text)))
     elif extension in _HASHED:
-        patterns = (_HASH_COMMENT,)
+        found = list(_above(_HASH_DECLARATION, _HASH_COMMENT, text))
     else:
-        patterns = (_STAR_COMMENT, _SLASH_COMMENT)
-    found = sorted(
-        (match.start(), match.end(), match.group(1) if match.lastindex else match.group())
-        for pattern in patterns
-        for match in pattern.finditer(text)
-    )
+        slashed = ((match.start(), match.end(), match.group()) for match in _SLASH_COMMENT.finditer(text))
+        found = sorted((*_starred(text), *slashed))
     for number, (_, end, comment) in enumerate(found):
         words = _MARGIN.sub("", comment).strip()
         if words:
             name = _declaration(text, end).partition("\n" if extension in _HASHED else "\0")[0]
             yield 2, name or (f"{one_line(words)[:60]}" if not number else ""), words
+
+
+def _above(declaration: re.Pattern[str], comment: re.Pattern[str], text: str) -> Iterator[tuple[int, int, str]]:
+    """(start, end, text) of the comments right above a declaration."""
+    for match in comment.finditer(text):
+        if declaration.match(text, match.end()):
+            yield match.start(), match.end(), match.group()
+
+
+def _starred(text: str) -> Iterator[tuple[int, int, str]]:
+    """(start, end, words) of each `/** … */`. Each end is looked for once, also where there is none."""
+    end = 0
+    while opening := _STAR_OPENING.search(text, end):
+        closing = text.find("*/", opening.end())
+        if closing < 0:
+            return
+        end = closing + 2
+        yield opening.start(), end, text[opening.end() : closing]
 
 
 def _declaration(text: str, start: int) -> str:

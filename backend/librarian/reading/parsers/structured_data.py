@@ -15,7 +15,7 @@ from ..manuscript import Manuscript
 from ..metadata import doc_type_of, iso_of_ns, title_from_name
 from ..open_api import write_open_api
 
-_OPEN_API = re.compile(r"^\s*[\"']?(?:openapi|swagger)[\"']?\s*:\s*[\"']?[23]\.", re.M)
+_OPEN_API = re.compile(r"^[^\S\n]*[\"']?(?:openapi|swagger)[\"']?\s*:\s*[\"']?[23]\.", re.M)
 _COMPACT_OPEN_API = re.compile(r"^\s*\{[^{}]{0,200}\"(?:openapi|swagger)\"\s*:\s*\"[23]\.")
 _SAMPLE = 200_000  #: characters in which a description of an interface says that it is one
 _BOUNDARY = re.compile(r"^(?:---[ \t]*(?:#[^\n]*)?$|(?=[^\s#{}\[\]\-][^\n]*:))", re.M)

@@ -26,6 +26,8 @@ _NAMED = re.compile(rf"^[ \t]*\.\. _(?!_?:)({TARGET_NAME}):[ \t]+(\S[^\n]*(?:\n[
 _REFERENCE = re.compile(r"`([^`<>]{1,300})`_(?![\w_])|(?<![\w`.:+-])(\w+(?:[-.:+]\w+)*)_(?![\w`])")
 _LEADING = re.compile(r"(?<=[^\s_])__?(?![\w_])")
 _LONGEST_NAME = 12  #: words
+_LONGEST_NAMED = 200  #: characters of these
+_LONGEST_TITLE = 2_000  #: characters of a title that such names are looked for in
 _MOST_STEPS = 9  #: of a name that leads to another name
 #: Roles whose names a reader sees: `:pep:`8`` is shown as PEP 8.
 _SHOWN_ROLE = r"(?!:(?:pep|rfc|cve|cwe):)"
@@ -36,8 +38,10 @@ _OPTION = re.compile(r"^([ \t]+:[\w-]{2,30}:(?=[ \t]|$)[^\n]*)$", re.M)
 #: What a picture shows is said by its option alone.
 _PICTURE = re.compile(r"[ \t]*\.\. (?:image|figure) ?::")
 _ALT = re.compile(r"[ \t]+:alt:[ \t]*(?=[^\n]*[^\W\d_])")
-_BELOW_DIRECTIVE = re.compile(r"^[ \t]*\.\. (?:\|[^|\n]+\| )?[\w:-]+ ?::[^\n]*\n((?:[ \t]+\S[^\n]*(?:\n|$))+)", re.M)
-_ROLE_NAME = re.compile(rf"(?<![\w`]){_SHOWN_ROLE}(:[a-zA-Z][\w+.:-]*:)(?=`[^`\n])")
+_BELOW_DIRECTIVE = re.compile(
+    r"^[ \t]*\.\. (?:\|[^|\n]+\| )?[\w:-]{1,60} ?::[^\n]*\n((?:[ \t]+\S[^\n]*(?:\n|$))+)", re.M
+)
+_ROLE_NAME = re.compile(rf"(?<![\w`]){_SHOWN_ROLE}(:[a-zA-Z][\w+.:-]{{0,100}}:)(?=`[^`\n])")
 _ROLE_TARGET = re.compile(r"(?<!`)`(?!`)[^`<>]{1,300}?\s*(<[^<>`\s]{1,300}>)`(?!`)")
 
 
@@ -128,11 +132,15 @@ def _told(named: Mapping[str, str]) -> Callable[[str], str]:
     """Takes off plain words the underscore that leads to a name that the page defines, and what joins two to one."""
 
     def shown(match: re.Match[str]) -> str:
-        words = match.string[: match.start()].split()[-_LONGEST_NAME:]
+        words = match.string[max(0, match.start() - _LONGEST_NAMED) : match.start()].split()[-_LONGEST_NAME:]
         names = (_name(" ".join(words[first:]).lstrip("([{\"'")) for first in range(len(words)))
         return "" if any(name in named for name in names) else match.group()
 
-    return lambda words: _LEADING.sub(shown, words.replace("\\ ", "")) if named else words.replace("\\ ", "")
+    def plainly(words: str) -> str:
+        words = words.replace("\\ ", "")
+        return _LEADING.sub(shown, words) if named and len(words) <= _LONGEST_TITLE else words
+
+    return plainly
 
 
 def _links(text: str, named: Mapping[str, str]) -> list[Link]:

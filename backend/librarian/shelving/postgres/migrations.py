@@ -218,8 +218,14 @@ def _references(connection: Connection[Any]) -> None:
     )
 
 
+def _included(connection: Connection[Any]) -> None:
+    """Which files each document includes. Documents stored before are read again by then."""
+    connection.execute("ALTER TABLE documents ADD COLUMN included text NOT NULL DEFAULT ''")
+    connection.execute("CREATE INDEX documents_that_include ON documents (id) WHERE included <> ''")
+
+
 #: In order; only ever append.
-MIGRATIONS = (_tables, _mail_tables, _frames, _text_keys, _references)
+MIGRATIONS = (_tables, _mail_tables, _frames, _text_keys, _references, _included)
 
 
 def lock_key(schema: str, purpose: str) -> int:
