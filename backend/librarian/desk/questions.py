@@ -56,6 +56,7 @@ def _common(options: DeskOptions, given: Mapping[str, Any], limit_name: str) -> 
         else (1 if limit_name == "max_per_thread" else options.max_per_document),
         "max_tokens": usual if tokens is None else check.whole_number("max_tokens", tokens, 1, None),
         "packed": not brief,
+        "counted": wanted is not None,
     }
 
 

@@ -235,7 +235,8 @@ class HybridSearchEngine:
             for hit in found.hits
         ]
         excerpts, room = Excerpts(self._analyzer, run.analyzed), paging.room(found)
-        return pack(groups, excerpts, run.reader, room, paging.heads(run.query), run.query.max_results)
+        wanted = run.query.max_results if run.query.counted else None
+        return pack(groups, excerpts, run.reader, room, paging.heads(run.query), wanted)
 
     def sections(self, query: Query, budget: Budget | None = None) -> tuple[Hit, ...]:
         """The sections of one document that answer, in the document's order, within `max_tokens`.

@@ -21,7 +21,7 @@ CHARACTERS = 4  #: of an answer's text that count as a token
 #: Of the budget what an answer aims at. With the usual 1,500 tokens most are within 1,000; this and what follows were
 #: chosen by what `benchmarks/agent_cost.py` reaches within 1,000 and 2,000 tokens.
 FILL = 0.58
-FEW, FILL_OF_FEW = 5, 0.93  #: who asks for so few results wants to read them
+FEW, FILL_OF_FEW = 5, 0.93  #: who asks for so few results wants to read them; more than this is never aimed at
 #: What the first entries may take of the room that those after them leave, and what each of these may.
 SHARES, SHARE = (0.6, 0.9), 0.5
 FIRST = 1400  #: characters that are kept for the text of the first entries, before one more is shown
@@ -78,16 +78,20 @@ def pack(
     reader: CatalogReader,
     room: int,
     cost: Callable[[Hit], int],
-    wanted: int,
+    wanted: int | None = None,
 ) -> list[Hit]:
     """As many of the documents as fit into `room` characters, at least one, each with what is shown of it.
 
     `cost` is what a hit takes besides its snippet and the lines of its further passages; `wanted` is how many were
-    asked for.
+    asked for, if that was said: so many are shown if they fit at all, otherwise only while there is room for more than
+    a sentence of the first ones.
     """
-    aim = int(room * (FILL if wanted > FEW else FILL_OF_FEW))
     heads = [cost(group.hit) for group in groups]
-    count, needed = 0, min(FIRST, aim // 2)
+    aim, most = int(room * FILL), int(room * FILL_OF_FEW)
+    if wanted is not None:
+        least = sum(heads) + LEAST * len(heads)
+        aim = most if wanted <= FEW else min(most, max(aim, least + FIRST // 2))
+    count, needed = 0, min(FIRST, aim // 2) if wanted is None else 0
     for head in heads:
         needed += head + LEAST
         if count and needed > aim:

@@ -451,6 +451,7 @@ class Query:
     hypothetical_answer: str | None = None
     ask_llm: bool = True  #: whether a language model may be asked about it; not where the question measures
     packed: bool = False  #: one hit per document, which holds the section that answers; otherwise one per passage
+    counted: bool = False  #: whether the caller said how many hits are wanted, as far as they fit into the budget
     include_weak: bool = True  #: whether hits below the noise level of the calibration are shown
 
 

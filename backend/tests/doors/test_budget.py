@@ -117,6 +117,13 @@ def test_results_and_pages_count_documents(library: Library) -> None:
     assert len(shown) == 6
 
 
+def test_as_many_results_as_are_asked_for_come_if_they_fit(library: Library) -> None:
+    usual = len(library.search()[1]["results"])
+    text, answer = library.search(max_results=12)
+    assert usual < len(answer["results"]) == 12
+    assert tokens(text) <= 1500
+
+
 def test_more_results_than_there_may_be_are_cut_with_a_note(library: Library) -> None:
     text, answer = library.search(max_results=80)
     assert answer["results"]
