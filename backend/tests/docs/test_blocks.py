@@ -78,7 +78,7 @@ def test_a_json_block_is_settings_or_a_hosts_entry(block: blocks.Block, tmp_path
     content = json.loads(block.text)
     if content.keys() <= SETTINGS:
         (tmp_path / "config.json").write_text(block.text, "utf-8")
-        Settings.load(tmp_path / "config.json", environ={}, cwd=tmp_path)
+        Settings.load(environ={}, cwd=tmp_path, repository=tmp_path)  # as the file of a clone
         return
     assert content.keys() <= HOSTS
     [(section, entries)] = content.items()
