@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from . import __version__, desk
 from .assembly_adapting import Adapting
-from .assembly_calibration import Calibrating
+from .assembly_calibration import FEWEST_PASSAGES, Calibrating
 from .assembly_fitting import Fitting
 from .assembly_parts import (
     answering_model,
@@ -36,6 +36,7 @@ from .assembly_storage import Storage, storage
 from .assembly_study import Study
 from .config.settings import Settings
 from .evaluation.question_log import QuestionLog
+from .finding.calibration import Calibration
 from .finding.explain import Analyst
 from .finding.hybrid_search import HybridSearchEngine
 from .finding.paging import fitted
@@ -58,7 +59,7 @@ from .shelving.indexer import FileIndexer
 from .shelving.upkeep import Listeners, Tally, Upkeep
 from .vocabulary.errors import LibrarianError, SetupError
 from .vocabulary.index_folder import claim_index
-from .vocabulary.protocols import Catalog, Embedder
+from .vocabulary.protocols import Catalog, Embedder, LexicalIndex
 from .vocabulary.spaces import VectorSpace
 from .vocabulary.types import Fusion, SearchOutcome
 
@@ -167,9 +168,10 @@ def _joined(settings: Settings, held: Storage) -> desk.Parts:
         options=options,
         reranker=reranker,
         rewriting=rewriting,
+        calibration=Calibration(provisional_from=FEWEST_PASSAGES),
     )
     complete = partial(_complete, catalog, settings, indexer)
-    cached, similar = _cached(settings, engine, catalog, analyzer, asking, complete)
+    cached, similar = _cached(settings, engine, catalog, held.lexical, analyzer, asking, complete)
     adapting, fitting = _fitting(settings, options.fusion, engine, held, asking, indexer, complete)
     writing.listeners.add(fitting.look)
     study = Study(
@@ -262,6 +264,7 @@ def _cached(
     settings: Settings,
     engine: HybridSearchEngine,
     catalog: Catalog,
+    lexical: LexicalIndex,
     analyzer: StandardAnalyzer,
     asking: AnsweringModel | None,
     complete: Callable[[], bool],
@@ -281,6 +284,7 @@ def _cached(
             ttl_s=cache.ttl_s,
             max_entries=cache.max_entries,
             modes=COSTLY | {"hybrid", "auto"} if settings.llm.enabled else COSTLY,
+            held=lexical.frequencies,
         )
     answers: LruCache[Key, SearchOutcome] = LruCache(cache.max_entries if cache.exact else 0, cache.ttl_s)
     return ResultCache(similar or engine, answers, generation=generation, epoch=epoch, complete=complete), similar

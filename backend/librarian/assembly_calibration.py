@@ -9,6 +9,7 @@ from collections.abc import Callable
 from .evaluation import own_questions
 from .finding import calibrating
 from .finding.calibrating import Fit
+from .finding.calibration import Calibration
 from .finding.fusion import score
 from .finding.hybrid_search import HybridSearchEngine
 from .finding.ranker import ABROAD
@@ -56,7 +57,7 @@ class Calibrating:
         self._ended = ended
         self._adapted = adapted
         self._fit: Fit | None = None
-        self._taken_up = ""
+        self._taken_up: str | None = None
 
     def notes(self) -> tuple[str, ...]:
         """What the status says of it."""
@@ -112,9 +113,11 @@ class Calibrating:
         return "|".join(parts if spoken == ("en",) else [*parts, str(ABROAD), *spoken])
 
     def _use(self, fitted: Fit | None) -> None:
+        """Use a fit; where there can be none, what is in use isn't provisional any more."""
         if fitted is not None:
             self._fit = fitted
-            self._engine.use(calibration=fitted.calibration())
+        if fitted is not None or self._fit is None:
+            self._engine.use(calibration=fitted.calibration() if fitted is not None else Calibration())
 
     def _documents(self) -> list[Document]:
         with self._catalog.read() as reader:

@@ -135,6 +135,9 @@ def envelope(outcome: SearchOutcome, count: Count, requested_mode: str) -> dict[
         "capped": outcome.capped,
         "next_offset": outcome.next_offset,
         "answerable": outcome.answerable,
+        "calibrated": outcome.calibrated,
+        "not_mentioned": list(outcome.not_mentioned),
+        "not_mentioned_in": outcome.not_mentioned_in,
         "legs": wire.Legs(
             **{name: wire.Leg(status=leg.status, reason=leg.reason, ms=round(leg.ms, 3)) for name, leg in legs.items()}
         ),

@@ -59,10 +59,25 @@ class Calibration:
     curves: Mapping[str, Curve] = field(default_factory=_shipped)
     unlikely_below: float = 0.2
     yes_from: float = 0.7
+    #: Passages from which on a library gets a calibration of its own, until which this one only serves; 0: never.
+    provisional_from: int = 0
+
+    def is_provisional(self, passages: int) -> bool:
+        """Whether relevance isn't calibrated yet in a library of so many passages.
+
+        >>> Calibration().is_provisional(1000), Calibration(provisional_from=200).is_provisional(1000)
+        (False, True)
+        """
+        return 0 < self.provisional_from <= passages
 
     def relevance(self, scale: str, total: float) -> float:
         """A sum on a mode's own scale as relevance in 0–1."""
         return self.curves[scale](total)
+
+    def share(self, *, unlikely: bool, doubtful: bool) -> float:
+        """What relevances are multiplied by, which keeps their order, so that none is taken for an answer where that is
+        `unlikely`, and none for a sure one where it is `doubtful`."""
+        return self.unlikely_below if unlikely else self.yes_from if doubtful else 1.0
 
     def answerable(self, best: float | None) -> Answerable:
         """Whether the library answers the question, judged by its best hit's relevance; None where nothing was found.

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from typing import Literal
 
 import numpy as np
 
+from librarian.vocabulary.mentions import no_mention
 from librarian.vocabulary.protocols import Budget, Catalog, CatalogReader
 from librarian.vocabulary.types import Contribution, Filters, Query, Ranking, StoredDocument
 from librarian.vocabulary.wire import AnalyzeAnswer, LegPlace, WhyNot
 
-from . import paging
+from . import paging, suggestions
 from .hybrid_search import HybridSearchEngine
 from .query_router import QueryRouter
 from .run import Judged
@@ -67,9 +69,11 @@ class Analyst:
                 return _shown(query, file_path, legs, *place)
             if any(leg.rank is not None for leg in legs):
                 return _dropped(judged, stored, legs, in_full_thread=self._in_full_thread(judged, query, stored))
-            if self._holds_words(query, file_path, reader, budget):
-                return WhyNot(file_path=file_path, stage="below_cut", explanation=_OUTNUMBERED, legs=legs)
-            return WhyNot(file_path=file_path, stage="not_found", explanation=_FAR, legs=legs)
+            outnumbered = self._holds_words(query, file_path, reader, budget)
+            unsaid = no_mention(self.engine.not_mentioned(query, reader), suggestions.within(query.filters))
+            explanation = f"{unsaid} {_OUTNUMBERED if outnumbered else _FAR}".strip()
+            stage: Literal["below_cut", "not_found"] = "below_cut" if outnumbered else "not_found"
+            return WhyNot(file_path=file_path, stage=stage, explanation=explanation, legs=legs)
 
     def _holds_words(self, query: Query, file_path: str, reader: CatalogReader, budget: Budget) -> bool:
         """Whether the document would be found by its words if it were the only one."""

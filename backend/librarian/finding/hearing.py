@@ -13,11 +13,12 @@ import re
 from dataclasses import replace
 from typing import NamedTuple
 
-from librarian.vocabulary.protocols import Analyzer, Columns, LexicalIndex
+from librarian.vocabulary.protocols import Analyzer, CatalogReader, Columns, LexicalIndex
 from librarian.vocabulary.types import AnalyzedQuery, Filters, Query, Selection
 
 from .rewriting import EXCLUSIONS, FLAGS, SPELLING, Variant
 from .spelling import Naming, Spelling, Texts
+from .suggestions import NAMES_READ
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +74,22 @@ class Hearing:
         """Words of a question that the library doesn't hold, each with the nearest one that it does."""
         return self._spelling.nearest(query, columns.languages(), texts, _senders(asked, columns))
 
+    def names(self, asked: Query, columns: Columns, reader: CatalogReader) -> Naming:
+        """Tells words that are names in this library although no text may hold them: products, components, senders, and
+        compounds in the files' paths, which are indexed by their parts."""
+        people = _senders(asked, columns)
+
+        def is_name(word: str) -> bool:
+            told = word.casefold()
+            products = reader.products()
+            listed = (name for product, inside in products.items() for name in (product, *inside))
+            if any(told in re.split(r"[\W_]+", name.casefold()) for name in listed) or people(word):
+                return True
+            plain = word.isalpha() and (word.islower() or word.isupper() or word.istitle())
+            return not plain and any(told in path.casefold() for path, _ in reader.names("", NAMES_READ))
+
+        return is_name
+
     def _with_hyphens(self, text: str) -> str:
         """A question with a flag's two hyphens where a keyboard made a dash of them, if the library has it."""
         flags = {f"--{flag.lower()}" for flag in _DASHED.findall(text)} if "–" in text or "—" in text else None
@@ -106,7 +123,10 @@ class Hearing:
 
 
 def _senders(asked: Query, columns: Columns) -> Naming:
-    """Tells the names of those whose mails are searched: few of them are signed with the name that the header has."""
+    """Tells the names of who wrote or got mails: few of them are signed with the name that the header has."""
     if asked.filters.kind != "email":
         return lambda word: False
-    return lambda word: columns.select(Filters(kind="email", sender=word)).count > 0
+    return lambda word: any(
+        columns.select(who).count > 0
+        for who in (Filters(kind="email", sender=word), Filters(kind="email", recipients=(word,)))
+    )

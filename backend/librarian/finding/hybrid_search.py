@@ -35,6 +35,8 @@ from librarian.vocabulary.types import (
     AnalyzedQuery,
     Answerable,
     Candidate,
+    Filters,
+    Hit,
     LegReport,
     LegStatus,
     Mode,
@@ -50,6 +52,7 @@ from .fusion import score
 from .hearing import Hearing
 from .legs import KeywordLeg, SemanticLeg
 from .meaning import Meaning, Meanings
+from .missing_words import Missing, MissingWords
 from .names import Names
 from .options import SearchOptions
 from .pool import Pool, gather, told
@@ -67,6 +70,10 @@ log = logging.getLogger(__name__)
 
 TRIES = 3  #: of a search that meets the moment in which a change is committed
 OUTRUN = "keyword: the index changed under the search, passages may be missing; ask again"
+
+EVERYTHING = Filters()
+ABOUT = 0.5  #: relevance, at least, of a hit whose title or heading holds all of a short question's words
+HOLDERS = 50  #: passages of which is told where a word is mentioned that the filters leave out
 
 SOON_MS = 25.0  #: an embedder is waited for so long before another question has its turn
 
@@ -104,7 +111,9 @@ class HybridSearchEngine:
         self._epoch = 0
         self._router = QueryRouter(analyzer, semantic=self._semantic.configured)
         self._snippets = Snippets(analyzer, target=options.snippet_length, context_lines=options.context_lines)
-        self._hearing = Hearing(analyzer, lexical, Spelling(lexical, analyzer))
+        spelling = Spelling(lexical, analyzer)
+        self._hearing = Hearing(analyzer, lexical, spelling)
+        self._missing_words = MissingWords(analyzer, lexical, spelling)
         self._names = Names(analyzer, lexical)
         self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="leg")
         self._turns = Turns(options.at_once)
@@ -135,18 +144,28 @@ class HybridSearchEngine:
                 run.degraded.append(OUTRUN)
             kept, cut = self.kept(judged, query, run.columns)
             best = self._relevance(judged, judged.candidates[kept[0].place]) if kept else None
+            missing = self._missing(run)
+            provisional = self._calibration.is_provisional(run.columns.select(EVERYTHING).count)
+            doubtful = provisional or missing.doubtful
+            share = self._calibration.share(unlikely=missing.unlikely, doubtful=doubtful)
             page = kept[query.offset : query.offset + query.max_results]
             hits = paging.hits(
                 page,
                 judged.candidates,
                 reader,
                 self._snippets.answering(run.analyzed),
-                lambda candidate: self._relevance(judged, candidate),
+                lambda candidate: share * self._relevance(judged, candidate),
             )
+            about = [] if query.offset or missing.words else self._about(run, hits)
+            hits[: len(about)] = about
             end = query.offset + len(hits)
             answerable = verdict(self._calibration, best, run.query, judged.pool, reader)
+            if missing.unlikely:
+                answerable = "unlikely"
+            elif hits and (provisional or (about and answerable == "unlikely") or (doubtful and answerable == "yes")):
+                answerable = "unknown"
             unheard = suggestions.unheard(query, run.query)
-            further = (*unheard, *self._suggestions(run, bool(hits), answerable))
+            further = (*unheard, *self._elsewhere(run, missing.words), *self._suggestions(run, bool(hits), answerable))
             found = SearchOutcome(
                 query=query,
                 mode=run.mode,
@@ -162,8 +181,43 @@ class HybridSearchEngine:
                 routing=run.routing,
                 rewritten=as_told(run.variants),
                 suggestions=further,
+                not_mentioned=missing.words,
+                not_mentioned_in=suggestions.within(query.filters) if missing.words else "",
+                calibrated=not provisional,
             )
             return paging.fitted(found)
+
+    def _missing(self, run: Run) -> Missing:
+        """Names and rare words of a question that no document holds which the filters let through."""
+        if run.legs["keyword"].status == "failed":
+            return Missing()
+        names = self._hearing.names(run.query, run.columns, run.reader)
+        languages, texts = run.columns.languages(), run.reader.texts
+        return self._missing_words.of(run.analyzed, run.selection, languages, texts, names, run.corrected)
+
+    def _elsewhere(self, run: Run, missing: Sequence[str]) -> tuple[suggestions.Suggestion, ...]:
+        """Where words are mentioned that nothing mentions which the filters let through."""
+        if run.selection.mask is None:
+            return ()
+        languages, everything = run.columns.languages(), run.columns.select(EVERYTHING)
+        found = []
+        for word in missing:
+            chunks = np.array(self._missing_words.holders(word, languages, everything, HOLDERS), dtype=np.int64)
+            documents = run.reader.documents(np.unique(run.columns.doc_of(chunks)).tolist()) if len(chunks) else {}
+            found += suggestions.elsewhere(word, run.query.filters, [one.document for one in documents.values()])
+        return tuple(found)
+
+    def _about(self, run: Run, hits: Sequence[Hit]) -> list[Hit]:
+        """The first hits, made good ones, whose title or heading is what was asked for whatever their sums."""
+        found: list[Hit] = []
+        languages = run.columns.languages()
+        for hit in hits:
+            heading = " ".join([hit.document.document.title, *hit.chunk.chunk.heading_path])
+            language = hit.document.document.language
+            if hit.relevance >= ABOUT or not self._missing_words.in_heading(run.analyzed, languages, heading, language):
+                break
+            found.append(replace(hit, relevance=ABOUT))
+        return found
 
     def _suggestions(self, run: Run, shown: bool, answerable: Answerable) -> tuple[suggestions.Suggestion, ...]:
         """What was taken otherwise than typed, and what else to try where nothing is shown; of this only the nearest
@@ -206,6 +260,10 @@ class HybridSearchEngine:
         """All candidates in order with everything known about them: for explaining an absence and for measuring."""
         with self._turns:
             return self._judge(self._begin(query, budget or Budget(), reader))
+
+    def not_mentioned(self, query: Query, reader: CatalogReader) -> tuple[str, ...]:
+        """Names and rare words of a question that no document holds, as typed."""
+        return self._missing(self._begin(query, Budget(), reader)).words
 
     def kept(self, judged: Judged, query: Query, columns: Columns) -> tuple[list[paging.Kept], bool]:
         """What of the candidates may be shown, in order, all pages of the answer; and whether more of them might."""

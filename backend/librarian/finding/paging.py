@@ -123,7 +123,7 @@ def fitted(outcome: SearchOutcome) -> SearchOutcome:
 def below(outcome: SearchOutcome) -> int:
     """What is said below the results, in tokens."""
     asked = outcome.query.mode
-    lines = [*outcome.degraded, *(str(item["text"]) for item in outcome.suggestions)]
+    lines = [*outcome.not_mentioned, *outcome.degraded, *(str(item["text"]) for item in outcome.suggestions)]
     lines += [
         leg.reason
         for name, leg in outcome.legs.items()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from threading import Lock
 
@@ -95,6 +95,8 @@ class SemanticCache:
     Args:
         threshold: cosine from which two questions count as one.
         modes: only questions that ask for one of these are kept and answered.
+        held: those of some terms that the library holds. Two questions share no answer unless the same of their terms
+            are missing, since the answer names these.
     """
 
     def __init__(
@@ -110,6 +112,7 @@ class SemanticCache:
         ttl_s: float = 300.0,
         max_entries: int = 1000,
         modes: frozenset[Mode] = COSTLY,
+        held: Callable[[Collection[str]], Collection[str]] = lambda terms: terms,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._engine = engine
@@ -122,6 +125,7 @@ class SemanticCache:
         self._ttl_s = ttl_s
         self._max_entries = max_entries
         self._modes = modes
+        self._held = held
         self._clock = clock
         self._lock = Lock()
         self._kept: OrderedDict[int, tuple[Key, _Kept]] = OrderedDict()  # by use
@@ -137,7 +141,9 @@ class SemanticCache:
             return self._engine.search(query, budget)
         model, vector = asked
         generation, analyzed = self._generation(), self._analyzer.query(query.text)
-        key, terms = (model, replace(query, text=""), generation, self._epoch(), guard(analyzed)), set(analyzed.terms)
+        terms = set(analyzed.terms)
+        shared = (*guard(analyzed), self._missing(terms))
+        key = (model, replace(query, text=""), generation, self._epoch(), shared)
         kept = self._nearest(key, vector, terms)
         if kept is not None:
             return replace(kept, query=query, cache="semantic", took_ms=(time.perf_counter() - began) * 1000)
@@ -169,6 +175,12 @@ class SemanticCache:
             return embedder.fingerprint, embedder.embed_query(query.text)
         except LibrarianError:
             return None
+
+    def _missing(self, terms: set[str]) -> tuple[str, ...]:
+        try:
+            return tuple(sorted(terms.difference(self._held(terms))))
+        except LibrarianError:  # the engine says what is wrong with the keyword index
+            return ()
 
     def _nearest(self, key: Key, vector: Vector, terms: set[str]) -> SearchOutcome | None:
         with self._lock:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
@@ -97,7 +97,8 @@ class Spelling:
             word = found.group(1)
             if len(words) == CORRECTED or not self._is_missing(word, missing, languages):
                 continue
-            meant = self._meant(word.lower(), asked, texts)
+            named = word.istitle() and query.text[: found.start()].strip()[-1:] not in {"", *".?!:"}
+            meant = self._meant(word.lower(), asked, texts, named=named)
             if meant and not names(word):
                 start, end = found.start(1) + moved, found.end(1) + moved
                 text = text[:start] + meant + text[end:]
@@ -114,21 +115,25 @@ class Spelling:
         """
         words = {} if query.common else self._words(query, languages)  # stop words occur, and aren't indexed
         occurring = self._lexical.frequencies({stem for stems in words.values() for stem in stems})
-        generation = self._lexical.generation
         found: list[tuple[str, str]] = []
         for word, stems in words.items():
             if any(word in told for told, _ in found):
                 continue  # of `config.jsn` the nearest is told, and of its `jsn` needn't be
             if len(found) < MOST and stems.isdisjoint(occurring) and not names(word):
-                near = [
-                    (SequenceMatcher(None, close, stem).ratio(), close)
-                    for stem in stems
-                    for close in get_close_matches(stem, self._beginning(stem[:2], generation), 1, CLOSENESS)
-                ]
-                written = self._written(word, max(near)[1], languages, texts) if near else ""
-                if _alike(word, written) >= WRITTEN:
+                written = self.near(word, stems, languages, texts)
+                if alike(word, written) >= WRITTEN:
                     found.append((word, written))
         return found
+
+    def near(self, word: str, stems: Collection[str], languages: Sequence[str], texts: Texts) -> str:
+        """The nearest word as the library writes it to one that it doesn't hold, by its stems; empty where none is."""
+        generation = self._lexical.generation
+        near = [
+            (SequenceMatcher(None, close, stem).ratio(), close)
+            for stem in stems
+            for close in get_close_matches(stem, self._beginning(stem[:2], generation), 1, CLOSENESS)
+        ]
+        return self._written(word, max(near)[1], languages, texts) if near else ""
 
     # -- correcting --------------------------------------------------------------------------------------------
 
@@ -139,12 +144,16 @@ class Spelling:
         forms = {token for language in languages or ("",) for token in self._analyzer.tokens(word, language)}
         return bool(forms) and forms <= missing
 
-    def _meant(self, word: str, languages: Sequence[str], texts: Texts) -> str:
-        """What a word in lower case that occurs nowhere was likely meant as; empty where that can't be told."""
-        if self._analyzer.is_word(word, languages):
+    def _meant(self, word: str, languages: Sequence[str], texts: Texts, *, named: bool = False) -> str:
+        """What a word in lower case that occurs nowhere was likely meant as; empty where that can't be told.
+
+        `named` says that capitals make it a name, which is no stop word (`Dhall`, `shall`).
+        """
+        if self._analyzer.is_word(word, languages) or self._analyzer.is_common(word, languages):
             return ""
         slips = self._analyzer.slips(word, languages)
-        if common := sorted(spelling for spelling, stems in slips.items() if not stems):
+        common = sorted(spelling for spelling, stems in slips.items() if not stems)
+        if common and not named:
             return common[0]
         held = self._lexical.frequencies({stem for stems in slips.values() for stem in stems})
         weights = {
@@ -154,8 +163,9 @@ class Spelling:
         }
         looked_for = 0
         for spelling in sorted(filter(weights.get, weights), key=lambda spelling: (-weights[spelling], spelling)):
-            if self._analyzer.is_word(spelling, languages[:1]):  # another's may be a stem's odd form in this one
-                return spelling
+            known = self._analyzer.is_word(spelling, languages[:1])  # another's may be a stem's odd form in this one
+            if known and (languages[:1] != ("en",) or self._analyzer.is_common(spelling)):
+                return spelling  # a rare one may share but its stem with words that are held: `minim`, `minimal`
             if looked_for < _LOOKED_FOR:
                 looked_for += 1
                 if self._is_written(spelling, [stem for stem in slips[spelling] if stem in held], texts):
@@ -197,7 +207,7 @@ class Spelling:
             for span in self._analyzer.spans(text, language)
             if span.token == stem
         }
-        return max(sorted(forms), key=lambda form: _alike(word, form), default=stem)
+        return max(sorted(forms), key=lambda form: alike(word, form), default=stem)
 
     def _words(self, query: AnalyzedQuery, languages: Sequence[str]) -> dict[str, set[str]]:
         """The question's words as typed, each with what it is indexed as in any of the languages."""
@@ -221,5 +231,6 @@ def _likelihood(word: str, spelling: str) -> float:
     return kind * _AT_THE_BEGINNING if len(word) >= _LONG else 0.0
 
 
-def _alike(typed: str, written: str) -> float:
+def alike(typed: str, written: str) -> float:
+    """How alike two words are, from 0 to 1, whatever their case."""
     return SequenceMatcher(None, typed.casefold(), written.casefold()).ratio()

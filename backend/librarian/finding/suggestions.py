@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 
 from librarian.vocabulary.protocols import CatalogReader, Columns
-from librarian.vocabulary.types import AnalyzedQuery, Filters, Mode, Query
+from librarian.vocabulary.types import AnalyzedQuery, Document, Filters, Mode, Query
 
 from .spelling import CLOSENESS, WORDS_READ
 
@@ -108,6 +108,29 @@ def corrected(words: Iterable[tuple[str, str]]) -> tuple[Suggestion, ...]:
     )
 
 
+def within(filters: Filters) -> str:
+    """Where words were looked for, as it is said of those that aren't there; empty where that is the whole library."""
+    given = [name for name in _given(filters) if name != "product"]
+    if given:
+        return "within these filters"
+    return f"in product {filters.product}" if filters.product else ""
+
+
+def elsewhere(word: str, filters: Filters, documents: Iterable[Document]) -> list[Suggestion]:
+    """Where a word is mentioned that nothing mentions which the filters let through; `documents` mention it."""
+    found = list(documents)
+    asked = filters.kind or "document"
+    products = list(dict.fromkeys(one.product for one in found if one.kind == asked))
+    if products and _given(filters):
+        named = ", ".join(products[:MOST])
+        text = f"“{word}” is mentioned in {named}{' and others' if len(products) > MOST else ''}: drop the filters."
+        return [_item("filter", "product" if filters.product else "", text)]
+    if found and not products:
+        others = "documents" if asked == "email" else "mails"
+        return [_item("index", "0", f"“{word}” is mentioned in {others}: {_DOOR[others]} looks there.")]
+    return []
+
+
 def _other_kind(filters: Filters, columns: Columns) -> list[Suggestion]:
     """Where the filters let nothing through of the kind that was asked for, as a product of mails alone does."""
     if filters.kind is None or columns.select(filters).count:
@@ -122,10 +145,7 @@ def _other_kind(filters: Filters, columns: Columns) -> list[Suggestion]:
 
 def _filters(filters: Filters, columns: Columns) -> list[Suggestion]:
     """Filters whose absence lets more through. `kind` and `absent` are no filters that a caller sets."""
-    given = [
-        field.name for field in fields(filters) if field.name not in ("kind", "absent") and getattr(filters, field.name)
-    ]
-    given += ["has_attachments"] if filters.has_attachments is False else []
+    given = _given(filters)
     now = columns.select(filters).count if given else 0
     items = []
     for name in given:
@@ -133,6 +153,14 @@ def _filters(filters: Filters, columns: Columns) -> list[Suggestion]:
         if without > now:
             items.append(_item("filter", name, f"Drop {name}: {without - now} more passages would be searched."))
     return items
+
+
+def _given(filters: Filters) -> list[str]:
+    """The names of the filters that a caller has set."""
+    given = [
+        field.name for field in fields(filters) if field.name not in ("kind", "absent") and getattr(filters, field.name)
+    ]
+    return [*given, *(["has_attachments"] if filters.has_attachments is False else [])]
 
 
 def _documents(analyzed: AnalyzedQuery, filters: Filters, reader: CatalogReader) -> list[Suggestion]:

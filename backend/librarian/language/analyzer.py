@@ -42,6 +42,7 @@ _PIECE = re.compile(r"\S+")
 #: One word of ASCII letters between punctuation that means nothing: the quick way.
 _PLAIN = re.compile(r"[(\[{*`\"'<>|!?,;:$%&=~^]*+([A-Za-z]{1,200}+)[)\]}*`\"'<>|!?,;:$%&=~^./]*+")
 _SEPARATORS = ("/", ".", "::")
+_ENDING = 3  #: letters by which forms of a word differ at most: `excellent` is none of `excel`, whose stem it has
 _LONG_PATH = 6  #: pieces of a path beyond which only its ends make names
 _LONGEST_REMEMBERED = 128  #: characters, enough for most addresses; longer pieces rarely come twice
 #: Pieces remembered per language: enough for questions and what is shown of their answers, about 20 MB.
@@ -114,6 +115,7 @@ class StandardAnalyzer:
         self._names = _Memory(self._names_of, remembered)
         self._words: dict[tuple[str, bool], _Memory[str]] = {}
         self._stemmers: dict[str, Stemmer.Stemmer | None] = {}
+        self._common: dict[str, Mapping[str, Collection[int]]] = {}
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Callable[..., StandardAnalyzer], tuple[()]]:
@@ -178,6 +180,21 @@ class StandardAnalyzer:
         """Whether a dictionary of one of these languages, or of English, has a word in lower case."""
         return any(word in found for found in respelling.dictionaries(languages))
 
+    def is_common(self, word: str, languages: Sequence[str] = ()) -> bool:
+        """Whether a word in lower case, or a form of it, is frequent in one of these languages or in English, or a
+        common word of computing.
+
+        >>> [StandardAnalyzer().is_common(word) for word in ("vanishes", "namespaces", "excel", "databricks")]
+        [True, True, False, False]
+        """
+        asked = dict.fromkeys((*(language or "en" for language in languages[: respelling.READ]), "en"))
+        return any(
+            abs(length - len(spelt)) <= _ENDING
+            for spelt in {word, respelling.american(word)}
+            for language in asked
+            for length in self._common_of(language).get(self.stem(spelt, language), ())
+        )
+
     def slips(self, word: str, languages: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
         """Every spelling that is one slip away from a word in lower case, with what it is indexed as in any of these
         languages: nothing, where it is a stop word. None where the first of them has no dictionary: there, what occurs
@@ -212,6 +229,19 @@ class StandardAnalyzer:
         return self._placed_of(language, keep_stop_words)[piece]
 
     # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _common_of(self, language: str) -> Mapping[str, Collection[int]]:
+        """Stems of the common words of a language, with these words' lengths; none where it has no dictionary."""
+        known = self._common.get(language)
+        if known is None:
+            found = respelling.dictionary(language)
+            words = found.frequent.split() if found is not None else []
+            words += respelling.computing_words() if language == "en" else ()
+            lengths: dict[str, set[int]] = {}
+            for word in words:
+                lengths.setdefault(self.stem(word, language), set()).add(len(word))
+            known = self._common.setdefault(language, lengths)
+        return known
 
     def _pieces_of(self, language: str) -> _Memory[tuple[str, ...]]:
         pieces = self._pieces.get(language)

@@ -1,20 +1,25 @@
 """What a word may have been meant as: the spellings one slip away, and dictionaries that tell a rare word from a slip.
 
 Dictionaries are pyspellchecker's, for a dozen languages. Of each only the words' hashes stay in memory (8 bytes a word;
-two of 300,000 words share one with a chance of one in 400 million).
+two of 300,000 words share one with a chance of one in 400 million), and its frequent words as one string.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 
 from .scripts import fold_accents
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
+#: How often pyspellchecker's texts (for English 1.6 billion words) have a word that counts as frequent.
+FREQUENT = 2000
 READ = 2  #: languages of a library whose dictionaries are asked, the most frequent first; English always is
 
 
@@ -24,17 +29,42 @@ class Dictionary:
 
     hashes: array[int]  #: of its words, rising
     letters: str  #: that its words are made of, without accents
+    frequent: str = ""  #: its frequent words, joined by spaces
 
     @classmethod
-    def of(cls, words: Iterable[str], letters: Iterable[str]) -> Dictionary:
+    def of(cls, words: Iterable[str], letters: Iterable[str], frequent: Iterable[str] = ()) -> Dictionary:
         return cls(
             array("q", sorted(map(hash, words))),
             "".join(sorted(letter for letter in letters if letter.isalpha() and _is_base(letter))),
+            " ".join(frequent),
         )
 
     def __contains__(self, word: str) -> bool:
         at = bisect_left(self.hashes, hash(word))
         return at < len(self.hashes) and self.hashes[at] == hash(word)
+
+
+#: British endings and the American ones, which pyspellchecker's English dictionary has alone.
+_BRITISH = (
+    (re.compile(r"our(?=$|s$|ed$|ing$|ite|able|ful|al|er)"), "or"),
+    (re.compile(r"is(?=(?:es?|ed|ing|ers?|able|ations?)$)"), "iz"),
+    (re.compile(r"ys(?=(?:es?|ed|ing|ers?)$)"), "yz"),
+    (re.compile(r"tre(?=s?$)"), "ter"),
+    (re.compile(r"ogue(?=s?$)"), "og"),
+    (re.compile(r"ence$"), "ense"),
+    (re.compile(r"ll(?=(?:ed|ing|ers?)$)"), "l"),
+)
+
+
+def american(word: str) -> str:
+    """A word in lower case with an American ending in place of a British one.
+
+    >>> [american(word) for word in ("centres", "colour", "serialise", "labelled", "cluster")]
+    ['centers', 'color', 'serialize', 'labeled', 'cluster']
+    """
+    for british, own in _BRITISH:
+        word = british.sub(own, word)
+    return word
 
 
 @cache
@@ -45,7 +75,15 @@ def dictionary(language: str) -> Dictionary | None:
     if language not in SpellChecker.languages():
         return None
     words = SpellChecker(language=language).word_frequency
-    return Dictionary.of(words.keys(), words.letters)
+    frequent = (word for word, count in words.items() if count >= FREQUENT)
+    return Dictionary.of(words.keys(), words.letters, frequent)
+
+
+@cache
+def computing_words() -> tuple[str, ...]:
+    """Words of computing that dictionaries of English lack: `namespace`, `webhook`."""
+    data = json.loads(files(__package__).joinpath("computing_words.json").read_text("utf-8"))
+    return tuple(data["words"].split())
 
 
 def dictionaries(languages: Sequence[str]) -> list[Dictionary]:

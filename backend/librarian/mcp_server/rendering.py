@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from ..vocabulary.counted import counted
 from ..vocabulary.fencing import escaped_json, fenced, inline, quoted
+from ..vocabulary.mentions import no_mention
 from ..vocabulary.sites import SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
 from ..vocabulary.types import QUOTED_PATH
 from ..vocabulary.visible import hides, visible_within
@@ -95,7 +96,7 @@ def _names(lines: Sequence[str]) -> list[str]:
 
 def _search(answer: SearchAnswer | EmailSearchAnswer) -> str:
     results: Sequence[Result] = answer.results
-    head = _head(answer)
+    head = "\n".join(filter(None, (_not_mentioned(answer), _head(answer))))
     foot = _foot(answer)
     heads = [_result_head(item) for item in results]
     spent = sum(len(text.encode()) for text in (head, foot, *heads)) + 3 * len(heads) + 2 + _MARKS
@@ -128,6 +129,11 @@ def _fitted(results: Sequence[Result], room: int) -> list[str]:
     return [excerpt(item.snippet, item.highlights, limit) for item, limit in zip(results, limits, strict=True)]
 
 
+def _not_mentioned(answer: SearchAnswer | EmailSearchAnswer) -> str:
+    kind = "email" if isinstance(answer, EmailSearchAnswer) else "document"
+    return inline(no_mention(answer.not_mentioned, answer.not_mentioned_in, of=kind))
+
+
 def _head(answer: SearchAnswer | EmailSearchAnswer) -> str:
     if not answer.results and answer.total:
         return f"Nothing on this page; results on all pages: {_all(answer)}."
@@ -139,7 +145,8 @@ def _head(answer: SearchAnswer | EmailSearchAnswer) -> str:
         )
     mode = answer.mode if answer.mode == answer.requested_mode else f"{answer.mode}, asked for {answer.requested_mode}"
     first, last = answer.results[0].rank, answer.results[-1].rank
-    how = f"mode {mode}; answerable: {answer.answerable}" if not _by_date(answer.results[0]) else "newest first"
+    doubt = "" if answer.calibrated else ", relevance isn't calibrated yet"
+    how = f"mode {mode}; answerable: {answer.answerable}{doubt}" if not _by_date(answer.results[0]) else "newest first"
     text = f"Results {first}–{last} of {_all(answer)} ({how})"
     return f"{text}. More: offset={answer.next_offset}" if answer.next_offset is not None else text
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from librarian.vocabulary.counted import counted
+from librarian.vocabulary.mentions import no_mention
 from librarian.vocabulary.types import QUOTED_PATH
 
 from .page import Page
@@ -15,6 +16,10 @@ Answer = Mapping[str, Any]
 
 def search(page: Page, answer: Answer, *, why: bool = False) -> None:
     """Hits, best first: breadcrumb and score, place, snippet with its matches; then what was odd about the search."""
+    of = "email" if any("sender" in result for result in answer["results"]) else "document"
+    if missing := no_mention(answer.get("not_mentioned") or (), answer.get("not_mentioned_in") or "", of=of):
+        page.line((missing, "bold"))
+        page.line()
     for result in answer["results"]:
         _heading(page, result)
         page.passage(result["snippet"], [(start, end) for start, end in result.get("highlights") or ()], flowing=True)
@@ -62,6 +67,7 @@ def _search_summary(answer: Answer) -> str:
     how = mode if mode == asked else f"{mode} (asked: {asked})"
     more = f" · more with --offset {answer['next_offset']}" if answer.get("next_offset") is not None else ""
     doubt = " · the answer may not be here" if answer.get("answerable") == "unlikely" else ""
+    doubt += "" if answer.get("calibrated", True) else " · relevance isn't calibrated yet"
     best = "the best " if answer.get("capped") else ""
     return f"{shown} of {best}{total} · {how} · {answer['took_ms']:.0f} ms{more}{doubt}"
 

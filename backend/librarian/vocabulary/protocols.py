@@ -124,6 +124,10 @@ class Analyzer(Protocol):
         """Whether a dictionary of one of these languages, or of English, has a word in lower case. False is weak: names
         and new words are in none."""
 
+    def is_common(self, word: str, languages: Sequence[str] = ()) -> bool:
+        """Whether a word in lower case, or a form of it, is frequent in one of these languages or in English, or a
+        common word of computing."""
+
     def slips(self, word: str, languages: Sequence[str] = ()) -> Mapping[str, tuple[str, ...]]:
         """Every spelling that is one letter left out, added, changed or swapped away from a word in lower case, with
         the tokens that it is indexed as in any of these languages; none, where it is a stop word."""

@@ -540,6 +540,9 @@ class SearchOutcome:
     cache: Literal["exact", "semantic"] | None = None
     tokens_used: int = 0  #: of the answer as text; 0 where that is still to be told
     suggestions: tuple[Mapping[str, object], ...] = ()
+    not_mentioned: tuple[str, ...] = ()  #: names and rare words of the question that no document holds, as typed
+    not_mentioned_in: str = ""  #: where they were looked for, if not in the whole library: `in product ray`
+    calibrated: bool = True  #: relevance has been fitted to this library, or is never
 
 
 # -- progress and state --------------------------------------------------------------------------------------------

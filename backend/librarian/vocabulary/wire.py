@@ -149,6 +149,9 @@ class SearchAnswerBase(Wire):
 
 class SearchAnswerTail(Wire):
     answerable: Answerable
+    calibrated: bool = True
+    not_mentioned: list[str] = []
+    not_mentioned_in: str = ""
     legs: Legs
     coverage: Coverage
     cache: Literal["exact", "semantic"] | None = None

@@ -201,6 +201,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("list_products", {}),
     ("list_components", {"product": "ray"}),
     ("analyze_query", {"query": "how do I rotate a token?", "path": "ray/core/install.md"}),
+    ("search_documentation", {"query": "How do I rotate a Databricks token?", "product": "ray"}),
 ]
 MISTAKES: list[tuple[str, dict[str, Any], str]] = [
     ("search_documentation", {"query": "a", "mode": "best"}, "best"),
@@ -223,6 +224,21 @@ MISTAKES: list[tuple[str, dict[str, Any], str]] = [
 ]
 UNSAYABLE = {("search_documentation", ("query", "limit")), ("list_components", ())}
 """What the command line has no words for: an option that it doesn't have, and `products` without a product."""
+
+
+def test_what_no_document_mentions_is_said_first(place: Place) -> None:
+    given = {"query": "How do I rotate a Databricks token?"}
+    said = "No document mentions “Databricks”."
+    assert place.host.call("search_documentation", **given)["result"]["content"][0]["text"].startswith(said)
+    fields = httpx.get(f"{place.url}/api/search", params=given).json()
+    assert (fields["not_mentioned"], fields["answerable"]) == (["Databricks"], "unlikely")
+    assert all(result["relevance_score"] < 0.2 for result in fields["results"])
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
+        cli.run(["search", given["query"], "--root", str(place.library.root), "--index", str(place.library.index)])
+    assert printed.getvalue().lstrip().startswith(said)
+    analysis = by_python(place, "analyze_query", given | {"path": "ray/core/install.md"})
+    assert analysis["why_not"]["explanation"].startswith(said)
 
 
 @pytest.mark.parametrize("door", DOORS)

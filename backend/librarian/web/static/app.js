@@ -207,6 +207,10 @@ function summarise(found) {
   if (partly) {
     notices.push(["", `Meanings are known for ${found.coverage.embedded_chunks.toLocaleString()} of ${plural(found.coverage.chunks, "passage")} so far; words are searched in all.`]);
   }
+  if (found.not_mentioned?.length) {
+    const named = found.not_mentioned.map((one) => `“${one}”`).join(" or ");
+    notices.push(["", `No ${state.type === "emails" ? "email" : "document"}${found.not_mentioned_in ? ` ${found.not_mentioned_in}` : ""} mentions ${named}.`]);
+  } else if (!found.calibrated && results.count) notices.push(["", "Relevance isn’t calibrated to this library yet."]);
   if (results.count && found.answerable === "unlikely") notices.push(["", "Probably no passage answers this. These come nearest."]);
   if (results.count) notices.push(...found.suggestions.map((one) => ["", one.text]));
   if (state.q.length >= at("query").maxLength) notices.push(["", `A question has at most ${plural(at("query").maxLength, "character")}: what came behind them wasn’t searched for.`]);
