@@ -407,10 +407,11 @@ def main() -> None:
             if "librarian" in policies:
                 judged = JudgedSet(product, given.docs, (f"{product}/**",), Path("-"), Path("-"))
                 started = time.perf_counter()
-                with Librarian.open(**settings_of(judged, given.index or Path(temporary))) as library:
+                settings = settings_of(judged, given.index or Path(temporary))
+                with Librarian.open(**settings) as library, served(library) as tools:
+                    tools.wait_until_calibrated()
                     seconds[f"opening {product}"] = time.perf_counter() - started
-                    with served(library) as tools:
-                        follow("librarian", {"librarian": LibrarianPolicy(tools, first)}, asked)
+                    follow("librarian", {"librarian": LibrarianPolicy(tools, first)}, asked)
             if "grep" in policies:
                 sizes = {"words": given.grep_words, "files": given.grep_files, "lines": given.grep_lines, "around": 15}
                 grep = Grep(given.docs, product, **sizes)

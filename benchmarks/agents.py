@@ -249,6 +249,7 @@ def toolsets(names: Sequence[str], docs: Path, product: str, index: Path, most: 
         return
     judged = JudgedSet(product, docs, (f"{product}/**",), Path("-"), Path("-"))
     with Librarian.open(**settings_of(judged, index)) as library, served(library) as tools:
+        tools.wait_until_calibrated()
         yield [librarian_toolset(tools), *folder]
 
 

@@ -159,6 +159,7 @@ def generated() -> str:
             Librarian.open(REPOSITORY / "config.json", root=docs, index=Path(folder) / "index") as library,
             served(library) as tools,
         ):
+            tools.wait_until_calibrated()
             return page(caller(tools))
 
 
