@@ -76,17 +76,21 @@ def engine_of(parts: desk.Parts) -> HybridSearchEngine:
     return cast(Analyst, parts.analyst).engine
 
 
-@contextmanager
-def opened(judged: JudgedSet, work: Path, **overrides: object) -> Iterator[desk.Parts]:
-    """The set's library, indexed and embedded (again only what changed)."""
-    given: dict[str, object] = {
+def settings_of(judged: JudgedSet, work: Path) -> dict[str, object]:
+    """The settings, by dotted key, of the set's library, whose index lies in `work`."""
+    return {
         "docs.root_path": str(judged.docs),
         "docs.include": list(judged.include),
         "docs.watch_for_changes": False,
         "vector_db.store": "exact",
         "index.path": str(work / judged.name),
     }
-    parts = build(Settings.load(None, overrides=given | overrides))
+
+
+@contextmanager
+def opened(judged: JudgedSet, work: Path, **overrides: object) -> Iterator[desk.Parts]:
+    """The set's library, indexed and embedded (again only what changed)."""
+    parts = build(Settings.load(None, overrides=settings_of(judged, work) | overrides))
     try:
         parts.start()
         parts.indexing.wait_until_idle()

@@ -14,6 +14,7 @@ import pytest
 from librarian.assembly import Librarian
 from librarian.evaluation.own_questions import OwnQuestion, of_headings, sample
 from librarian.vocabulary.types import Document
+from tests.finding.shown import unclosed
 
 MANUAL = Path(__file__).resolve().parents[3] / "docs"
 
@@ -51,7 +52,7 @@ def test_snippets_hold_a_word_of_the_question_and_close_their_fences(
         for result in library.search(question.judged.text, mode="keyword", max_results=5).results:
             about = f"{question.judged.text!r} in {result.file_path}: {result.snippet!r}"
             assert len(result.snippet) <= 600, about
-            assert sum(line.lstrip().startswith("```") for line in result.snippet.splitlines()) % 2 == 0, about
+            assert not unclosed(result.snippet), about
             titles = " ".join([result.title, *result.heading_path, result.file_path])
             assert result.highlights or any(
                 word.lower()[:4] in titles.lower() for word in question.judged.text.split()
