@@ -4,16 +4,18 @@ No language model takes part. Each policy is fixed and reads until the answer is
 
 * `librarian`: `search_documentation` with the question, then `get_document` on each listed document in order (with the
   question as `query` where the tool takes one; a truncated document is read to its end), then the next page of results.
-* `grep, pages`: `grep -n` for the question's rarest words; the files with the most of them, a few matching lines each;
-  then these files whole, in that order; then the next files.
-* `grep, windows`: the same search, then 30 lines around each line that was shown, file by file.
+* `grep, pages`: the question's six rarest words, searched for as `rg -inF` does; two matching lines of each of the
+  eight best files (rare words and many matching lines count); then these files whole, in that order; then the next
+  eight files. Of the orders and numbers that were tried, these are the cheapest for grep on `lines`.
+* `grep, windows`: the same search, then 30 lines around each line that was shown, one call for each file.
 
 Sets: `ray` and `kubernetes_tasks` have judged pages: one is reached once a call names it and shows some of its text.
 `lines` are the 266 questions of `answers/`: one is reached once at least half of the runs of three words in its
-answering lines have been shown. Tokens are characters of tool output divided by four. A question that isn't reached
+answering lines have been shown. Tokens are characters of tool output divided by four; all output of a call is paid for,
+and "read within" counts the last call's only up to the line that completes the answer. A question that isn't reached
 within `--max-tokens` counts as infinitely expensive.
 
-    python benchmarks/agent_cost.py DOCS --questions FOLDER --index FOLDER [--set lines] [--json FILE]
+    python benchmarks/agent_cost.py DOCS --questions FOLDER --index FOLDER [--set lines] [--json FILE] [--save]
 
 DOCS holds the products' folders, `--questions` the folders `ray` and `kubernetes_tasks` with `queries.jsonl` and
 `qrels.tsv`. Indexes are kept in `--index` and brought up to date.
@@ -28,12 +30,14 @@ import re
 import statistics
 import tempfile
 import time
-from collections import Counter
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import answers
 from judged_sets import JudgedSet, settings_of
@@ -47,8 +51,18 @@ LIMITS = (1_000, 2_000)  #: tokens; the share of questions reached within each i
 CHARACTERS_PER_TOKEN = 4
 WORDS_PER_RUN = 3
 
+REPOSITORY = Path(__file__).resolve().parents[1]
+RESULTS = REPOSITORY / "benchmarks" / "results" / "agent_cost.json"
+PAGE = REPOSITORY / "docs" / "librarian" / "explanation" / "agent-cost.md"
+_FIGURES = re.compile(r"(<!-- figures -->\n).*?(<!-- end of figures -->)", re.DOTALL)
+
 _LINK_TARGET = re.compile(r"\]\([^)\s]*\)|`([^`<\n]*)<[^>`\n]*>`_*|<[a-zA-Z/!][^>\n]*>")
 _WORD = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
+
+
+def tokens(text: str) -> int:
+    """The estimated tokens of a text."""
+    return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
 
 
 def runs(text: str) -> set[tuple[str, ...]]:
@@ -60,7 +74,7 @@ def runs(text: str) -> set[tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One tool call: the text that enters the context, what of it is document text, and the pages shown in it."""
+    """One tool call: the text that enters the context, what each of its lines holds of a document, the pages shown."""
 
     text: str
     content: str
@@ -68,31 +82,50 @@ class Call:
 
     @property
     def tokens(self) -> int:
-        return math.ceil(len(self.text) / CHARACTERS_PER_TOKEN)
+        return tokens(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A question with the pages that answer it or, where `passages` isn't empty, the passages that do."""
+    """A question with the pages that answer it; where lines were judged, their places and their text."""
 
     set_name: str
     product: str
     text: str
     pages: frozenset[str]
+    places: tuple[answers.Place, ...] = ()
     passages: tuple[str, ...] = ()
 
-    def reached(self, calls: Iterable[Call]) -> Iterator[bool]:
-        """After each call, whether the answer is in view."""
-        wanted = [runs(passage) for passage in self.passages]
-        missing = [set(one) for one in wanted]
-        for call in calls:
-            if not wanted:
-                yield bool(call.pages & self.pages)
-                continue
-            shown = runs(call.content)
-            for one in missing:
-                one -= shown
-            yield any(2 * len(left) <= len(all_) for left, all_ in zip(missing, wanted, strict=True) if all_)
+
+class View:
+    """What has been shown of a task's answer so far."""
+
+    def __init__(self, task: Task) -> None:
+        self._pages = task.pages
+        self._wanted = [runs(passage) for passage in task.passages]
+        self._missing = [set(one) for one in self._wanted]
+
+    def add(self, call: Call) -> int | None:
+        """Tokens of the call's output after which the answer is in view, None if it isn't yet."""
+        lines = call.text.split("\n")
+        if self._wanted:
+            content = call.content.split("\n")
+            if not self._holds(content):
+                for one in self._missing:
+                    one -= runs(call.content)
+                return None
+            count = 1 + bisect_left(range(1, len(content)), True, key=lambda size: self._holds(content[:size]))
+        elif call.pages & self._pages:  # the line that names the page, if any does, and the next one
+            named = (at for at, line in enumerate(lines) if any(page in line for page in self._pages))
+            count = next(named, -1) + 2
+        else:
+            return None
+        return tokens("\n".join(lines[:count]))
+
+    def _holds(self, content: Sequence[str]) -> bool:
+        shown = runs("\n".join(content))
+        pairs = zip(self._missing, self._wanted, strict=True)
+        return any(2 * len(missing - shown) <= len(wanted) for missing, wanted in pairs if wanted)
 
 
 Policy = Callable[[str], Iterator[Call]]
@@ -100,28 +133,28 @@ Policy = Callable[[str], Iterator[Call]]
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Tokens and calls until the answer was in view; of a question that wasn't reached, those that were spent."""
+    """Tokens of all calls until the answer came into view, those up to the line that completes it, and calls.
+
+    Of a question that wasn't reached: what was spent.
+    """
 
     tokens: int
+    read: int
     calls: int
     reached: bool
 
 
 def cost(task: Task, policy: Policy, most: int) -> Cost:
     """Follow a policy until the answer is in view, it has nothing left to read, or `most` tokens are spent."""
-    spent: list[int] = []
-
-    def counted() -> Iterator[Call]:
-        for call in policy(task.text):
-            spent.append(call.tokens)
-            yield call
-
-    for reached in task.reached(counted()):
-        if reached and sum(spent) <= most:
-            return Cost(sum(spent), len(spent), True)
-        if sum(spent) > most:
+    view, spent, calls = View(task), 0, 0
+    for call in policy(task.text):
+        read = view.add(call)
+        before, spent, calls = spent, spent + call.tokens, calls + 1
+        if spent > most:
             break
-    return Cost(sum(spent), len(spent), False)
+        if read is not None:
+            return Cost(spent, before + read, calls, True)
+    return Cost(spent, spent, calls, False)
 
 
 # -- Librarian -----------------------------------------------------------------------------------------------------
@@ -156,13 +189,15 @@ class LibrarianPolicy:
             offset = found.structured.get("next_offset")
 
     def _read(self, path: str, question: str | None) -> Iterator[Call]:
-        given: dict[str, object] | None = {"path": path} | ({"query": question} if question else {})
-        while given is not None:
+        given: dict[str, object] = {"path": path, **({"query": question} if question else {})}
+        while True:
             found = self.tools.call("get_document", given)
             yield Call(found.text, found.text, frozenset() if found.failed else frozenset([path]))
             more = not found.failed and not question and found.structured.get("truncated")
-            given = {"path": path, "line_start": found.structured["next_line"]} if more else None
-            if given and found.structured.get("next_column") is not None:
+            if not more:
+                return
+            given = {"path": path, "line_start": found.structured["next_line"]}
+            if found.structured.get("next_column") is not None:
                 given |= {"line_start": found.structured["line_end"], "column_start": found.structured["next_column"]}
 
 
@@ -171,14 +206,15 @@ class LibrarianPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A file with matching lines, and how many different words they hold."""
+    """A file with matching lines. `weight` is the sum of the inverse document frequencies of the words that it holds,
+    times the logarithm of the number of lines."""
 
     path: str
-    distinct: int
-    lines: Mapping[int, int]  #: index of each matching line → how many different words it holds
+    weight: float
+    lines: Mapping[int, float]  #: index of each matching line → the sum for its words
 
     def best(self, most: int) -> list[int]:
-        """The lines with the most words, in the file's order."""
+        """The lines with the most weight, in the file's order."""
         return sorted(sorted(self.lines, key=lambda at: (-self.lines[at], at))[:most])
 
 
@@ -188,6 +224,7 @@ class Grep:
     def __init__(self, docs: Path, product: str, *, words: int, files: int, lines: int, around: int) -> None:
         self.words, self.files, self.lines, self.around = words, files, lines, around
         self.texts: dict[str, list[str]] = {}
+        self._last: tuple[str, list[Match]] = ("", [])
         for file in sorted(path for path in (docs / product).rglob("*") if path.is_file()):
             self.texts[file.relative_to(docs).as_posix()] = file.read_text("utf-8", errors="replace").splitlines()
 
@@ -209,18 +246,22 @@ class Grep:
         return sorted(frequencies, key=lambda word: (frequencies[word], word))[: self.words]
 
     def matches(self, words: Sequence[str]) -> list[Match]:
-        """Files with a word, by how many different words they hold, then by matching lines."""
+        """Files with a word, by weight."""
+        weights = {word: math.log(1 + len(self.texts) / self.document_frequency(word)) for word in words}
         found = []
         for path, text in self._lowered.items():
-            held = [word for word in words if word in text]
+            held = {word: weight for word, weight in weights.items() if word in text}
             if held:
-                counts = ((at, sum(word in line for word in held)) for at, line in enumerate(text.split("\n")))
-                found.append(Match(path, len(held), {at: count for at, count in counts if count}))
-        return sorted(found, key=lambda match: (-match.distinct, -len(match.lines), match.path))
+                sums = (sum(held[word] for word in held if word in line) for line in text.split("\n"))
+                lines = {at: weight for at, weight in enumerate(sums) if weight}
+                found.append(Match(path, sum(held.values()) * math.log(1 + len(lines)), lines))
+        return sorted(found, key=lambda match: (-match.weight, match.path))
 
     def searches(self, question: str) -> Iterator[tuple[Call, list[Match]]]:
         """Calls that each show the best matching lines of the next few files."""
-        found = self.matches(self.rarest(question))
+        if self._last[0] != question:  # both policies ask the same questions in turn
+            self._last = question, self.matches(self.rarest(question))
+        found = self._last[1]
         for start in range(0, len(found), self.files):
             portion = found[start : start + self.files]
             shown = [(match.path, at) for match in portion for at in match.best(self.lines)]
@@ -273,39 +314,60 @@ def _with_lines(docs: Path, product: str, asked: answers.Asked) -> Task:
     for place in asked.answers:
         lines = (docs / place.path).read_text("utf-8", errors="replace").splitlines()
         passages.append("\n".join(lines[place.first - 1 : place.last]))
-    return Task("lines", product, asked.text, frozenset(one.path for one in asked.answers), tuple(passages))
+    pages = frozenset(place.path for place in asked.answers)
+    return Task("lines", product, asked.text, pages, asked.answers, tuple(passages))
 
 
-def figures(costs: Sequence[Cost]) -> dict[str, float | None]:
-    """Median and 90th percentile of tokens and calls (None where that question wasn't reached), and shares reached."""
-    tokens = sorted(one.tokens if one.reached else math.inf for one in costs)
-    calls = sorted(one.calls if one.reached else math.inf for one in costs)
-    found = {
-        "tokens_median": _finite(statistics.median_high(tokens)),
-        "tokens_p90": _finite(tokens[math.ceil(0.9 * len(tokens)) - 1]),
-        "calls_median": _finite(statistics.median_high(calls)),
-        "calls_p90": _finite(calls[math.ceil(0.9 * len(calls)) - 1]),
-    }
-    shares = {f"within_{limit}": round(sum(value <= limit for value in tokens) / len(tokens), 4) for limit in LIMITS}
-    return {**found, **shares, "reached": round(sum(one.reached for one in costs) / len(costs), 4)}
+Figures = dict[str, float | None]
+
+
+def figures(costs: Sequence[Cost]) -> Figures:
+    """Medians and 90th percentiles (None where that question wasn't reached), and the shares reached."""
+    found: Figures = {}
+    for name in ("tokens", "read", "calls"):
+        values = sorted(getattr(one, name) if one.reached else math.inf for one in costs)
+        found[f"{name}_median"] = _finite(statistics.median_high(values))
+        found[f"{name}_p90"] = _finite(values[math.ceil(0.9 * len(values)) - 1])
+        if name != "calls":
+            found |= {f"{name}_within_{limit}": _share(value <= limit for value in values) for limit in LIMITS}
+    return found | {"reached": _share(one.reached for one in costs)}
 
 
 def _finite(value: float) -> float | None:
     return None if math.isinf(value) else value
 
 
-def table(results: Mapping[str, Mapping[str, Mapping[str, float | None]]], sizes: Mapping[str, int], most: int) -> str:
-    """A Markdown table of `figures` by set and policy."""
-    heads = ["set", "policy", "tokens, median", "p90", "calls, median", "p90"]
-    heads += [*(f"within {limit:,}" for limit in LIMITS), f"within {most:,}"]
-    rows = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    for name, by_policy in results.items():
+def _share(given: Iterable[bool]) -> float:
+    return round(statistics.mean(given), 4)
+
+
+def summary(results: Mapping[str, Any]) -> str:
+    """A Markdown table of the figures by set and policy, and a line about the size of one search."""
+    shares = [f"{what}_within_{limit}" for what in ("tokens", "read") for limit in LIMITS]
+    heads = ["set, questions", "policy", "tokens, median", "p90", "calls, median", "p90"]
+    heads += [f"{what} {limit:,}" for what in ("within", "read within") for limit in LIMITS]
+    rows = [f"| {' | '.join([*heads, 'within {:,}'.format(results['max_tokens'])])} |", "|---" * (len(heads) + 1) + "|"]
+    for name, by_policy in results["sets"].items():
         for policy, found in by_policy.items():
             numbers = [found[key] for key in ("tokens_median", "tokens_p90", "calls_median", "calls_p90")]
             cells = ["—" if number is None else f"{number:,.0f}" for number in numbers]
-            cells += [f"{found[key]:.2f}" for key in (*(f"within_{limit}" for limit in LIMITS), "reached")]
-            rows.append(f"| {name}, {sizes[name]} | {policy} | {' | '.join(cells)} |")
+            cells += [f"{found[key]:.2f}" for key in (*shares, "reached")]
+            rows.append(f"| `{name}`, {results['questions'][name]} | {policy} | {' | '.join(cells)} |")
+    if size := results.get("one_search"):
+        rows += [
+            "",
+            f"The text of one search has {size['text_tokens_median']:,.0f} tokens in the median and at most "
+            f"{size['text_tokens_max']:,}.",
+            f"The structured half has {size['structured_ratio_median']} times the characters of the text in the median,"
+            f" at most {size['structured_ratio_max']}.",
+        ]
+    rows += ["", f"Measured on {results['measured']}."]
     return "\n".join(rows)
+
+
+def with_figures(page: str, results: Mapping[str, Any]) -> str:
+    """The manual's page with these figures between its marks."""
+    return _FIGURES.sub(lambda match: f"{match[1]}{summary(results)}\n{match[2]}", page)
 
 
 def main() -> None:
@@ -318,10 +380,11 @@ def main() -> None:
     parser.add_argument("--limit", type=int, help="ask only the first questions of each product")
     parser.add_argument("--max-tokens", type=int, default=50_000, help="give up after this many (default 50,000)")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
+    parser.add_argument("--save", action="store_true", help="keep the figures in benchmarks/results and in the manual")
     parser.add_argument("--details", type=Path, help="write one JSON line for each question and policy to this file")
-    parser.add_argument("--grep-words", type=int, default=3, help="words searched for")
-    parser.add_argument("--grep-files", type=int, default=5, help="files shown by each search")
-    parser.add_argument("--grep-lines", type=int, default=3, help="matching lines shown of each file")
+    parser.add_argument("--grep-words", type=int, default=6, help="words searched for")
+    parser.add_argument("--grep-files", type=int, default=8, help="files shown by each search")
+    parser.add_argument("--grep-lines", type=int, default=2, help="matching lines shown of each file")
     given = parser.parse_args()
     names = given.set or SETS
     if given.questions is None and names != ["lines"]:
@@ -330,13 +393,13 @@ def main() -> None:
     policies = given.policy or ["librarian", "grep"]
     rows: list[tuple[Task, str, Cost]] = []
     first: list[tuple[int, float]] = []
-    seconds: Counter[str] = Counter()
+    seconds: defaultdict[str, float] = defaultdict(float)
 
-    def follow(name: str, policy: Policy, asked: Sequence[Task]) -> None:
+    def follow(kind: str, by_name: Mapping[str, Policy], asked: Sequence[Task]) -> None:
         for task in asked:
             started = time.perf_counter()
-            rows.append((task, name, cost(task, policy, given.max_tokens)))
-            seconds[f"{task.set_name}: {name}"] += time.perf_counter() - started
+            rows.extend((task, name, cost(task, policy, given.max_tokens)) for name, policy in by_name.items())
+            seconds[f"{task.set_name}: {kind}"] += time.perf_counter() - started
 
     with tempfile.TemporaryDirectory() as temporary:
         for product in dict.fromkeys(task.product for task in every):
@@ -344,16 +407,15 @@ def main() -> None:
             if "librarian" in policies:
                 judged = JudgedSet(product, given.docs, (f"{product}/**",), Path("-"), Path("-"))
                 started = time.perf_counter()
-                with Librarian.open(**settings_of(judged, given.index or Path(temporary))) as library:
+                settings = settings_of(judged, given.index or Path(temporary))
+                with Librarian.open(**settings) as library, served(library) as tools:
+                    tools.wait_until_calibrated()
                     seconds[f"opening {product}"] = time.perf_counter() - started
-                    with served(library) as tools:
-                        policy = LibrarianPolicy(tools, first)
-                        follow("librarian", policy, asked)
+                    follow("librarian", {"librarian": LibrarianPolicy(tools, first)}, asked)
             if "grep" in policies:
                 sizes = {"words": given.grep_words, "files": given.grep_files, "lines": given.grep_lines, "around": 15}
                 grep = Grep(given.docs, product, **sizes)
-                follow("grep, pages", grep.pages, asked)
-                follow("grep, windows", grep.windows, asked)
+                follow("grep", {"grep, windows": grep.windows, "grep, pages": grep.pages}, asked)
     report(given, names, rows, first, seconds)
 
 
@@ -364,44 +426,39 @@ def report(
     first: Sequence[tuple[int, float]],
     seconds: Mapping[str, float],
 ) -> None:
-    """Print the table; write the files that were asked for."""
-    results: dict[str, dict[str, dict[str, float | None]]] = {name: {} for name in names}
+    """Print the figures; write the files that were asked for."""
+    sets: dict[str, dict[str, Figures]] = {name: {} for name in names}
     for name in names:
         for policy in dict.fromkeys(policy for _, policy, _ in rows):
-            costs = [one for task, of, one in rows if task.set_name == name and of == policy]
-            results[name][policy] = figures(costs)
-    sizes = {name: len({id(task) for task, _, _ in rows if task.set_name == name}) for name in names}
-    print(table(results, sizes, given.max_tokens))
-    search: dict[str, float] = {}
+            sets[name][policy] = figures([one for task, of, one in rows if task.set_name == name and of == policy])
+    results: dict[str, Any] = {
+        "measured": date.today().isoformat(),
+        "max_tokens": given.max_tokens,
+        "questions": {name: len({id(task) for task, _, _ in rows if task.set_name == name}) for name in names},
+        "sets": sets,
+    }
     if first:
         texts, ratios = [one[0] for one in first], [one[1] for one in first]
-        search = {
+        results["one_search"] = {
             "text_tokens_median": statistics.median(texts),
             "text_tokens_max": max(texts),
             "structured_ratio_median": round(statistics.median(ratios), 2),
             "structured_ratio_max": round(max(ratios), 2),
         }
-        print(
-            f"\nOne search: text {search['text_tokens_median']:,.0f} tokens (median), {max(texts):,} (most); "
-            f"structured half {search['structured_ratio_median']} times the text (median), {max(ratios):.2f} (most)."
-        )
+    print(summary(results))
     print("\nSeconds: " + ", ".join(f"{name} {value:.0f}" for name, value in seconds.items()))
     if given.json:
-        found = {
-            "measured": date.today().isoformat(),
-            "max_tokens": given.max_tokens,
-            "questions": sizes,
-            "sets": results,
-            "one_search": search,
-        }
         given.json.parent.mkdir(parents=True, exist_ok=True)
-        given.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+        given.json.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+    if given.save:
+        RESULTS.parent.mkdir(exist_ok=True)
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+        PAGE.write_text(with_figures(PAGE.read_text("utf-8"), results), "utf-8")
     if given.details:
         with given.details.open("w", encoding="utf-8") as out:
             for task, policy, one in rows:
                 row = {"set": task.set_name, "product": task.product, "policy": policy, "text": task.text}
-                row |= {"tokens": one.tokens, "calls": one.calls, "reached": one.reached}
-                out.write(json.dumps(row, ensure_ascii=False) + "\n")
+                out.write(json.dumps(row | asdict(one), ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

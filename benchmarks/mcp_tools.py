@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -51,6 +52,17 @@ class Tools:
         result = self._portal.call(partial(self._client.call_tool, name, dict(arguments)))
         text = "\n".join(block.text for block in result.content if block.type == "text")
         return ToolResult(text, result.structured_content or {}, bool(result.is_error))
+
+    def wait_until_calibrated(self, timeout_s: float = 300.0) -> None:
+        """Wait until relevance is calibrated to the library, which happens in the background after it is opened.
+
+        Raises `TimeoutError`.
+        """
+        until = time.monotonic() + timeout_s
+        while not self.call("search_documentation", {"query": "calibration"}).structured.get("calibrated", True):
+            if time.monotonic() > until:
+                raise TimeoutError(f"Relevance was not calibrated within {timeout_s:.0f} s.")
+            time.sleep(0.5)
 
 
 @contextmanager

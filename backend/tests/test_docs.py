@@ -29,6 +29,7 @@ from librarian.terminal import reference
 from librarian.vocabulary import wire
 from librarian.vocabulary.toolsets import RAG, SITES
 from librarian.vocabulary.verbs import VERBS
+from tests.docs import blocks
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
@@ -104,7 +105,7 @@ def test_every_tool_has_its_method_on_the_page_of_python(verb: Any) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
 def test_every_link_between_pages_leads_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8")):
+    for target in re.findall(r"\]\(([^)\s]+)\)", blocks.prose(page.read_text("utf-8"))):
         if not re.match(r"[a-z]+:|#", target):
             path, _, anchor = target.partition("#")
             assert (page.parent / path).exists(), f"{target} leads nowhere"
@@ -177,9 +178,9 @@ def test_every_test_and_benchmark_that_the_page_of_promises_names_exists() -> No
 
 def test_every_command_line_in_the_manual_exists() -> None:
     known = {name.split()[0] for name in reference.commands()}
-    blocks = re.findall(r"```(?:text|bash|sh|console)\n(.*?)```", manual(), re.DOTALL)
-    lines = [line for block in blocks for line in block.splitlines()]
-    lines += sorted(words(re.sub(r"```.*?```", "", manual(), flags=re.DOTALL)))
+    shown = (block for page in PAGES for block in blocks.of(page) if block.kind in ("text", "bash", "sh", "console"))
+    lines = [line for block in shown for line in block.text.splitlines()]
+    lines += sorted(words(blocks.prose(manual())))
     for line in lines:
         found = re.match(r"(?:\$ )?(?:\.venv/bin/)?librarian ([a-z]+)\b", line.strip())
         if found:
@@ -206,7 +207,7 @@ def test_every_settings_key_in_the_manual_exists() -> None:
     sections = {knob.key.split(".")[0] for knob in knobs() if "." in knob.key}
     known = {knob.key for knob in knobs()} | set(ALIASES)
     known |= {key.rpartition(".")[0] for key in known}
-    for word in words(re.sub(r"```.*?```", "", manual(), flags=re.DOTALL)):
+    for word in words(blocks.prose(manual())):
         if re.fullmatch(r"[a-z_]+(\.[A-Za-z_]+)+", word) and word.split(".")[0] in sections:
             suffix = word.rpartition(".")[2]
             assert word in known or suffix in {"json", "md", "py", "txt", "sqlite"}, f"{word} isn't a setting"

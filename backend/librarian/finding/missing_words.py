@@ -25,6 +25,7 @@ SHORTEST = 3  #: letters of a word in lower case or capitals that may be a name
 #: Passages from which on a rare word that none holds says that nothing answers. In libraries of 130 to 210 passages 10%
 #: of the questions that they answer have such a word, in those of 1,000 and more 1%.
 MANY = 500
+ABBREVIATED = 4  #: capitals that a text may have spelt out (`RAM`, `HPA`), so that they tell no more than a rare word
 LONG_QUESTION = (
     10  #: words, without stop words, beyond which a question is a paragraph, in which one word decides nothing
 )
@@ -167,15 +168,14 @@ class MissingWords:
                 if span.token in terms:
                     spans.setdefault((span.start, span.end), set()).add(span.token)
         words: list[_Word] = []
-        end = 0
-        for first, last in sorted(spans, key=lambda place: (place[0], -place[1])):
-            if first < end:
-                continue
-            end = last
-            inside = [place for place in spans if first <= place[0] and place[1] <= last and place != (first, last)]
+        ordered = sorted(spans, key=lambda place: (place[0], -place[1]))
+        while ordered:
+            first, last = ordered[0]
+            count = next((at for at, place in enumerate(ordered) if place[0] >= last), len(ordered))
+            inside, ordered = ordered[1:count], ordered[count:]
             leaves = [
                 place
-                for place in sorted(inside)
+                for place in inside
                 if not any(place[0] <= other[0] and other[1] <= place[1] and other != place for other in inside)
             ]
             parts = tuple((text[slice(*place)], frozenset(spans[place])) for place in leaves)
@@ -205,7 +205,9 @@ class MissingWords:
             or not any(map(str.isalpha, text))
         ):
             return ""
-        if _INNER_CAPITAL.search(text) or (_CAPITALS.fullmatch(text) and not shouted):
+        if _CAPITALS.fullmatch(text) and not shouted:
+            return "name" if len(text) > ABBREVIATED else "rare"
+        if _INNER_CAPITAL.search(text):
             return "name"
         capitals_tell = not titled and query.language not in _CAPITAL_NOUNS
         if text[:1].isupper() and capitals_tell and not _BEGINNING.search(word.before):

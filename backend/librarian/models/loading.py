@@ -102,7 +102,7 @@ def load_embedder(
         from .bedrock_embedder import BedrockEmbedder
 
         return BedrockEmbedder(name, endpoint_url=base_url, timeout_s=timeout_s)
-    if (needed := spec_of(name).provider) != "local" and provider == "local":
+    if provider == "local" and (needed := spec_of(name).provider) != "local":
         raise SetupError(
             f"{name} runs at a service, and no text is sent to one unless you say so.",
             hint=f"Set embeddings.provider to {needed}, or choose a model that runs on this machine.",

@@ -152,6 +152,7 @@ def named(verb: str, arguments: Sequence[Argument], given: Mapping[str, object])
 
 
 _REPR = reprlib.Repr()
+_REPR.fillvalue = "…"
 _REPR.maxlevel = 4
 _REPR.maxlist = _REPR.maxtuple = _REPR.maxset = _REPR.maxdict = 40
 _REPR.maxlong = _REPR.maxother = 100

@@ -43,6 +43,11 @@ def of(page: Path) -> Iterator[Block]:
         yield Block(page, line, found["kind"], found["text"], found["reason"] or "")
 
 
+def prose(text: str) -> str:
+    """A page's text without its fenced blocks."""
+    return _FENCE.sub("", text)
+
+
 def everything() -> list[Block]:
     """The blocks of all pages, of the README and of CONTRIBUTING."""
     return [block for page in ALL for block in of(page)]

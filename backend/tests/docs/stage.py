@@ -57,6 +57,7 @@ class Stage:
         (home / ".cache" / "librarian" / "models").symlink_to(ModelStore().folder)
         self.environ = {
             "HOME": str(home),
+            "CONFIG_FILE": str(self.folder / "config.json"),  # in a real clone it lies beside the program
             "PATH": f"{bin_folder}:{os.environ['PATH']}",
             "LANG": "C.UTF-8",
             "MCP_PORT": str(self.port),

@@ -78,7 +78,7 @@ def test_a_json_block_is_settings_or_a_hosts_entry(block: blocks.Block, tmp_path
     content = json.loads(block.text)
     if content.keys() <= SETTINGS:
         (tmp_path / "config.json").write_text(block.text, "utf-8")
-        Settings.load(tmp_path / "config.json", environ={}, cwd=tmp_path)
+        Settings.load(environ={}, cwd=tmp_path, repository=tmp_path)  # as the file of a clone
         return
     assert content.keys() <= HOSTS
     [(section, entries)] = content.items()
@@ -104,8 +104,7 @@ def test_front_matter_is_understood(block: blocks.Block) -> None:
 def command_lines() -> list[str]:
     lines = [line for block in BLOCKS for line in block.text.splitlines()]
     for page in blocks.ALL:
-        prose = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
-        lines += re.findall(r"`([^`\n]+)`", prose)
+        lines += re.findall(r"`([^`\n]+)`", blocks.prose(page.read_text("utf-8")))
     found = re.compile(r"^(?:\$ )?(?:\.venv/bin/)?librarian (?=[a-z])(.*?)(?:\s+#.*|\s*[|>].*)?$")
     return sorted({match[1] for line in lines if (match := found.match(line.strip())) and "COMMAND" not in line})
 

@@ -21,6 +21,7 @@ from librarian.assembly_fitting import Fitting
 from librarian.finding.calibrating import FEWEST, Fit, curve, fit, foreign_questions
 from librarian.finding.calibration import Calibration
 from librarian.vocabulary.errors import Unavailable
+from librarian.vocabulary.types import Query
 
 from .library import Library
 
@@ -69,6 +70,23 @@ def test_foreign_questions_are_many_and_each_its_own() -> None:
     questions = foreign_questions()
     assert len(questions) >= 50
     assert len(set(questions)) == len(questions)
+
+
+def test_a_library_with_too_few_headings_to_fit_keeps_the_shipped_curves_for_good(manual: Library) -> None:
+    engine = manual.engine(calibration=Calibration(provisional_from=1))
+    calibrating = Calibrating(
+        engine,
+        manual.catalog,
+        complete=lambda: True,
+        basis=lambda: "",
+        scale="learned",
+        by_meaning=False,
+        ended=threading.Event(),
+    )
+    asked = Query("how to deploy", mode="keyword")
+    assert not engine.search(asked).calibrated
+    assert calibrating.renew() is None
+    assert engine.search(asked).calibrated
 
 
 def test_it_outlives_a_moment_in_which_the_catalog_cannot_be_read(

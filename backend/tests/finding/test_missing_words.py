@@ -110,6 +110,7 @@ def test_a_rare_word_in_lower_case_takes_the_certainty_in_a_small_library(pages:
     plain, asked = (sure.search(Query(text)) for text in ("run workers on kubernetes", "run workers on heroku"))
     assert (plain.answerable, plain.not_mentioned) == ("yes", ())
     assert (asked.answerable, asked.not_mentioned) == ("unknown", ("heroku",))
+    assert sure.search(Query("run workers with LDAP")).answerable == "unknown"
 
 
 def test_a_product_that_does_not_mention_it_is_named_with_those_that_do(pages: Library) -> None:

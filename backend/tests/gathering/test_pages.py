@@ -723,7 +723,7 @@ def test_pages_get_files_of_their_own(pages: list[tuple[str, str]]) -> None:
 
 
 def test_removing_the_last_file_removes_its_folders(tmp_path: Path) -> None:
-    page_files.write(tmp_path, "p/a/b/c.md", "x")
+    page_files.write(tmp_path, "p/a/b/c.md", '---\nsource_url: "https://docs.example.org/c"\n---\nx')
     page_files.write(tmp_path, "p/d.md", "x")
     page_files.remove(tmp_path, "p/a/b/c.md")
     assert [path.name for path in (tmp_path / "p").iterdir()] == ["d.md"]

@@ -14,7 +14,8 @@ class ChatServer:
     """Says `words`. `status` other than 200 refuses with `refusal`; `breaks_after` words an error comes instead.
 
     With `ignores_stream` it answers in one piece, whatever was asked. `pause_s` lies between words; `endless` repeats
-    the words for ever. `requests` are (path, headers, body).
+    the words for ever. `requests` are (path, headers, body). `messages` are whole replies, such as tool calls, of
+    which each request without `stream` takes the first before `words` are said.
     """
 
     def __init__(self) -> None:
@@ -30,6 +31,7 @@ class ChatServer:
     def recover(self) -> None:
         """Back to a good day."""
         self.words: list[str] = []
+        self.messages: list[dict[str, Any]] = []
         self.status = 200
         self.refusal: Any = {"error": {"message": "no"}}
         self.breaks_after: int | None = None
@@ -77,6 +79,9 @@ def _handler(outer: ChatServer) -> type[BaseHTTPRequestHandler]:
             elif body["stream"] and not outer.ignores_stream:
                 with contextlib.suppress(ConnectionError):
                     self._streamed(is_ollama)
+            elif outer.messages:
+                choice = {"message": {"role": "assistant", **outer.messages.pop(0)}}
+                self._whole(200, {"choices": [choice], "usage": {"total_tokens": 100}})
             else:
                 message = {"message": {"role": "assistant", "content": "".join(outer.spoken())}}
                 self._whole(200, message | {"done": True} if is_ollama else {"choices": [message]})
