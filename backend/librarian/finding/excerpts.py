@@ -267,7 +267,7 @@ def _grown(
                     growing.discard(direction)  # code that isn't marked as such isn't begun without its end
                     continue
             first, last = taken
-    while last > core[1] and pieces[last].heading:
+    while last > core[1] and _named(pieces[last]):
         last -= 1
     return first, last
 
