@@ -23,6 +23,9 @@ from .rendering import ADDED, Renderings
 from .snippet import highlights_of, narrower, places_in, resembling, weights_of
 from .units import Unit, units
 
+#: Blanks before a chunk that are taken for its indentation; more stand in place of text that isn't indexed.
+DEEPEST = 40
+
 #: Characters of the sentences that an excerpt is built around.
 CORE = 320
 
@@ -77,7 +80,9 @@ def joined(chunks: Sequence[Chunk]) -> Chunk:
             continue
         if (gap := chunk.start - end) > 0:
             breaks = min(gap, max(0, chunk.line_start - line))
-            parts.append(" " * (gap - breaks) + "\n" * breaks)
+            blanks = gap - breaks
+            indent = _indentation(chunk.text, blanks, breaks)
+            parts.append(" " * (blanks - indent) + "\n" * breaks + " " * indent)
         parts.append(chunk.text[max(0, -gap) :])
         end, line = chunk.end, chunk.line_end
     return replace(
@@ -89,6 +94,18 @@ def joined(chunks: Sequence[Chunk]) -> Chunk:
         titles=tuple(sorted(set(titles))),
         unseen=tuple(sorted(set(unseen))),
     )
+
+
+def _indentation(text: str, blanks: int, breaks: int) -> int:
+    """How many of the blanks before a chunk, which begins with its first letter, most likely indent its first line.
+
+    Some lines between may hold blanks alone; the first line isn't indented deeper than the next one of its text.
+    """
+    if not breaks or blanks > breaks * DEEPEST:
+        return 0
+    following = next((line for line in text.split("\n")[1:] if line.strip()), " " * DEEPEST)
+    deepest = len(following) - len(following.lstrip())
+    return max((one for one in (blanks, blanks // breaks) if one <= deepest), default=0)
 
 
 def _moved(frame: Frame, by: int) -> Frame:

@@ -77,7 +77,7 @@ def build_tools(desk: Desk, toolsets: Sequence[str] = (), counts: Counts = Count
 def _tool(desk: Desk, verb: Verb, counts: Counts) -> Tool:
     def call(given: Mapping[str, object], budget: Budget) -> ToolAnswer:
         answer = cleaned(ask(desk, verb, given, budget))
-        return ToolAnswer(render(answer), answer.as_fields(), links_of(answer))
+        return ToolAnswer(render(answer), answer.as_fields(exclude=_details(answer)), links_of(answer))
 
     return Tool(
         name=verb.name,
@@ -88,6 +88,13 @@ def _tool(desk: Desk, verb: Verb, counts: Counts) -> Tool:
         call=call,
         read_only=verb is not CLEAR_CACHE,
     )
+
+
+def _details(answer: Wire) -> dict[str, Any] | None:
+    """Fields of results that a model has no use for, unless it has asked for reasons: they cost it a tenth more."""
+    if not isinstance(answer, SearchAnswer | EmailSearchAnswer) or any(item.why for item in answer.results):
+        return None
+    return {"results": {"__all__": {"file_name", "summary", "match_type", "language"}}}
 
 
 def links_of(answer: Wire) -> tuple[Link, ...]:

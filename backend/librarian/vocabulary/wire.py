@@ -19,9 +19,9 @@ class Wire(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     sparse: ClassVar[bool] = False  #: whether fields that are null, empty or false are left out
 
-    def as_fields(self, include: set[str] | None = None) -> dict[str, Any]:
-        """The answer as JSON values; of `include` those fields alone."""
-        return self.model_dump(mode="json", exclude_defaults=self.sparse, include=include)
+    def as_fields(self, include: set[str] | None = None, exclude: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The answer as JSON values; of `include` those fields alone, without those of `exclude`."""
+        return self.model_dump(mode="json", exclude_defaults=self.sparse, include=include, exclude=exclude)
 
     def as_json(self) -> str:
         """The same as JSON."""
