@@ -99,7 +99,7 @@ def test_one_library_holds_two_spaces_each_searched_with_its_own_model(place: Pl
         store = spaces[str(place.other)].store
         assert store is not None
         assert store.count() >= 3
-        answer = library.search("what is a persistent volume")
+        answer = library.search("what is a persistent volume", explain=True)
         assert products(answer) == {"notes", "site"}
         assert {item.product for item in answer.results[:2]} == {"notes", "site"}
         assert answer.legs.semantic.reason.startswith("joined by rank over the models")
