@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from librarian.vocabulary.entities import spelt
 from librarian.vocabulary.errors import SourceError
+from librarian.vocabulary.missing_includes import MESSAGE
 from librarian.vocabulary.open_below import REPLACED, open_source
 from librarian.vocabulary.protocols import Analyzer, Archive, Chunker, Parser
 from librarian.vocabulary.types import (
@@ -29,7 +30,7 @@ from librarian.vocabulary.types import (
     SourceFile,
 )
 
-from .including import MESSAGE, Expansion, IncludeRoots, expanded
+from .including import Expansion, IncludeRoots, expanded
 from .mail.maildir import format_of
 from .mail.mbox import begins_as_archive
 from .mail.quoted import quoted_blocks

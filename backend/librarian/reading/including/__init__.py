@@ -7,6 +7,6 @@ inside the library's folder and those of `docs.include_roots` alone; `parts` pic
 from __future__ import annotations
 
 from .expansion import Expansion, expanded
-from .files import MESSAGE, IncludeRoots
+from .files import IncludeRoots
 
-__all__ = ["MESSAGE", "Expansion", "IncludeRoots", "expanded"]
+__all__ = ["Expansion", "IncludeRoots", "expanded"]

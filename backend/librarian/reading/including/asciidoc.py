@@ -6,8 +6,10 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 
+from librarian.vocabulary.missing_includes import message
+
 from . import parts
-from .files import IncludeReader, NotIncluded, PartNotFound, message
+from .files import IncludeReader, NotIncluded, PartNotFound
 
 HINT = re.compile(rb"^include::", re.M)
 _INCLUDE = re.compile(r"include::([^\[\s](?:[^\[]*[^\[\s])?)\[(.*)\][ \t]*$")

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from librarian.vocabulary.errors import SourceError
+from librarian.vocabulary.missing_includes import message
 from librarian.vocabulary.open_below import open_below
 from librarian.vocabulary.paths import mtime_of, state_of
 from librarian.vocabulary.types import Included
@@ -29,7 +30,6 @@ _MOST_READ = 10_000_000  #: bytes of files that are read for one document
 _DEEPEST = 3  #: files that include each other, one in the other
 _MOST_INCLUDES = 1_000  #: of a document; more are left out
 _MOST_PLACES = 5_000  #: places that are remembered of a document, to notice a file that comes or changes
-_LONGEST_SHOWN = 200  #: characters of a target in a message
 _BLOCK = 1 << 16
 _UP = re.compile(r"^(?:\.{0,2}/)+")
 
@@ -186,19 +186,6 @@ class IncludeReader:
         root = self._roots.root
         below = _is_below(path, root) and path != root
         self._noted[os.path.relpath(path, root).replace(os.sep, "/") if below else path] = state
-
-
-#: Such a line, wherever it stands.
-MESSAGE = re.compile(r"\(Included (?:file|part) [^\n]{1,400}?\)")
-
-
-def message(what: str, target: str) -> str:
-    """The line that stands in place of what isn't included. Parentheses, because brackets are markup in some formats.
-
-    >>> message("Included file not found", "code/a.py")
-    '(Included file not found: code/a.py)'
-    """
-    return f"({what}: {' '.join(target.split())[:_LONGEST_SHOWN]})"
 
 
 def _regular_file(folder: str, parts: Sequence[str]) -> int | None:

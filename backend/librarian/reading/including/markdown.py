@@ -7,10 +7,12 @@ import os
 import re
 from collections.abc import Callable, Sequence
 
+from librarian.vocabulary.missing_includes import message
+
 from ..front_matter import read_front_matter
 from ..parsers.markdown_tags import hidden_in_directive
 from . import parts
-from .files import IncludedFile, IncludeReader, NotIncluded, PartNotFound, language_of, message
+from .files import IncludedFile, IncludeReader, NotIncluded, PartNotFound, language_of
 
 _HUGO_NAMES = r"include|readfile|code_sample|codenew|code"
 #: A page without any of these includes nothing.

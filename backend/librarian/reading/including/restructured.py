@@ -6,8 +6,10 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 
+from librarian.vocabulary.missing_includes import message
+
 from . import parts
-from .files import IncludeReader, NotIncluded, PartNotFound, language_of, message
+from .files import IncludeReader, NotIncluded, PartNotFound, language_of
 
 #: A page without such a line includes nothing.
 HINT = re.compile(rb"^[ \t]*\.\. (?:literal)?include ?::", re.M)

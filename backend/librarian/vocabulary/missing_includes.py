@@ -1,0 +1,32 @@
+"""Lines that stand in a document in place of what it includes and what isn't there."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+LONGEST_SHOWN: Final = 200  #: characters of a target
+
+#: Such a line, wherever it stands.
+MESSAGE: Final = re.compile(r"\(Included (?:file|part) [^\n]{1,400}?\)")
+
+
+def message(what: str, target: str) -> str:
+    """The line for a target. Parentheses, because brackets are markup in some formats.
+
+    >>> message("Included file not found", "code/a.py")
+    '(Included file not found: code/a.py)'
+    """
+    return f"({what}: {' '.join(target.split())[:LONGEST_SHOWN]})"
+
+
+def blanked(text: str) -> str:
+    """The text as it is embedded, with blanks in place of such lines; a text of nothing else stays as it is.
+
+    >>> blanked("Run it: (Included file not found: a.sh)").rstrip()
+    'Run it:'
+    """
+    if "(Included " not in text:
+        return text
+    seen = MESSAGE.sub(lambda match: " " * len(match.group()), text)
+    return seen if seen.strip() else text
