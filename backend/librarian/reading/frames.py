@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
+from librarian.vocabulary.missing_includes import SHORTCODE
 from librarian.vocabulary.types import NOT_INCLUDED, Block, Document, Frame
 
 S = TypeVar("S", Block, Frame, "Lines")
@@ -79,8 +80,8 @@ def _unseen(document: Document) -> Iterator[Lines]:
     """The whole lines that are left out of a document: those of tags, of statements, of shortcodes."""
     text, start, end = document.text, -1, -1
     for span in document.excluded if document.kind == "document" else ():
-        if span.reason == NOT_INCLUDED:
-            continue
+        if span.reason == NOT_INCLUDED or SHORTCODE.match(text, span.start):
+            continue  # such a line names a file that isn't there
         if start >= 0 and not text[end : span.start].strip():
             end = max(end, span.end)
             continue

@@ -10,6 +10,9 @@ LONGEST_SHOWN: Final = 200  #: characters of a target
 #: Such a line, wherever it stands.
 MESSAGE: Final = re.compile(r"\(Included (?:file|part) [^\n]{1,400}?\)")
 
+#: A shortcode that includes a file. It stays as it is typed where that isn't there: its path says what belongs there.
+SHORTCODE: Final = re.compile(r"\{\{[<%]\s*(?:include|readfile|code_sample|codenew)\s")
+
 
 def message(what: str, target: str) -> str:
     """The line for a target. Parentheses, because brackets are markup in some formats.

@@ -281,8 +281,8 @@ def _hugo(match: re.Match[str], reader: IncludeReader, stack: Sequence[str], *, 
         body = file.text[read_front_matter(file.text).end :] if file.path.endswith((".md", ".html")) else file.text
         lines = body.strip("\n").split("\n")
         reader.charge("\n".join(lines), target)
-    except NotIncluded as error:
-        return None if in_code else [str(error)]
+    except NotIncluded:
+        return None  # the shortcode stays: its line names the file, and is shown
     if name in ("include", "readfile") and arguments.get("code", "") != "true":
         return _nested(lines, file, reader, stack).split("\n")
     language = arguments.get("language") or arguments.get("lang") or language_of(file.path)
