@@ -16,7 +16,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from librarian.vocabulary.errors import LibrarianError, Unavailable
-from librarian.vocabulary.missing_includes import blanked
+from librarian.vocabulary.missing_includes import paths_alone
 from librarian.vocabulary.protocols import Catalog, Embedder, VectorArchive
 from librarian.vocabulary.types import ALL_PRODUCTS, Products, StoredChunk, Vector, Vectors, Window
 
@@ -244,7 +244,7 @@ class Filling:
     # -- in the children -------------------------------------------------------------------------------------------
 
     def _cut(self, pending: Sequence[tuple[StoredChunk, str]]) -> Iterator[tuple[list[int], list[list[Window]]]]:
-        passages = [(chunk.chunk_id, (prefix, blanked(chunk.chunk.text))) for chunk, prefix in pending]
+        passages = [(chunk.chunk_id, (prefix, paths_alone(chunk.chunk.text))) for chunk, prefix in pending]
         for part, answer in self._in_parts(
             passages, _CUT_AT_ONCE, lambda part: Cut(part[0][0], tuple(row for _, row in part))
         ):

@@ -23,13 +23,14 @@ def message(what: str, target: str) -> str:
     return f"({what}: {' '.join(target.split())[:LONGEST_SHOWN]})"
 
 
-def blanked(text: str) -> str:
-    """The text as it is embedded, with blanks in place of such lines; a text of nothing else stays as it is.
+def paths_alone(text: str) -> str:
+    """The text as it is embedded: of such lines the path, which says what belongs there, with blanks before it.
 
-    >>> blanked("Run it: (Included file not found: a.sh)").rstrip()
-    'Run it:'
+    >>> paths_alone("Run it: (Included file not found: a.sh)").split()
+    ['Run', 'it:', 'a.sh']
     """
-    if "(Included " not in text:
-        return text
-    seen = MESSAGE.sub(lambda match: " " * len(match.group()), text)
-    return seen if seen.strip() else text
+    return MESSAGE.sub(_path, text) if "(Included " in text else text
+
+
+def _path(match: re.Match[str]) -> str:
+    return match.group().partition(": ")[2].rstrip(")").rjust(len(match.group()))
