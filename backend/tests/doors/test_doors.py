@@ -245,11 +245,21 @@ def test_what_no_document_mentions_is_said_first(place: Place) -> None:
     assert analysis["why_not"]["explanation"].startswith(said)
 
 
+def for_models(answer: dict[str, Any]) -> dict[str, Any]:
+    """An answer as a tool gives it: what a model has no use for is left out of results, unless it asks for reasons."""
+    if "results" not in answer or any(item.get("why") for item in answer["results"]):
+        return answer
+    details = {"file_name", "summary", "match_type", "language"}
+    results = [{name: value for name, value in item.items() if name not in details} for item in answer["results"]]
+    return answer | {"results": results}
+
+
 @pytest.mark.parametrize("door", DOORS)
 def test_every_question_has_one_answer(place: Place, door: str) -> None:
     for tool, given in QUESTIONS:
         expected = by_python(place, tool, given)
         assert isinstance(expected, dict), (tool, given, expected)
+        expected = for_models(expected) if door.startswith("mcp") else expected
         assert written(DOORS[door](place, tool, given)) == written(expected), (tool, given)
 
 
@@ -355,6 +365,6 @@ def test_the_python_client_asks_through_a_relay(place: Place, era: str) -> None:
             assert [tool.name for tool in (await client.list_tools()).tools] == [verb.name for verb in VERBS]
             tool, given = QUESTIONS[0]
             answer = await client.call_tool(tool, given)
-            assert written(answer.structured_content) == written(by_python(place, tool, given))
+            assert written(answer.structured_content) == written(for_models(by_python(place, tool, given)))
 
     run(body())
