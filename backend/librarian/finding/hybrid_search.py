@@ -78,6 +78,10 @@ OUTRUN = "keyword: the index changed under the search, passages may be missing; 
 
 MOST_SECTIONS = 20  #: passages of a document whose sections may be shown of it
 NOISE = 0.05  #: relevance below which a hit is noise
+FEWEST_SECTIONS = 3  #: of a document that are read for a question; others only where they are relevant
+SECTION_SHARE = 0.2  #: of the best section's relevance, which these need
+UNLIKELY_SHARE = 0.4  #: of the usual budget for an answer that most likely isn't one
+
 EVERYTHING = Filters()
 ABOUT = 0.5  #: relevance, at least, of a hit whose title or heading holds all of a short question's words
 HOLDERS = 50  #: passages of which is told where a word is mentioned that the filters leave out
@@ -235,6 +239,8 @@ class HybridSearchEngine:
             for hit in found.hits
         ]
         excerpts, room = Excerpts(self._analyzer, run.analyzed), paging.room(found)
+        if found.answerable == "unlikely":
+            room = int(room * UNLIKELY_SHARE)
         wanted = run.query.max_results if run.query.counted else None
         return pack(groups, excerpts, run.reader, room, paging.heads(run.query), wanted)
 
@@ -251,6 +257,8 @@ class HybridSearchEngine:
             kept, _ = self.kept(judged, query, run.columns)
             relevance, nearest = partial(self._relevance, judged), self._nearest_parts(run, judged)
             hits = paging.hits(kept[:MOST_SECTIONS], judged.candidates, reader, paging.unseen, relevance)
+            enough = max((hit.relevance for hit in hits), default=0.0) * SECTION_SHARE
+            hits = [hit for number, hit in enumerate(hits) if number < FEWEST_SECTIONS or hit.relevance >= enough]
             groups = [Group(hit, (), nearest(hit.candidate.chunk_id)) for hit in hits]
             room = CHARACTERS * (query.max_tokens or USUAL_TOKENS)
             return tuple(sections(groups, Excerpts(self._analyzer, run.analyzed), reader, room))
