@@ -41,7 +41,8 @@ tags: [tutorial, mcp, tools]
 
 When you ask your assistant something, its model calls Librarian's [tools](../reference/tools.md) and reads their output
 as text. This page shows four such calls on this manual, each with everything that the model reads. It shows what an
-answer costs, what its lines mean, and what comes back when the library has no answer.
+answer costs, what its lines mean, and what comes back when the library has no answer. The page itself is not indexed:
+`.librarianignore` beside it leaves it out.
 
 A tool's result also has a structured half with the same content for programs: see the
 [fields of a result](../reference/result-fields.md). Tokens are estimated as characters divided by four.

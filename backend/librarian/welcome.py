@@ -71,12 +71,12 @@ def _alone(settings: Settings) -> list[str]:
 
 
 def _shared(settings: Settings) -> list[str]:
-    """That without a token the other users of this machine may ask, where there are any."""
+    """A note where other users of this machine can read the library, because no token is set."""
     if settings.security.token is not None or not _others():
         return []
     return [
-        "every user of this machine can reach this address and so read the library: the loopback interface knows no "
-        "users. Set security.token (MCP_AUTH_TOKEN) to let in only those who have the token."
+        "other users of this machine can open this address and read the library. To prevent that, set a token: "
+        "security.token (MCP_AUTH_TOKEN)."
     ]
 
 

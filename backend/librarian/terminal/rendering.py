@@ -11,6 +11,7 @@ from librarian.vocabulary.types import QUOTED_PATH
 
 from .page import Page
 
+COPIES = 3  #: other paths of equal text that are shown
 Answer = Mapping[str, Any]
 
 
@@ -27,8 +28,11 @@ def search(page: Page, answer: Answer, *, why: bool = False) -> None:
             heading = f": {one['heading']}" if one.get("heading") else ""
             size = counted(one["tokens"], "token")
             page.line((f"lines {one['line_start']}-{one['line_end']} ({size}){heading}", "dim"), indent=3)
-        for other in result.get("also_in") or ():
+        others = result.get("also_in") or ()
+        for other in others[:COPIES]:
             page.line(("also in ", "dim"), other, indent=3)
+        if len(others) > COPIES:
+            page.line((f"also in {len(others) - COPIES} more (--json lists them)", "dim"), indent=3)
         if why:
             for reason in result.get("why") or ():
                 _why(page, reason)
