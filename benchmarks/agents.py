@@ -113,6 +113,8 @@ class FolderTools:
         return "\n".join(lines) or "No matches."
 
     def find_files(self, glob: str) -> str:
+        if ".." in Path(glob).parts:
+            raise ValueError(f"{glob} leads out of the folder.")
         folder = self._path("")
         found = (file for file in sorted(folder.rglob(glob)) if file.is_file())
         return "\n".join(file.relative_to(self.docs).as_posix() for file in found) or "No files."

@@ -81,9 +81,9 @@ def read_variables(configuration: Configuration, environ: Mapping[str, str]) -> 
                 f"{path}: {files[0]}_FILE is taken only from the environment or from a trusted file.",
                 hint=f"Set it in the environment, or run `librarian trust {configuration.path}`.",
             )
-        found |= {name: Given(value, f"{path}: {name}_FILE") for name, value in secret_files(pairs)}
+        found |= {name: Given(value, f"{path}: {name}_FILE") for name, value in secret_files(pairs, path.parent)}
     found |= {name: Given(value, f"environment: {name}") for name, value in environ.items() if value}
-    return found | {name: Given(value, f"environment: {name}_FILE") for name, value in secret_files(environ)}
+    return found | {name: Given(value, f"environment: {name}_FILE") for name, value in secret_files(environ, Path())}
 
 
 def unread_lines(configuration: Configuration) -> list[str]:

@@ -69,8 +69,9 @@ any address. Any other file, named by `--config` or `CONFIG_FILE`, may not:
   `~/.local/share/librarian`.
 * A key from the environment is not sent to an address that the file names. A note says so.
 
-Text is sent to a service only where `embeddings.provider` or `llm.provider` names one. The name of a model chooses no
-service. `librarian status` and `librarian doctor` list each host and what is sent to it.
+Text is sent to another machine only where `embeddings.provider`, `llm.provider`, `storage.database_url` or
+`storage.qdrant_url` says so. The name of a model chooses no service. `librarian status` and `librarian doctor` list
+each host and what is sent to it.
 
 A secret can be given as a file: `MCP_AUTH_TOKEN_FILE=/run/secrets/token` is read like `MCP_AUTH_TOKEN`. The same works
 for `OPENAI_API_KEY`, `DATABASE_URL` and `QDRANT_URL`.

@@ -16,6 +16,8 @@ from librarian.vocabulary.types import Fusion, Mode
 
 from . import values
 
+OPENAI: Final = "https://api.openai.com/v1"
+
 CHUNK_TOKENS_LIMIT = 256
 """Highest target size of a chunk: what the common embedding models read at once (all-MiniLM-L6-v2: 256 tokens)."""
 
@@ -322,7 +324,7 @@ class LlmSettings(Section):
     @property
     def address(self) -> str:
         """The base URL that is asked."""
-        usual = "http://127.0.0.1:11434/v1" if self.provider == "ollama" else "https://api.openai.com/v1"
+        usual = "http://127.0.0.1:11434/v1" if self.provider == "ollama" else OPENAI
         return self.base_url or usual
 
 

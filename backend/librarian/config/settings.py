@@ -42,6 +42,8 @@ from . import layers, sections
 from .layers import Given, Layer
 from .values import split_words
 
+_BEDROCK = re.compile(r"([\w-]+\.)?bedrock-runtime(-fips)?\.[a-z0-9-]+\.(vpce\.)?amazonaws\.com(\.cn)?(:443)?")
+
 
 @dataclass(frozen=True, slots=True)
 class Knob:
@@ -234,7 +236,8 @@ class Settings(sections.Section):
         embeddings, storage = self.embeddings, self.storage
         found = []
         if embeddings.enabled and embeddings.provider != "local":
-            usual = "https://api.openai.com/v1" if embeddings.provider == "openai" else "https://bedrock.amazonaws.com"
+            bedrock = "https://bedrock-runtime.<region>.amazonaws.com"
+            usual = sections.OPENAI if embeddings.provider == "openai" else bedrock
             found.append(("embeddings", embeddings.base_url or usual, "all passages, and each question"))
         if self.llm.enabled:
             found.append(("llm", self.llm.address, "questions, and pages that are crawled"))
@@ -242,9 +245,7 @@ class Settings(sections.Section):
             found.append(("storage.database_url", storage.database_url.get_secret_value(), "all documents"))
         if self.vector_db.store == "qdrant" and storage.qdrant_url is not None:
             found.append(("storage.qdrant_url", storage.qdrant_url.get_secret_value(), "vectors of all passages"))
-        return tuple(
-            (part, urlsplit(url).netloc.rpartition("@")[2] or "this machine", text) for part, url, text in found
-        )
+        return tuple((part, _host(url) or f"the address in {part}", text) for part, url, text in found)
 
     def require_library(self) -> None:
         """Raises `SetupError` where nothing names a library; see `vocabulary.configuration.require_library`."""
@@ -352,14 +353,14 @@ def _keep_keys_and_texts(given: Layer, found: Configuration) -> list[str]:
                 "the environment."
             )
     address, provider = given.get("embeddings.base_url"), given.get("embeddings.provider")
-    if provider and str(provider.value).strip().lower() == "bedrock" and address:
-        host = urlsplit(str(address.value)).hostname or ""
-        if not layers.is_users(address.source, found) and not host.endswith((".amazonaws.com", ".amazonaws.com.cn")):
-            raise SetupError(
-                f"{address.source}: embeddings.base_url is {_without_password(str(address.value))}, which is no "
-                "address of Amazon's; the account's credentials would go there.",
-                hint=f"Correct it, or run `librarian trust {found.path}`.",
-            )
+    is_bedrock = provider is not None and str(provider.value).strip().lower() == "bedrock"
+    theirs = is_bedrock and address is not None and not layers.is_users(address.source, found)
+    if theirs and address is not None and not _BEDROCK.fullmatch(_host(str(address.value))):
+        raise SetupError(
+            f"{address.source}: embeddings.base_url is {_without_password(str(address.value))}, which is not an "
+            "address of Amazon Bedrock; requests signed with your AWS credentials would go there.",
+            hint=f"Correct it, or run `librarian trust {found.path}`.",
+        )
     enabled, named = given.get("llm.enabled"), given.get("llm.base_url")
     chosen = "llm.provider" in given or (named is not None and not named.source.endswith(": OPENAI_BASE_URL"))
     if enabled is not None and not chosen and str(enabled.value).strip().lower() not in ("false", "0", "no", "off"):
@@ -393,7 +394,7 @@ def _require_below(values: Mapping[str, object], given: Layer, found: Configurat
     for key in ("index.path", "vector_db.path", "logging.file"):
         path, source = values.get(key), given[key].source if key in given else "default"
         if isinstance(path, Path) and not layers.is_users(source, found) and not may_write(path, found):
-            option = {"index.path": "--index DIR or INDEX_PATH, ", "logging.file": "", "vector_db.path": ""}[key]
+            option = "--index DIR or INDEX_PATH, " if key == "index.path" else ""
             raise SetupError(
                 f"{found.path}: {key} is {path}, outside of the folder of that file.",
                 hint=f"Use {option}a path inside that folder, or run `librarian trust {found.path}`.",
@@ -459,6 +460,14 @@ def _as_setup_error(error: ValidationError, values: Mapping[str, object], given:
         hint = f"The default is {knob.default!r}."
     message = "Input should be a path" if first["type"] == "path_type" else first["msg"].removeprefix("Value error, ")
     return SetupError(f"{said.source}: {knob.key} is {layers.shown(value)}. {message}.", hint=hint)
+
+
+def _host(url: str) -> str:
+    """The host of an address, with its port; empty where it has none."""
+    try:
+        return urlsplit(url).netloc.rpartition("@")[2]
+    except ValueError:  # brackets around what is no IPv6 address
+        return ""
 
 
 def _without_password(url: str) -> str:

@@ -107,7 +107,7 @@ def _rounded(score: float | None) -> float | None:
 
 
 def by_date(hit: Hit) -> bool:
-    """Whether it passed filters alone: then no score says anything."""
+    """Whether the hit was found by filters alone, so that it has no score."""
     return [reason.source for reason in hit.candidate.why] == ["date"]
 
 

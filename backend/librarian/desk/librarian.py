@@ -225,6 +225,9 @@ class Librarian(Knowledge, Gathered, Hosting):
         if text and (wanted or first or last):
             part = "section" if wanted else "line_start" if first else "line_end"
             raise CallerError(f"query and {part} are both given.", hint="Give the one or the other.")
+        if text and (max_chars is not None or column > 1):
+            part = "max_chars" if max_chars is not None else "column_start"
+            raise CallerError(f"query and {part} are both given.", hint="With query, max_tokens limits the answer.")
         with self._parts.catalog.read() as reader:
             place, stored = document_meant(reader, path)
             chunk = None if place.ordinal is None else passage(reader.chunks_of(stored.doc_id), place)

@@ -334,10 +334,9 @@ def beginning(stored: StoredDocument, whole: wire.DocumentAnswer) -> wire.Docume
         return whole
     lines = text.split("\n")
     kept, next_column = _cut(lines, 1, BEGINNING)
-    while len(kept) > 1 and next_column is None and len(kept) < len(lines) and lines[len(kept)].strip():
-        if not kept[-1].strip():  # it ends with a paragraph
-            break
-        kept.pop()
+    if next_column is None and len(kept) < len(lines) and lines[len(kept)].strip():
+        places = range(len(kept) - 1, len(kept) // 2, -1)  # up to a paragraph's end, if the second half has one
+        kept = kept[: next((at + 1 for at in places if not kept[at].strip()), len(kept))]
     end = len(kept)
     return whole.model_copy(
         update={

@@ -82,7 +82,7 @@ FEWEST_SECTIONS = 3  #: of a document that are read for a question; others only 
 SECTION_SHARE = 0.2  #: of the best section's relevance, which these need
 UNLIKELY_SHARE = 0.4  #: of the usual budget for an answer that most likely isn't one
 
-EVERYTHING = Filters()
+NO_FILTERS = Filters()
 ABOUT = 0.5  #: relevance, at least, of a hit whose title or heading holds all of a short question's words
 HOLDERS = 50  #: passages of which is told where a word is mentioned that the filters leave out
 
@@ -160,7 +160,7 @@ class HybridSearchEngine:
             kept, cut = self.kept(judged, query, run.columns)
             best = self._relevance(judged, judged.candidates[kept[0].place]) if kept else None
             missing = self._missing(run)
-            provisional = self._calibration.is_provisional(run.columns.select(EVERYTHING).count)
+            provisional = self._calibration.is_provisional(run.columns.select(NO_FILTERS).count)
             doubtful = provisional or missing.doubtful
             share = self._calibration.share(unlikely=missing.unlikely, doubtful=doubtful)
             every = query.include_weak or provisional  # relevance that isn't calibrated tells no noise
@@ -287,7 +287,7 @@ class HybridSearchEngine:
         """Where words are mentioned that nothing mentions which the filters let through."""
         if run.selection.mask is None:
             return ()
-        languages, everything = run.columns.languages(), run.columns.select(EVERYTHING)
+        languages, everything = run.columns.languages(), run.columns.select(NO_FILTERS)
         found = []
         for word in missing:
             chunks = np.array(self._missing_words.holders(word, languages, everything, HOLDERS), dtype=np.int64)

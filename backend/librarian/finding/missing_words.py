@@ -13,22 +13,20 @@ from dataclasses import dataclass
 from functools import partial
 
 from librarian.vocabulary.protocols import Analyzer, LexicalIndex
-from librarian.vocabulary.types import AnalyzedQuery, Filters, Selection
+from librarian.vocabulary.types import AnalyzedQuery, Selection
 
-from .spelling import Naming, Spelling, Texts, alike
+from .spelling import EVERYTHING, Naming, Spelling, Texts, alike
 
 log = logging.getLogger(__name__)
 
 MOST = 4  #: words that are named
 LONGEST = 60  #: characters of a word that is named
 SHORTEST = 3  #: letters of a word in lower case or capitals that may be a name
-#: Passages from which on a rare word that none holds says that nothing answers. In libraries of 130 to 210 passages 10%
-#: of the questions that they answer have such a word, in those of 1,000 and more 1%.
+#: Passages from which on a missing rare word means that nothing answers; smaller libraries often answer such questions.
 MANY = 500
 ABBREVIATED = 4  #: capitals that a text may have spelt out (`RAM`, `HPA`), so that they tell no more than a rare word
-LONG_QUESTION = (
-    10  #: words, without stop words, beyond which a question is a paragraph, in which one word decides nothing
-)
+#: Words, without stop words, beyond which a question is a paragraph, in which one word decides nothing.
+LONG_QUESTION = 10
 FEW = 3  #: words of a question that a heading may be about as a whole
 MISSPELT = 0.82  #: how like a word of the library (difflib) one is that no dictionary has and that is misspelt
 _LONG = 5  #: letters from which on a word's likeness to another says something
@@ -49,8 +47,6 @@ _INNER_CAPITAL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-rt-z]")
 #: What makes other words of common ones: `reinstall`, `uncaught`.
 _PREFIX = re.compile(r"^(?:anti|auto|co|de|dis|inter|mis|multi|non|over|post|pre|re|sub|super|un|under)-?(?=[a-z]{4})")
 _PLACE = re.compile(r"[/\\@]|^\.|\.\w{2,5}$")
-
-_EVERYTHING = Selection(Filters(), None, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +100,7 @@ class MissingWords:
             return Missing()
         try:
             apart = (typed for typed, meant in corrected if " " in meant)
-            found = {typed: "rare" for typed in apart if not self._is_apart(typed, _EVERYTHING, languages or ("",))}
+            found = {typed: "rare" for typed in apart if not self._is_apart(typed, EVERYTHING, languages or ("",))}
             said = self._words(query, languages or ("",))
             found |= self._of(query, said, selection, languages or ("",), texts, names)
         except Exception:

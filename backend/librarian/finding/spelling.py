@@ -45,7 +45,7 @@ _SWAPPED, _LEFT_OUT, _AT_THE_BEGINNING = 10.0, 3.0, 0.1
 _LONG = 7
 _PART = 4  #: letters of each half, at least, where the slip is a blank left out
 
-_EVERYTHING = Selection(Filters(), None, 0)
+EVERYTHING = Selection(Filters(), None, 0)
 #: A word between blanks, but for brackets around it and marks behind it.
 _PLAIN = re.compile(rf"(?<!\S)\(*([^\W\d_]{{{SHORTEST},40}})\)*[,;:?!.]*(?!\S)")
 
@@ -177,7 +177,7 @@ class Spelling:
         asked = AnalyzedQuery(word, tuple(stems), ())
         pattern = re.compile(rf"(?<![^\W\d_]){re.escape(word)}(?![^\W\d_])", re.IGNORECASE)
         return any(
-            pattern.search(text) for text in texts(self._lexical.search(asked, _EVERYTHING, _SEEN_IN).ids).values()
+            pattern.search(text) for text in texts(self._lexical.search(asked, EVERYTHING, _SEEN_IN).ids).values()
         )
 
     def _apart(self, word: str, languages: Sequence[str]) -> str:
@@ -199,7 +199,7 @@ class Spelling:
 
     def _written(self, word: str, stem: str, languages: Sequence[str], texts: Texts) -> str:
         """Of the words with this stem, as some passages write them, the most like; the stem where none is at hand."""
-        passages = texts(self._lexical.search(AnalyzedQuery(stem, (stem,), ()), _EVERYTHING, PASSAGES_READ).ids)
+        passages = texts(self._lexical.search(AnalyzedQuery(stem, (stem,), ()), EVERYTHING, PASSAGES_READ).ids)
         forms = {
             text[span.start : span.end]
             for text in passages.values()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import socket
 import sys
@@ -12,9 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
 
-from librarian.config.sections import revealed
 from librarian.config.settings import Settings
 from librarian.listening import holder
 from librarian.vocabulary.working_directory import working_directory
@@ -63,7 +62,8 @@ def _file(settings: Settings) -> str:
     found = settings.configuration
     if found.path is None:
         return "no configuration file: defaults"
-    return f"{found.path}" + ("" if found.trusted else " (not trusted: it names no other folder to write to)")
+    limits = "" if found.trusted else " (not trusted: it may not name folders outside its own to write to)"
+    return f"{found.path}{limits}"
 
 
 def _folder(root: Path) -> Finding:
@@ -193,18 +193,9 @@ def _proof(settings: Settings) -> Finding:
 
 def _outside(settings: Settings) -> Iterator[Finding]:
     """What would open a connection to another machine."""
-    addresses: dict[str, str | None] = {}
     store = settings.vector_db.store
-    if settings.embeddings.provider != "local":
-        addresses["embeddings"] = settings.embeddings.base_url or "https://"
-    if settings.llm.enabled:
-        addresses["llm"] = settings.llm.address
-    if settings.storage.catalog == "postgres":
-        addresses["storage.database_url"] = revealed(settings.storage.database_url)
-    if store == "qdrant":
-        addresses["storage.qdrant_url"] = revealed(settings.storage.qdrant_url)
-    reached = {what: urlsplit(url).hostname or "another machine" for what, url in addresses.items() if url}
-    far = {what: host for what, host in reached.items() if host not in ("localhost", "127.0.0.1", "::1")}
+    local = ("localhost", "127.0.0.1", "[::1]")
+    far = {part: host for part, host, _ in settings.destinations() if re.sub(r":\d+$", "", host) not in local}
     for what, host in far.items():
         yield Finding("offline", "wrong", f"{what} needs {host}", "Choose a local provider.")
     if far:

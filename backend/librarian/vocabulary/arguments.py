@@ -155,7 +155,7 @@ _REPR = reprlib.Repr()
 _REPR.fillvalue = "…"
 _REPR.maxlevel = 4
 _REPR.maxlist = _REPR.maxtuple = _REPR.maxset = _REPR.maxdict = 40
-_REPR.maxlong = _REPR.maxother = 100
+_REPR.maxlong = _REPR.maxother = 78
 
 
 def shortened(value: object) -> str:

@@ -97,7 +97,8 @@ def locate(
         if not path.is_file():
             source = "--config" if config else "CONFIG_FILE"
             raise SetupError(f"No configuration file {str(path)!r}.", hint=f"Correct {source}, or leave it out.")
-        trusted = any(_same(path, other) for other in (own, shipped)) or is_trusted(path)
+        path = next((other for other in (own, shipped) if _same(path, other)), path)  # a link lies in another folder
+        trusted = path in (own, shipped) or is_trusted(path)
         if must_be_trusted and not trusted:
             raise SetupError(
                 f"{path} has changed since it was trusted.", hint=f"Read it, then run `librarian trust {path}`."
@@ -231,8 +232,8 @@ def may_write(path: Path, configuration: Configuration) -> bool:
     return any(real.startswith(os.path.join(folder, "")) for folder in allowed)
 
 
-def secret_files(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Each secret that a `NAME_FILE` variable gives, as its name and value.
+def secret_files(environ: Mapping[str, str], folder: Path) -> Iterator[tuple[str, str]]:
+    """Each secret that a `NAME_FILE` variable gives, as its name and value. Relative paths are relative to `folder`.
 
     Raises `SetupError` where the file can't be read or the variable without `_FILE` is set too.
     """
@@ -242,7 +243,7 @@ def secret_files(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         if environ.get(name):
             raise SetupError(f"{name} and {name}_FILE are both set.", hint="Keep one of them.")
         try:
-            yield name, Path(file).expanduser().read_text("utf-8").strip()
+            yield name, absolute(file, folder).read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             raise SetupError(f"{name}_FILE: {file} can't be read: {error}.", hint="Correct the path.") from error
 

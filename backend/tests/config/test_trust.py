@@ -136,6 +136,15 @@ def test_a_link_out_of_the_folder_is_outside(clone: Path, tmp_path: Path) -> Non
         load(clone, write(clone / "c.json", "{}"))
 
 
+def test_a_link_to_the_users_own_file_brings_no_dotenv_with_it(clone: Path, tmp_path: Path) -> None:
+    own = write(configuration.user_config_folder() / "librarian.json", {"mcp": {"port": 4711}})
+    (clone / "config.json").symlink_to(own)
+    write(clone / ".env", f"INDEX_PATH={tmp_path / 'elsewhere'}\n")
+    settings = load(clone, "config.json")
+    assert (settings.mcp.port, settings.config_file) == (4711, own)
+    assert settings.index.path == own.parent / ".librarian"
+
+
 def test_the_users_data_folder_may_hold_the_index_of_a_named_file(clone: Path) -> None:
     place = configuration.user_data_folder() / "mine"
     assert load(clone, write(clone / "c.json", {"index": {"path": str(place)}})).index.path == place
@@ -171,7 +180,10 @@ def test_a_key_and_an_address_of_the_same_file_go_together(clone: Path) -> None:
 
 def test_credentials_of_an_account_go_to_no_other_host(clone: Path) -> None:
     embeddings = {"provider": "bedrock", "model": "m", "base_url": THIEF}
-    with pytest.raises(SetupError, match="no address of Amazon's"):
+    with pytest.raises(SetupError, match="not an address of Amazon Bedrock"):
+        load(clone, write(clone / "c.json", {"embeddings": embeddings}))
+    embeddings["base_url"] = "https://ec2-1-2-3-4.eu-west-1.compute.amazonaws.com"
+    with pytest.raises(SetupError, match="not an address of Amazon Bedrock"):
         load(clone, write(clone / "c.json", {"embeddings": embeddings}))
     embeddings["base_url"] = "https://vpce-1.bedrock-runtime.eu-west-1.vpce.amazonaws.com"
     assert load(clone, write(clone / "c.json", {"embeddings": embeddings})).embeddings.base_url
@@ -195,6 +207,11 @@ def test_each_host_that_text_goes_to_is_listed(clone: Path) -> None:
     settings = Settings.load(None, environ=environ, overrides=overrides, cwd=clone, repository=clone)
     listed = {part: host for part, host, _ in settings.destinations()}
     assert listed == {"embeddings": "gate", "llm": "api.openai.com", "storage.database_url": "db:5"}
+    words = {"DATABASE_URL": "host=db.example.org dbname=x"}
+    settings = Settings.load(
+        None, environ=words, overrides={"storage.catalog": "postgres"}, cwd=clone, repository=clone
+    )
+    assert [host for _, host, _ in settings.destinations()] == ["the address in storage.database_url"]
 
 
 def test_a_secret_is_read_from_the_file_that_a_variable_names(clone: Path, tmp_path: Path) -> None:
@@ -206,6 +223,14 @@ def test_a_secret_is_read_from_the_file_that_a_variable_names(clone: Path, tmp_p
         load(clone, MCP_AUTH_TOKEN_FILE=str(secret), MCP_AUTH_TOKEN="x")
     with pytest.raises(SetupError, match=r"MCP_AUTH_TOKEN_FILE: .*can't be read"):
         load(clone, MCP_AUTH_TOKEN_FILE="gone")
+
+
+def test_a_secrets_file_in_a_dotenv_is_relative_to_that(clone: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "elsewhere"
+    write(folder / "key", "k")
+    write(folder / ".env", "OPENAI_API_KEY_FILE=key\n")
+    configuration.trust(file := write(folder / "c.json", "{}"))
+    assert load(clone, file).value("llm.api_key") == "k"
 
 
 def test_a_dotenv_that_is_not_trusted_names_no_file_as_a_secret(clone: Path, tmp_path: Path) -> None:

@@ -154,6 +154,7 @@ def test_a_model_without_calls_left_is_told_to_answer(benchmark: Benchmark, docs
         ("read_lines", {"path": "/etc/hostname"}),
         ("grep", {"pattern": ".", "path": ".."}),
         ("find_files", {"glob": "/etc/*"}),
+        ("find_files", {"glob": "../*"}),
     ],
 )
 def test_the_tools_of_grep_do_not_leave_the_folder(

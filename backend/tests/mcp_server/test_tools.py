@@ -59,7 +59,7 @@ def test_the_tools_are_the_golden_ones(update: bool) -> None:
 def test_the_tools_fit_their_budgets() -> None:
     inputs = [{key: tool[key] for key in ("name", "title", "description", "inputSchema")} for tool in listed()]
     assert size(inputs) < 8_000
-    assert size(listed()) < 20_480
+    assert size(listed()) < 20_000
 
 
 def _nodes(node: object) -> list[dict[str, Any]]:

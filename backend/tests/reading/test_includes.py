@@ -259,7 +259,7 @@ def test_shortcodes_of_hugo_and_quarto(shown: Shown) -> None:
     for text in (
         '{{</* include "note.md" */>}}',
         '`{{< include "note.md" >}}`',
-        '{{< code file="no" >}}x{{< /code >}}'[:0],
+        '{{< code file="no" >}}x{{< /code >}}',
     ):
         assert shown(text, "docs/page.md") == text
 
@@ -359,7 +359,7 @@ def test_size_depth_cycles_and_number_are_bounded(tree: Path, shown: Shown) -> N
     assert "level 3" not in deep
     assert "(Included file left out, nested too deeply: deep3.md)" in deep
     many = shown('--8<-- "large.txt"\n' * 1_200, "docs/page.md")
-    assert many.count("row") <= MOST_TEXT
+    assert 4 * many.count("row") <= MOST_TEXT
     assert "(Included file left out, more than 200 KB: large.txt)" in many
     assert "(Included file left out, there are more than 1,000: large.txt)" in many
 

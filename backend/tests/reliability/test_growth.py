@@ -39,12 +39,18 @@ def growth(work: Callable[[int], object], size: int = FIRST) -> float:
         size *= 2
         now = seconds(work, size)
         if now > ABOVE_NOISE_S:
+            before = min(before, seconds(work, size // 2))  # the first call may have imported something
             if now > MOST_GROWTH * before:
                 before = min(before, *(seconds(work, size // 2) for _ in range(3)))
                 now = min(now, *(seconds(work, size) for _ in range(3)))
             return now / before
         before = now
     return 0.0
+
+
+def test_quadratic_growth_is_noticed_and_linear_is_not() -> None:
+    assert growth(lambda size: sum(range(size * size // 20))) > MOST_GROWTH
+    assert growth(lambda size: sum(range(size * 300))) <= MOST_GROWTH
 
 
 def seconds(work: Callable[[int], object], size: int) -> float:

@@ -6,10 +6,8 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 
-from librarian.vocabulary.missing_includes import message
-
 from . import parts
-from .files import IncludeReader, NotIncluded, PartNotFound
+from .files import IncludeReader, NotIncluded, PartNotFound, part_not_found
 
 HINT = re.compile(rb"^include::", re.M)
 _INCLUDE = re.compile(r"include::([^\[\s](?:[^\[]*[^\[\s])?)\[(.*)\][ \t]*$")
@@ -56,14 +54,14 @@ def _included(
 ) -> list[str]:
     targets, folders = _places(target, reader, stack)
     file = reader.open([target, *targets], folders, stack)
-    lines = file.text.removesuffix("\n").split("\n")
+    lines = file.lines
     try:
         if "lines" in options:
             lines = parts.asciidoc_lines(lines, options["lines"])
         elif tags := options.get("tag") or options.get("tags"):
             lines = parts.tagged(lines, tags)
     except PartNotFound as error:
-        raise NotIncluded(message(f"Included part not found, {error}", target)) from error
+        raise part_not_found(error, target) from error
     if (indent := options.get("indent", "")).isascii() and indent.isdigit():
         pad = " " * min(int(indent[:4]), 40)
         lines = [pad + line if line else line for line in parts.dedented(lines)]

@@ -44,7 +44,7 @@ def expanded(source: SourceFile, data: bytes, roots: IncludeRoots) -> Expansion 
     if hint is None or expand is None or not hint.search(data) or _CRAWLED.match(data):
         return None
     decoded = decode(data, source.file_path)
-    reader = IncludeReader(roots, source.path)
+    reader = IncludeReader(roots)
     text = expand(decoded.text, reader, (source.path,))
     if text == decoded.text and not reader.included:
         return None

@@ -48,6 +48,16 @@ class IncludedFile(NamedTuple):
     path: str  #: absolute
     text: str
 
+    @property
+    def lines(self) -> list[str]:
+        """Its lines, without an empty one behind the last line end."""
+        return self.text.removesuffix("\n").split("\n")
+
+
+def part_not_found(error: PartNotFound, target: str) -> NotIncluded:
+    """The error for a file that lacks the part asked for."""
+    return NotIncluded(message(f"Included part not found, {error}", target))
+
 
 @dataclass(frozen=True, slots=True)
 class IncludeRoots:
@@ -66,9 +76,7 @@ class IncludeReader:
     """Reads what one document includes. `included` lists the files that were read and the places where one was
     missing, so that a later change of any of them is noticed."""
 
-    def __init__(self, roots: IncludeRoots, document: str) -> None:
-        """`document` is the absolute path of the including file."""
-        self.document = document
+    def __init__(self, roots: IncludeRoots) -> None:
         self.found = 0
         self._roots = roots
         self._allowed = tuple(dict.fromkeys(_real_and_given((roots.root, *roots.folders))))

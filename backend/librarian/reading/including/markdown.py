@@ -7,12 +7,11 @@ import os
 import re
 from collections.abc import Callable, Sequence
 
-from librarian.vocabulary.missing_includes import message
-
 from ..front_matter import read_front_matter
+from ..manuscript import marks_around
 from ..parsers.markdown_tags import hidden_in_directive
 from . import parts
-from .files import IncludedFile, IncludeReader, NotIncluded, PartNotFound, language_of
+from .files import IncludedFile, IncludeReader, NotIncluded, PartNotFound, language_of, part_not_found
 
 _HUGO_NAMES = r"include|readfile|code_sample|codenew|code"
 #: A page without any of these includes nothing.
@@ -45,7 +44,6 @@ _LONGEST_OPTIONS = 60  #: lines
 _LONGEST_HEAD = 200  #: characters of a line that opens a fence
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}+|~{3,}+)(?=[^`]*$)")
 _MARKER = re.compile(r"[ \t]{0,40}(?:(?:[-*+]|\d{1,9}[.)])[ \t]{1,9})?$")
-_BACKTICKS = re.compile(r"`{3,}")
 
 
 def expand(text: str, reader: IncludeReader, stack: Sequence[str], *, section: bool = True) -> str:
@@ -133,17 +131,8 @@ def _replaced(line: str, pattern: re.Pattern[str], insert: Callable[[re.Match[st
 
 
 def _fenced(code: Sequence[str], language: str) -> list[str]:
-    longest = max((len(run) for line in code for run in _BACKTICKS.findall(line)), default=2)
-    marks = "`" * (longest + 1)
+    marks = marks_around("\n".join(code))
     return [marks + language, *code, marks]
-
-
-def _lines(file: IncludedFile) -> list[str]:
-    return file.text.removesuffix("\n").split("\n")
-
-
-def _not_found(error: PartNotFound, target: str) -> NotIncluded:
-    return NotIncluded(message(f"Included part not found, {error}", target))
 
 
 def _nested(lines: Sequence[str], file: IncludedFile, reader: IncludeReader, stack: Sequence[str], **how: bool) -> str:
@@ -181,7 +170,7 @@ def _snippet(target: str, reader: IncludeReader, stack: Sequence[str]) -> list[s
             elif name:
                 lines = parts.snippet_section(lines, name)
         except PartNotFound as error:
-            raise _not_found(error, path) from error
+            raise part_not_found(error, path) from error
         reader.charge("\n".join(lines), path)
     except NotIncluded as error:
         return [str(error)]
@@ -203,12 +192,12 @@ def _variants(target: str, choices: str, reader: IncludeReader, stack: Sequence[
     chosen = {one[1]: one[2] for one in _CHOICE.finditer(choices)}
     try:
         file = reader.open([target], _project(reader, stack), stack)
-        lines = _lines(file)
+        lines = file.lines
         if (ranges := chosen.get("ln", "")) and ranges.strip() != "0":
             try:
                 shown = [parts.numbered(lines, one.replace(":", "-")) for one in ranges.split(",")]
             except PartNotFound as error:
-                raise _not_found(error, target) from error
+                raise part_not_found(error, target) from error
             lines = shown[0] + [row for part in shown[1:] for row in ("", "# Code here omitted", "", *part)]
         reader.charge("\n".join(lines), target)
     except NotIncluded as error:
@@ -221,13 +210,13 @@ def _bang(match: re.Match[str], reader: IncludeReader, stack: Sequence[str]) -> 
     target, numbers, words = match[2], match[3], match[4]
     try:
         file = reader.open([target], _project(reader, stack), stack)
-        lines = _lines(file)
+        lines = file.lines
         spec = numbers.replace("..", "-") if numbers else ",".join((words or "").split())
         if spec:
             try:
                 lines = parts.numbered(lines, spec)
             except PartNotFound as error:
-                raise _not_found(error, target) from error
+                raise part_not_found(error, target) from error
         reader.charge("\n".join(lines), target)
     except NotIncluded as error:
         return [str(error)]
@@ -244,12 +233,12 @@ def _book(match: re.Match[str], reader: IncludeReader, stack: Sequence[str]) -> 
     path, _, spec = target.partition(":")
     try:
         file = reader.open([path], [os.path.dirname(stack[-1])], stack)
-        lines = _lines(file)
+        lines = file.lines
         if spec:
             try:
                 lines = parts.book_part(lines, spec)
             except PartNotFound as error:
-                raise _not_found(error, path) from error
+                raise part_not_found(error, path) from error
         reader.charge("\n".join(lines), path)
     except NotIncluded as error:
         return [str(error)]
@@ -315,11 +304,11 @@ def _myst(
         file = reader.open([target], folders, stack)
         try:
             if opening[3] == "literalinclude":
-                lines = parts.literal_part(_lines(file), options)
+                lines = parts.literal_part(file.lines, options)
             else:
                 lines = parts.clipped(file.text, options).strip("\n").split("\n")
         except PartNotFound as error:
-            raise _not_found(error, target) from error
+            raise part_not_found(error, target) from error
         reader.charge("\n".join(lines), target)
     except NotIncluded as error:
         return [str(error), *[""] * rows]

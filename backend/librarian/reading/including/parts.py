@@ -56,7 +56,8 @@ def literal_part(lines: Sequence[str], options: Mapping[str, str]) -> list[str]:
         kept = numbered(kept, options["lines"])
     if "dedent" in options:
         width = options["dedent"].strip()
-        kept = [line[int(width) :] for line in kept] if _NUMBER.match(width) else dedented(kept)
+        counted = width.isascii() and width.isdigit() and len(width) < 10
+        kept = [line[int(width) :] for line in kept] if counted else dedented(kept)
     before = [options["prepend"]] if "prepend" in options else []
     after = [options["append"]] if "append" in options else []
     return before + kept + after

@@ -6,10 +6,8 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 
-from librarian.vocabulary.missing_includes import message
-
 from . import parts
-from .files import IncludeReader, NotIncluded, PartNotFound, language_of
+from .files import IncludeReader, NotIncluded, PartNotFound, language_of, part_not_found
 
 #: A page without such a line includes nothing.
 HINT = re.compile(rb"^[ \t]*\.\. (?:literal)?include ?::", re.M)
@@ -75,9 +73,9 @@ def _opens_literal(line: str) -> bool:
 def _literal(target: str, options: Mapping[str, str], reader: IncludeReader, stack: Sequence[str]) -> list[str]:
     file = reader.open([target], _folders(target, reader, stack), stack)
     try:
-        kept = parts.literal_part(file.text.removesuffix("\n").split("\n"), options)
+        kept = parts.literal_part(file.lines, options)
     except PartNotFound as error:
-        raise NotIncluded(message(f"Included part not found, {error}", target)) from error
+        raise part_not_found(error, target) from error
     reader.charge("\n".join(kept), target)
     caption = options.get("caption")
     return [*([caption, ""] if caption else []), *_block(kept, options.get("language") or language_of(file.path))]
@@ -88,7 +86,7 @@ def _included(target: str, options: Mapping[str, str], reader: IncludeReader, st
     try:
         text = parts.clipped(file.text, options)
     except PartNotFound as error:
-        raise NotIncluded(message(f"Included part not found, {error}", target)) from error
+        raise part_not_found(error, target) from error
     reader.charge(text, target)
     if "literal" in options or "code" in options:
         return _block(text.strip("\n").rstrip().split("\n"), options.get("code", ""))

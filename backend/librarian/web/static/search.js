@@ -2,7 +2,7 @@
 import { call } from "./api.js";
 
 // What an answer leaves out where there is nothing to say.
-const ANSWER = { next_offset: null, capped: false, cache: null, rewritten: null, routing: null, degraded: [], suggestions: [], notes: [] };
+const ANSWER = { next_offset: null, capped: false, calibrated: true, cache: null, rewritten: null, routing: null, degraded: [], suggestions: [], notes: [] };
 const RESULT = { heading_path: [], tags: [], highlights: [], also_in: [], why: [], to: [], cc: [], attachments: [], stale: false, page: null,
   relevance_score: null, keyword_score: null, semantic_score: null, rerank_score: null };
 
