@@ -15,7 +15,7 @@ trap 'rm -f "$pins"' EXIT
 # lock FILE WHAT...: writes FILE with what WHAT needs.
 lock() {
     "$uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
-        --custom-compile-command ./scripts/pin.sh "${options[@]}" --output-file "$@"
+        --custom-compile-command ./scripts/pin.sh ${options[@]+"${options[@]}"} --output-file "$@"
 }
 
 # add FILE WHAT...: the same without what requirements.txt holds, and in agreement with it but for the packages in $apart.

@@ -123,7 +123,8 @@ def source_of(path: Path) -> str:
     return _source_line(path, "source_url")
 
 
-def _source_line(path: Path, name: str) -> str:
+def _source_line(path: Path, key_pattern: str) -> str:
+    """The first address under a front matter key that matches the pattern; empty where there is none."""
     try:
         if not path.is_file():
             return ""
@@ -131,7 +132,7 @@ def _source_line(path: Path, name: str) -> str:
             head = file.read(16_000)
     except (OSError, ValueError):
         return ""
-    found = re.search(rf'^{name}: \[?"([^"\n]+)"', head, re.M) if head.startswith("---\n") else None
+    found = re.search(rf'^{key_pattern}: \[?"([^"\n]+)"', head, re.M) if head.startswith("---\n") else None
     return found.group(1) if found else ""
 
 
