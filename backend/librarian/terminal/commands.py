@@ -151,7 +151,7 @@ def show(
         section=section,
         line_start=first,
         line_end=last,
-        max_chars=max_chars,
+        max_chars=max_chars or (None if query else 0),  # a question has a limit of its own
         query=query,
         max_tokens=max_tokens,
     )

@@ -316,7 +316,7 @@ def run(*arguments: str) -> int:
         (
             "show a.md --query lent --max-tokens 90",
             "get_document",
-            {"path": "a.md", "query": "lent", "max_tokens": 90, "max_chars": 0},
+            {"path": "a.md", "query": "lent", "max_tokens": 90},
             [],
         ),
         ("show a.md --lines 3-", "get_document", {"path": "a.md", "line_start": 3, "max_chars": 0}, []),
