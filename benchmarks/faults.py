@@ -35,7 +35,7 @@ from tests.reliability.killable import Victims, assert_nothing_lost, bring_up_to
 from tests.reliability.running import Running, until
 
 if TYPE_CHECKING:
-    from librarian.assembly import Librarian
+    from librarian.library import Librarian
 
 FILES = 120
 ROUND = 5
@@ -176,7 +176,7 @@ def whole(folder: Path) -> float:
             assert [result.file_path for result in answer.results] == [file_path]
             explained = library.analyze(first_window(library, file_path), path=file_path).why_not
             assert explained is not None
-            ranks = {place.leg: place.rank for place in explained.legs}
+            ranks = {place.retriever: place.rank for place in explained.retrievers}
             assert ranks["semantic"] == 1, explained
     return took
 

@@ -34,7 +34,7 @@ from librarian.assembly import build
 from librarian.assembly_parts import reader as reader_of
 from librarian.assembly_parts import scanner as scanner_of
 from librarian.config.settings import Settings
-from librarian.desk import Librarian
+from librarian.library import Librarian
 from librarian.shelving.vectors.exact import ExactStore
 from librarian.vocabulary.types import Filters, Selection, SourceFile
 from speed_library import noisy_vectors

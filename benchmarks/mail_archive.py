@@ -287,7 +287,7 @@ def by_meaning(root: Path, index: Path) -> None:
         def asked(question: str, **more: Any) -> None:
             library.clear_cache()
             answer = library.search_emails(question, **more)
-            assert more.get("mode") == "keyword" or answer.legs.semantic.status == "ok", answer.legs
+            assert more.get("mode") == "keyword" or answer.retrievers.semantic.status == "ok", answer.retrievers
 
         for name, more in (
             ("words", {"mode": "keyword"}),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from librarian.assembly import build
 from librarian.config.settings import Settings
-from librarian.desk import Librarian
+from librarian.library import Librarian
 from speed_library import write_documents
 from speed_parts import RawParts, processor_ms, questions_of
 from speed_report import Report

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend"))
 
 from librarian.assembly import build
 from librarian.config.settings import Settings
-from librarian.desk import Librarian
+from librarian.library import Librarian
 from librarian.models.loading import load_embedder
 from librarian.shelving.catalog import SqliteCatalog
 from librarian.shelving.vectors.archive import SqliteVectorArchive

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import tantivy
 
-from librarian.desk import Librarian
+from librarian.library import Librarian
 from librarian.vocabulary.types import Filters, Selection
 
 Work = Callable[[str], object]

@@ -22,7 +22,7 @@ import numpy as np
 
 from librarian.assembly import build
 from librarian.config.settings import Settings
-from librarian.desk import Librarian
+from librarian.library import Librarian
 from librarian.models.cross_encoder import OnnxCrossEncoder
 from librarian.models.store import ModelStore
 from librarian.models.table import DEFAULT
@@ -132,10 +132,10 @@ def _end_to_end(config: Path, questions: Sequence[str], model: Path, report: Rep
         times, scored = [], Counter[str]()
         for question in questions:
             started = time.perf_counter()
-            leg = library.search(question, mode="rerank").legs.rerank
+            leg = library.search(question, mode="rerank").retrievers.rerank
             times.append((time.perf_counter() - started) * 1000)
             scored[f"{leg.status}, {leg.reason}"] += 1
     p50, p95 = percentile(times, 0.5), percentile(times, 0.95)
     said, often = scored.most_common(1)[0]
     report.add(f"`rerank` as shipped, {len(times)} questions, p50 / p95 ms", f"{p50:.0f} / {p95:.0f}",
-               f"`legs.rerank` most often ({often}): {said}", "400", p50 <= 400)  # fmt: skip
+               f"`retrievers.rerank` most often ({often}): {said}", "400", p50 <= 400)  # fmt: skip

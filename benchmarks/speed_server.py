@@ -119,7 +119,7 @@ def restart(config: Path, question: str, report: Report) -> None:
                     except OSError:
                         time.sleep(0.01)
                         continue
-                    whole = answer["legs"]["semantic"]["status"] == "ok" and not answer["degraded"]
+                    whole = answer["retrievers"]["semantic"]["status"] == "ok" and not answer["degraded"]
                     if answer["results"] and (mode == "keyword" or whole):
                         break
                     time.sleep(0.1)  # a question costs what reading the vectors could use

@@ -21,7 +21,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend"))
 
 from librarian.mcp_server.prompts import PROMPTS
-from librarian.vocabulary.verbs import VERBS
+from librarian.schemas import TOOLSETS
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
@@ -94,13 +94,14 @@ def manifest(program: Path) -> dict[str, Any]:
                 "default": str(program),
             },
         },
-        "tools": [{"name": verb.name, "description": verb.title} for verb in VERBS],
+        "tools": [{"name": tool.name, "description": tool.title} for tool in TOOLSETS["default"]],
         "prompts": [
             {
                 "name": prompt.name,
                 "description": prompt.description,
-                "arguments": [argument.name for argument in prompt.arguments],
-                "text": f"{prompt.title}: " + ", ".join(f"${{arguments.{item.name}}}" for item in prompt.arguments),
+                "arguments": list(prompt.request.model_fields),
+                "text": f"{prompt.title}: "
+                + ", ".join(f"${{arguments.{name}}}" for name in prompt.request.model_fields),
             }
             for prompt in PROMPTS
         ],

@@ -8,22 +8,23 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # typing's own takes longer to import than all that a relay needs
+TYPE_CHECKING = False  # typing's own takes longer to import than all that the stdio bridge needs
 __version__ = "0.1.0"
-__all__ = ["FileIndexer", "HybridSearchEngine", "Librarian", "__version__"]
+__all__ = ["FileIndexer", "HybridSearchEngine", "Librarian", "Settings", "__version__"]
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from .assembly import Librarian
+    from .config.settings import Settings
     from .finding.hybrid_search import HybridSearchEngine
+    from .library import Librarian
     from .shelving.indexer import FileIndexer
 
 
 def __getattr__(name: str) -> Any:
-    """Import the public classes when they are asked for: `import librarian` alone must stay instant for relays."""
+    """Import the public classes when they are asked for: `import librarian` alone must stay instant."""
     if name == "Librarian":
-        from .assembly import Librarian
+        from .library import Librarian
 
         return Librarian
     if name == "FileIndexer":
@@ -34,4 +35,8 @@ def __getattr__(name: str) -> Any:
         from .finding.hybrid_search import HybridSearchEngine
 
         return HybridSearchEngine
+    if name == "Settings":
+        from .config.settings import Settings
+
+        return Settings
     raise AttributeError(f"module 'librarian' has no attribute {name!r}")

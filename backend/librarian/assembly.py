@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import atexit
-import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol
 
 from . import __version__, desk
 from .assembly_adapting import Adapting
@@ -48,8 +46,6 @@ from .finding.semantic_cache import COSTLY, SemanticCache
 from .gathering.registry import Registry
 from .gathering.registry_files import RegistryFiles
 from .gathering.sites import Sites
-from .keeper.lock import FolderLock
-from .keeper.starting import owned
 from .language.analyzer import StandardAnalyzer
 from .models.answering import AnsweringModel
 from .models.loading import Retrying
@@ -64,63 +60,9 @@ from .vocabulary.spaces import VectorSpace
 from .vocabulary.types import Fusion, SearchOutcome
 
 LOADING_S = 5.0  #: that closing a library waits for a model
-#: What a program may do whose library another process owns.
-_INSTEAD = "Ask it instead (`librarian search`, REST), end it (`librarian serve`, hosts), or use another index."
 
 if TYPE_CHECKING:
     from .assembly_sharing import Keeping
-
-
-class Librarian(desk.Librarian):
-    """A library, open: every verb of the desk, and how to get one."""
-
-    @classmethod
-    def open(
-        cls,
-        config: str | os.PathLike[str] | None = None,
-        *,
-        root: str | os.PathLike[str] | None = None,
-        index: str | os.PathLike[str] | None = None,
-        start: bool = True,
-        wait: bool = True,
-        **overrides: object,
-    ) -> Self:
-        """Open the library that `config` describes in this process and bring it up to date.
-
-        `overrides` are settings by dotted key. With `wait` the call returns once everything is read and embedded.
-        Without `start` it answers from what is there and changes nothing. What nobody closes is closed when the
-        interpreter ends. Raises `SetupError` where the configuration is wrong or, with `start`, another process owns
-        the index.
-        """
-        given: dict[str, object] = dict(overrides)
-        given |= {key: str(value) for key, value in {"docs.root_path": root, "index.path": index}.items() if value}
-        settings = Settings.load(Path(config) if config else None, overrides=given)
-        settings.require_library()
-        with ExitStack() as undone:
-            lock = owned(settings.index.path, hint=_INSTEAD) if start else None
-            if lock is not None:
-                undone.callback(lock.release)
-            library = cls(build(settings))
-            undone.callback(library.close)
-            if start:
-                library.start()
-                if wait:
-                    library.wait_until_ready()
-            undone.pop_all()
-        library._lock = lock
-        # Before the standard library waits for the children, which it does by a handler registered earlier: a thread
-        # that reaps one of them meanwhile would make that fail with a traceback.
-        atexit.register(library.close)
-        return library
-
-    _lock: FolderLock | None = None  #: held where this object owns the index folder
-
-    def close(self) -> None:
-        """Stop all background work, close every store and let the index folder go. Safe to call twice."""
-        atexit.unregister(self.close)
-        super().close()
-        if self._lock is not None:
-            self._lock.release()
 
 
 def build(settings: Settings) -> desk.Parts:
@@ -400,6 +342,3 @@ def _close_one(part: _Closable | Retrying[Embedder] | None) -> None:
     loaded = part.peek() if isinstance(part, Retrying) else part
     if loaded is not None:
         loaded.close()
-
-
-__all__ = ["Librarian", "build"]

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from . import desk
-from .desk import arguments as check
+from . import schemas
 from .evaluation import own_questions
 from .evaluation.evaluate import as_dict, evaluate
 from .evaluation.judgments import Judged, Judgments, read
@@ -22,7 +22,7 @@ from .finding import modes
 from .finding.hybrid_search import HybridSearchEngine
 from .finding.ranker import ABROAD, READ, LinearRanker, shares_of, shipped
 from .finding.run import OFF
-from .vocabulary import wire
+from .library import Librarian
 from .vocabulary.errors import CallerError
 from .vocabulary.paths import name_of
 from .vocabulary.protocols import Budget, Catalog
@@ -90,11 +90,13 @@ class _Shortfalls:
         before, self._mode = self._mode, mode
         return before != mode
 
-    def note(self, page: wire.SearchAnswer | wire.EmailSearchAnswer) -> None:
+    def note(self, page: schemas.SearchResponse | schemas.EmailSearchResponse) -> None:
         """Remember a question's first page."""
         asked = page.requested_mode
-        leg = getattr(page.legs, asked, None)  # hybrid and auto have none
-        whys = list(page.degraded) or ([leg.reason] if leg is not None and leg.status != "ok" else [])
+        retriever = getattr(page.retrievers, asked, None)  # hybrid and auto have none
+        whys = list(page.degraded)
+        if not whys and retriever is not None and retriever.status != "ok":
+            whys = [retriever.reason]
         if page.mode != asked != "auto":
             whys = [f"answered in mode {page.mode}", *(why for why in whys if why != OFF.reason)]
         if whys and asked != "keyword":  # words never miss anything
@@ -106,7 +108,7 @@ class _Shortfalls:
 
 
 class Study:
-    """The verb `evaluate`: judged questions from files, or the library's own; and tuning on the latter.
+    """The operation `evaluate`: judged questions from files, or the library's own; and tuning on the latter.
 
     Args:
         index: folder in which adopted weights are kept.
@@ -145,9 +147,9 @@ class Study:
 
     def __call__(
         self,
-        library: desk.Librarian,
+        library: Librarian,
         *,
-        budget: Budget,
+        deadline: Budget,
         queries: str = "",
         qrels: str = "",
         modes: Sequence[str] = MODES,
@@ -164,10 +166,8 @@ class Study:
             self._use()
             return {"modes": {}, "notes": ["The shipped weights are in use."]}
         if tune:
-            return self._tune(budget, adopt)
-        asked = list(dict.fromkeys(check.mode_name(mode) for mode in modes))
-        if not asked:
-            raise CallerError("modes is empty.", hint="Name at least one, for example keyword,hybrid.")
+            return self._tune(deadline, adopt)
+        asked = list(dict.fromkeys(modes))
         questions = self._own() if own else []
         by_itself = Judgments([one.judged for one in questions], [self._about(questions)])
         given = by_itself if own else self._read(queries, qrels)
@@ -175,12 +175,12 @@ class Study:
         asking = {question.judged.text: question for question in questions}
         shortfalls = _Shortfalls()
 
-        def search(text: str, mode: str) -> Sequence[str]:
-            budget.check()
+        def search(text: str, mode: Any) -> Sequence[str]:
+            deadline.check()
             if shortfalls.begins(mode):
                 library.clear_cache()  # what a mode takes is to be measured, not what memory takes
             ask = library.search_emails if text in mails else library.search
-            limit: dict[str, object] = (
+            limit: dict[str, Any] = (
                 {"max_per_thread": 0} if text in mails else {"max_per_document": 1, "include_weak": True}
             )
             found: list[str] = []
@@ -190,7 +190,7 @@ class Study:
             wanted = FOUND if text in mails else SEEN + further
             while offset is not None and len(found) < wanted:
                 page = ask(
-                    text, budget=budget, mode=mode, product=product, offset=offset,
+                    text, deadline=deadline, mode=mode, product=product, offset=offset,
                     max_results=min(wanted, self._most), brief=True, **limit,
                 )  # fmt: skip
                 if not offset:
@@ -272,7 +272,7 @@ class Study:
     def _untaught(self, own: list[OwnQuestion]) -> list[OwnQuestion]:
         return own_questions.untaught(own) if self._adapted() else own
 
-    def _tune(self, budget: Budget, adopt: bool) -> Mapping[str, object]:
+    def _tune(self, deadline: Budget, adopt: bool) -> Mapping[str, object]:
         """Weights learned on half of the own questions, tried on the other half; used from now on where told."""
         if self._fusion != "learned":
             raise CallerError(
@@ -280,7 +280,7 @@ class Study:
                 hint="Set search.fusion to learned; a semantic weight, and PostgreSQL, choose another one.",
             )
         questions = self._own()
-        learn, held = (self._asked(half, budget) for half in own_questions.halves(questions))
+        learn, held = (self._asked(half, deadline) for half in own_questions.halves(questions))
         if not learn or not held:
             raise CallerError("The library has too few questions of its own to tune on.", hint="Judge some yourself.")
         now = np.array([self._engine.weights.get(name, 0.0) for name in READ])
@@ -308,14 +308,14 @@ class Study:
         )
         return {"questions": len(held), "modes": rows, "weights": tuned, "adopted": adopt, "notes": notes}
 
-    def _asked(self, questions: Sequence[OwnQuestion], budget: Budget) -> list[Asked]:
+    def _asked(self, questions: Sequence[OwnQuestion], deadline: Budget) -> list[Asked]:
         found = []
         with self._catalog.read() as reader:
             paths = {stored.doc_id: stored.document.file_path for stored in reader.iter_documents()}
             for question in questions:
-                budget.check()
+                deadline.check()
                 pool = self._engine.judge(
-                    Query(question.judged.text, mode="hybrid", ask_llm=False), reader, budget
+                    Query(question.judged.text, mode="hybrid", ask_llm=False), reader, deadline
                 ).pool
                 seen = modes.weighed(pool)
                 pages = [question.page_of(paths.get(doc, "")) for doc in seen.ids.tolist()]

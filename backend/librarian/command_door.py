@@ -1,64 +1,52 @@
-"""The keeper's door for the command line: the desk's verbs by name, as JSON over the socket."""
+"""The daemon's API for the command line: operations by name, as JSON over the socket."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .keeper.host import ReportProgress
-from .vocabulary.errors import CallerError
+from .opening import LibraryHandle
 from .vocabulary.protocols import Budget
 from .vocabulary.request import REQUEST, new_id
-from .vocabulary.toolsets import REGISTRY, SITES
-from .vocabulary.verbs import OF_COMMANDS, ask
-from .vocabulary.verbs import VERBS as KNOWN
 
 PROGRESS_S = 0.25
-_BY_METHOD = {verb.method: verb for verb in (*KNOWN, *REGISTRY, *SITES)}
-VERBS = frozenset(_BY_METHOD) | OF_COMMANDS
-"""What may be asked for: what tools ask, and what is for commands alone."""
 
 
-class Verbs:
-    """What the command line may ask for over the socket: the desk's verbs by name, as JSON."""
+class CommandApi:
+    """Runs operations that the command line asks for over the socket."""
 
-    def __init__(self, library: Any) -> None:
-        self._library = library
+    def __init__(self, handle: LibraryHandle) -> None:
+        self._handle = handle
 
     def __call__(
-        self, verb: str, arguments: Mapping[str, Any], report: ReportProgress, cancelled: threading.Event
+        self, name: str, arguments: Mapping[str, Any], report: ReportProgress, cancelled: threading.Event
     ) -> Mapping[str, Any]:
-        """Answer one verb; long ones report how far the index is."""
-        if verb not in VERBS:
-            raise CallerError(f"There is no verb {verb!r}.", hint=f"Use one of {', '.join(sorted(VERBS))}.")
-        budget = Budget(cancelled=cancelled)
+        """Run one operation; a refresh reports how far the index is."""
         REQUEST.set(new_id())
-        if known := _BY_METHOD.get(verb):
-            answer: Any = ask(self._library, known, arguments, budget)
-        else:
-            method: Callable[..., Any] = getattr(self._library, verb)
-            with self._reporting(report if verb == "refresh" else None):
-                answer = method(**arguments, budget=budget)
-        return answer if isinstance(answer, Mapping) else answer.as_fields()
+        with self._reporting(report if name == "refresh" else None):
+            response = self._handle.call(name, arguments, Budget(cancelled=cancelled))
+        return response if isinstance(response, Mapping) else response.as_fields()
 
     @contextlib.contextmanager
     def _reporting(self, report: ReportProgress | None) -> Iterator[None]:
-        """While the body runs, `report` is told again and again how far the index is."""
+        """While the body runs, call `report` with the progress of the index."""
         if report is None:
             yield
             return
         done = threading.Event()
 
-        def tell() -> None:
+        def repeat() -> None:
             while not done.wait(PROGRESS_S):
-                report(self._library.status().progress.model_dump(mode="json"))
+                if (library := self._handle.library) is not None:
+                    report(library.status().progress.model_dump(mode="json"))
 
-        teller = threading.Thread(target=tell, name="progress", daemon=True)
-        teller.start()
+        reporting = threading.Thread(target=repeat, name="progress", daemon=True)
+        reporting.start()
         try:
             yield
         finally:
             done.set()
-            teller.join()
+            reporting.join()

@@ -1,6 +1,6 @@
-"""A desk whose library is still being opened: whoever asks it something waits for that.
+"""A handle on a library that is still being opened: calls wait for it.
 
-So that doors open before stores are read: a host's handshake needs the introduction alone, and the last one given is
+The server answers before its stores are read: a client's handshake needs the instructions only, and the last ones are
 kept in the index folder.
 """
 
@@ -8,41 +8,46 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from . import __version__
-from .vocabulary.desk_protocol import LONGEST_INSTRUCTIONS
 from .vocabulary.errors import LibrarianError, Unavailable
 from .vocabulary.protocols import Budget
-from .vocabulary.toolsets import RAG, REGISTRY, SITES
-from .vocabulary.verbs import FACETS, OF_COMMANDS, VERBS
 from .vocabulary.whole_file import write_whole
 
 if TYPE_CHECKING:
-    from .desk import Librarian
+    from .library import Librarian
+    from .schemas import ResponseModel
 
 logger = logging.getLogger(__name__)
 
 KEPT: Final = "introduction.txt"
-_POLL_S: Final = 0.1  #: how often a waiting call looks whether it was given up
-_TOOLS: Final = frozenset(verb.method for verb in (*VERBS, FACETS, *RAG, *REGISTRY, *SITES))
-_VERBS: Final = _TOOLS | OF_COMMANDS | {"complete", "resources"}
-"""What waits for the library: what tools and REST ask, and what is for hosts and commands alone."""
+MAX_ERROR_LENGTH: Final = 2047  #: characters of instructions that only report an error
+_POLL_S: Final = 0.1  #: how often a waiting call checks its deadline
 
 
-class Opening:
-    """Has every verb of the desk. `opened` or `failed` ends the waiting, once."""
+class LibraryHandle:
+    """A library now or soon. `opened` or `failed` ends the waiting, once."""
 
-    def __init__(self, index: Path) -> None:
-        self._kept = index / KEPT
+    def __init__(self, index: Path | None = None) -> None:
+        self._kept = index / KEPT if index is not None else None
         self._done = threading.Event()
         self._lock = threading.Lock()
         self._library: Librarian | None = None
         self._error: LibrarianError | None = None
         self._early: dict[object, Callable[[int], None]] = {}
         self._ends: dict[object, Callable[[], None]] = {}
+
+    @classmethod
+    def of(cls, library: Librarian | LibraryHandle) -> LibraryHandle:
+        """A handle on a library that is open already."""
+        if isinstance(library, LibraryHandle):
+            return library
+        handle = cls()
+        handle.opened(library)
+        return handle
 
     def opened(self, library: Librarian) -> None:
         """From now on `library` answers."""
@@ -68,53 +73,50 @@ class Opening:
         """Whether `instructions` needn't wait."""
         return self._done.is_set() or bool(self._last())
 
-    def wait(self, budget: Budget | None = None) -> Librarian:
-        """The library, as soon as it is open. Raises what kept it from opening, and what `budget` does."""
+    def wait(self, deadline: Budget | None = None) -> Librarian:
+        """The library, as soon as it is open. Raises what kept it from opening, and what `deadline` does."""
         while not self._done.wait(_POLL_S):
-            if budget is not None:
-                budget.check()
+            if deadline is not None:
+                deadline.check()
         if self._library is None:
             raise self._error or Unavailable("The library is closed.", hint="Ask again.")
         return self._library
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in _VERBS:
-            raise AttributeError(name)
-
-        def verb(*given: Any, budget: Budget | None = None, **named: Any) -> Any:
-            return getattr(self.wait(budget), name)(*given, budget=budget, **named)
-
-        return verb
+    def call(
+        self, name: str, arguments: Mapping[str, object], deadline: Budget | None = None
+    ) -> ResponseModel | Mapping[str, object]:
+        """As `Librarian.call`, once the library is open."""
+        return self.wait(deadline).call(name, arguments, deadline)
 
     def instructions(self) -> str:
-        """The library's, and before it is open those that it gave last; a first start waits. Never raises."""
+        """The library's, and before it is open those of the last start; a first start waits. Never raises."""
         if not self._done.is_set() and (kept := self._last()):
             return kept
         try:
             text = self.wait().instructions()
         except LibrarianError as error:
-            return f"Librarian can't answer: {error}"[:LONGEST_INSTRUCTIONS]
+            return f"Librarian can't answer: {error}"[:MAX_ERROR_LENGTH]
         self._keep(text)
         return text
 
     def _last(self) -> str:
-        """The introduction that this version gave last; empty where it gave none."""
+        """The instructions that this version gave last; empty where it gave none."""
         try:
-            version, _, text = self._kept.read_text("utf-8").partition("\n")
+            version, _, text = self._kept.read_text("utf-8").partition("\n") if self._kept else ("", "", "")
         except (OSError, ValueError):
             return ""
         return text if version == __version__ else ""
 
     def _keep(self, text: str) -> None:
-        if self._last() == text:
+        if self._kept is None or self._last() == text:
             return
         try:
             write_whole(self._kept, f"{__version__}\n{text}")
         except OSError as error:
-            logger.warning("The introduction can't be kept: %s", error)
+            logger.warning("The instructions can't be kept: %s", error)
 
     def on_generation(self, callback: Callable[[int], None]) -> Callable[[], None]:
-        """As the library's; before it is open the callback is remembered."""
+        """As `Librarian.on_generation`; before the library is open the callback is remembered."""
         key = object()
         with self._lock:
             if self._library is None:

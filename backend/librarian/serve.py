@@ -18,10 +18,10 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO
 
 from . import __version__, event_loop
-from .command_door import Verbs
+from .command_door import CommandApi
 from .config.sections import revealed
 from .config.settings import Settings
 from .ending import cut_short, leave
@@ -35,12 +35,11 @@ from .keeper.visitors import Visitors
 from .keeper.where import fingerprint
 from .listening import bind
 from .log import configure
-from .opening import Opening
+from .opening import LibraryHandle
 from .reloading import reload
+from .schemas import ResultLimits
 from .shelving.heap import keep_small
-from .vocabulary.arguments import Counts
 from .vocabulary.calls import Calls
-from .vocabulary.desk_protocol import Desk
 from .vocabulary.errors import SETUP, LibrarianError, SetupError, Unavailable
 from .vocabulary.private_umask import private_umask
 from .welcome import places, welcome
@@ -159,7 +158,7 @@ class _Process:
         self.settings = self._begun = settings
         self.again = False  #: whether it ends so that the library is opened anew
         self._trusted_s = trusted_s
-        self._opening = Opening(settings.index.path)
+        self._handle = LibraryHandle(settings.index.path)
         self._listening = listening
         self._out, self._as_json = out, as_json
         self._lock = lock
@@ -197,14 +196,14 @@ class _Process:
         finally:
             doors.cancel()
             self._visitors.write()
-            if self._opening.library is not None:
-                await asyncio.to_thread(self._opening.library.close)
+            if self._handle.library is not None:
+                await asyncio.to_thread(self._handle.library.close)
         if self._failure is not None:
             raise self._failure
 
     async def _open(self, doors: asyncio.Future[Any]) -> None:
         """Open the library and let it begin its work; where that fails, tell those who wait and stop."""
-        if self._listening is None and self._opening.introduced:
+        if self._listening is None and self._handle.introduced:
             await asyncio.wait([doors])
             await asyncio.sleep(HANDSHAKE_S)
         try:
@@ -213,7 +212,7 @@ class _Process:
             logger.debug("The library can't be opened", exc_info=True)
             self._failure = error
             told = error if isinstance(error, LibrarianError) else Unavailable(repr(error), hint="See keeper.log.")
-            self._opening.failed(told)
+            self._handle.failed(told)
             if self._listening is None:
                 await asyncio.wait([doors])
             await asyncio.sleep(FAILED_S)
@@ -221,7 +220,8 @@ class _Process:
 
     def _build(self) -> None:
         with uncollected():
-            from .assembly import Librarian, build
+            from .assembly import build
+            from .library import Librarian
 
             if self._listening is not None:
                 # The web's door first: loading the model and filling the vectors in the background would take the
@@ -234,7 +234,7 @@ class _Process:
         except LibrarianError:
             library.close()
             raise
-        self._opening.opened(library)
+        self._handle.opened(library)
 
     def _end(self) -> None:
         """Stop; who has told us may be waiting, so that it ends in time whatever hangs."""
@@ -258,7 +258,7 @@ class _Process:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stop.wait(), WATCH_S)
             shorten_log(self.settings.index.path)
-            library = self._opening.library
+            library = self._handle.library
             if self._stop.is_set() or library is None:
                 continue
             why = library.damage if time.monotonic() > trusted else ""
@@ -273,11 +273,11 @@ class _Process:
     def _reload(self) -> None:
         self.settings = reload(self.settings, self._app, begun=self._begun)
         logger.info("Looking at everything again (SIGHUP)")
-        if self._opening.library is not None:
-            self._opening.library.reload()
+        if self._handle.library is not None:
+            self._handle.library.reload()
 
     def _busy(self) -> bool:
-        library = self._opening.library
+        library = self._handle.library
         return library is None or library.status().status == "indexing"
 
     def _host(self, doors: asyncio.Future[Any]) -> Host:
@@ -289,7 +289,7 @@ class _Process:
         return Host(
             settings.index.path,
             version=__version__,
-            handle=Verbs(self._opening),
+            handle=CommandApi(self._handle),
             serve_mcp=serve_mcp,
             on_retire=self._end,
             on_idle=None if serves else self._stop.set,
@@ -309,17 +309,17 @@ class _Process:
         return url_of(*self._listening.getsockname()[:2])
 
     @property
-    def _counts(self) -> Counts:
-        return Counts(self.settings.search.default_results, self.settings.search.max_results)
+    def _limits(self) -> ResultLimits:
+        return ResultLimits(self.settings.search.default_results, self.settings.search.max_results)
 
     def _mcp_door(self, calls: Calls | None = None) -> McpDoor:
         with uncollected():
             from .mcp_server.app import McpDoor
 
         return McpDoor(
-            cast(Desk, self._opening),
+            self._handle,
             toolsets=sorted(self.settings.enabled_toolsets),
-            counts=self._counts,
+            limits=self._limits,
             calls=calls,
             version=__version__,
             title=self.settings.system.name,
@@ -341,16 +341,16 @@ class _Process:
         from .web.app import build_app
         from .web.heads import protocol
 
-        settings, desk, door = self.settings, cast(Desk, self._opening), ComingDoor(self._mcp_door)
+        settings, door = self.settings, ComingDoor(self._mcp_door)
         self._app = build_app(
-            desk,
+            self._handle,
             token=revealed(settings.security.token),
             hosts=(settings.mcp.host, *settings.security.allowed_hosts),
             cors_origins=settings.security.cors_origins,
             endpoint=settings.mcp.endpoint,
             rate_limit=settings.security.rate_limit or None,
             version=__version__,
-            counts=self._counts,
+            limits=self._limits,
             door=door,
         )
         config = uvicorn.Config(

@@ -13,31 +13,36 @@ import sys
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
 
-from librarian import cli
+from librarian import cli, schemas
 from librarian.config.layers import ALIASES, DERIVED_VARIABLES
 from librarian.config.settings import knobs
 from librarian.finding import ranker
 from librarian.models.table import known, spec_of
 from librarian.reading import metadata
+from librarian.schemas import TOOLSETS, Operation
 from librarian.shelving.extras import missing
 from librarian.terminal import reference
-from librarian.vocabulary import wire
-from librarian.vocabulary.toolsets import RAG, SITES
-from librarian.vocabulary.verbs import VERBS
 from tests.docs import blocks
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+TOOLS = [tool for tools in TOOLSETS.values() for tool in tools if tool.toolset != "registry"]
 DOCS = REPOSITORY / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 
 ANSWERS = (
-    *(wire.SearchAnswer, wire.Result, wire.EmailResult, wire.DocumentAnswer, wire.ThreadAnswer, wire.ThreadEmail),
-    *(wire.AnalyzeAnswer, wire.WhyNot, wire.StatusAnswer, wire.HealthAnswer),
+    *(
+        schemas.SearchResponse,
+        schemas.Result,
+        schemas.EmailResult,
+        schemas.DocumentResponse,
+        schemas.ThreadResponse,
+        schemas.ThreadEmail,
+    ),
+    *(schemas.AnalyzeResponse, schemas.WhyNot, schemas.StatusResponse, schemas.HealthResponse),
 )
 
 
@@ -88,19 +93,19 @@ def test_every_variable_is_in_the_manual(name: str) -> None:
     assert f"`{name}`" in manual()
 
 
-@pytest.mark.parametrize("verb", [*VERBS, *RAG, *SITES], ids=lambda verb: verb.name)
-def test_every_tool_and_its_arguments_are_in_the_manual(verb: Any) -> None:
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_every_tool_and_its_arguments_are_in_the_manual(tool: Operation) -> None:
     page = (DOCS / "librarian" / "reference" / "tools.md").read_text("utf-8")
-    assert verb.name in page
-    for argument in verb.arguments:
-        assert argument.name in words(page), f"{argument.name} of {verb.name} is undocumented"
+    assert tool.name in page
+    for name in tool.request.model_fields:
+        assert name in words(page), f"{name} of {tool.name} is undocumented"
 
 
-@pytest.mark.parametrize("verb", [*VERBS, *RAG, *SITES], ids=lambda verb: verb.name)
-def test_every_tool_has_its_method_on_the_page_of_python(verb: Any) -> None:
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_every_tool_has_its_method_on_the_page_of_python(tool: Operation) -> None:
     page = (DOCS / "librarian" / "guide" / "python.md").read_text("utf-8")
-    [row] = [line for line in page.splitlines() if line.startswith("|") and f"`{verb.method}`" in line.split("|")[1]]
-    assert f"`{verb.name}`" in row
+    [row] = [line for line in page.splitlines() if line.startswith("|") and f"`{tool.method}`" in line.split("|")[1]]
+    assert f"`{tool.name}`" in row
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
@@ -119,7 +124,7 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda each: each.__name__)
-def test_every_field_of_an_answer_is_on_the_page_of_fields(answer: type[wire.Wire]) -> None:
+def test_every_field_of_an_answer_is_on_the_page_of_fields(answer: type[schemas.ResponseModel]) -> None:
     page = words((DOCS / "librarian" / "reference" / "result-fields.md").read_text("utf-8"))
     assert set(answer.model_fields) <= page
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from librarian.assembly import Librarian
+from librarian.library import Librarian
 from librarian.models.store import ModelStore
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -1,6 +1,5 @@
-"""The verbs: search, read, list, thread, refresh, status. Doors know this room and nothing behind it."""
+"""What `Librarian` uses to answer: queries, responses, reading, threads, freshness and status."""
 
-from .librarian import Librarian
 from .parts import DeskOptions, Parts
 
-__all__ = ["DeskOptions", "Librarian", "Parts"]
+__all__ = ["DeskOptions", "Parts"]

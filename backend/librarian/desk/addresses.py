@@ -10,8 +10,8 @@ from pathlib import PurePath
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
+from ..schemas import MAX_PATH_LENGTH
 from ..vocabulary.addresses import SCHEME
-from ..vocabulary.arguments import LONGEST_PATH
 from ..vocabulary.errors import CallerError
 from ..vocabulary.paths import name_of
 from ..vocabulary.types import Chunk, Document, Heading
@@ -116,9 +116,9 @@ def parse(path: object) -> Place:
     if match := _ID.fullmatch(f"{text}#{fragment}" if fragment else text):  # a uri may be made of an id
         text, fragment, ordinal, digest = match["path"], None, int(match["ordinal"]), match["hash"]
     text = name_of(text)  # a path as it stands on disk names the same document
-    if len(text) > LONGEST_PATH:
+    if len(text) > MAX_PATH_LENGTH:
         raise CallerError(
-            f"path has {len(text)} characters; at most {LONGEST_PATH} are allowed.",
+            f"path has {len(text)} characters; at most {MAX_PATH_LENGTH} are allowed.",
             hint="Pass a result's file_path, id or uri.",
         )
     if "\x00" in text:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
-from ..vocabulary import wire
+from .. import schemas
 from ..vocabulary.addresses import passage_id
 from ..vocabulary.types import Candidate, Count, Email, Hit, LegReport, MatchType, SearchOutcome
 from . import addresses
@@ -16,17 +16,17 @@ HEADINGS_SHOWN = 12  #: a result's outline is cut here; get_document has all
 LEGS = ("keyword", "semantic", "rerank", "hyde")
 
 
-def attachments(email: Email) -> list[wire.AttachmentItem]:
+def attachments(email: Email) -> list[schemas.AttachmentItem]:
     """A mail's attachments as the outside sees them."""
     return [
-        wire.AttachmentItem(filename=item.filename, content_type=item.content_type, size=item.size)
+        schemas.AttachmentItem(filename=item.filename, content_type=item.content_type, size=item.size)
         for item in email.attachments
     ]
 
 
-def headers(email: Email) -> wire.MailHeaders:
+def headers(email: Email) -> schemas.MailHeaders:
     """What stands above a mail that is read as a document."""
-    return wire.MailHeaders.model_validate(_mail_fields(email))
+    return schemas.MailHeaders.model_validate(_mail_fields(email))
 
 
 def _mail_fields(email: Email) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def _mail_fields(email: Email) -> dict[str, Any]:
 
 
 def match_type(candidate: Candidate) -> MatchType:
-    """Which legs found it; what filters alone have found, ordered by date, was found without meaning."""
+    """Which retrievers found it; what filters alone have found, ordered by date, was found without meaning."""
     by_words, by_meaning = candidate.keyword_score is not None, candidate.semantic_score is not None
     if by_words and by_meaning:
         return "both"
@@ -71,7 +71,7 @@ def _result_fields(
         "snippet": hit.snippet.text,
         "tokens": hit.tokens,
         "section_lines": hit.section,
-        "more": [wire.MoreItem.model_validate(one) for one in hit.further],
+        "more": [schemas.MoreItem.model_validate(one) for one in hit.further],
         "uri": addresses.passage_uri(document, shown if hit.packed else chunk),
         "relevance_score": None if by_date(hit) else round(hit.relevance, 4),
         "match_type": match_type(hit.candidate),
@@ -81,7 +81,7 @@ def _result_fields(
         "last_modified": document.last_modified,
         "stale": stale,
         "also_in": list(hit.also_in),
-        "parent_context": wire.ParentContext.model_validate(context) if context is not None else None,
+        "parent_context": schemas.ParentContext.model_validate(context) if context is not None else None,
         **(_reasons(hit) if explain else {}),
     }
 
@@ -96,7 +96,7 @@ def _reasons(hit: Hit) -> dict[str, Any]:
         "rerank_score": _rounded(candidate.rerank_score),
         "highlights": list(hit.snippet.highlights),
         "why": [
-            wire.WhyItem(source=one.source, rank=one.rank, raw=_rounded(one.raw), points=round(one.points, 4))
+            schemas.WhyItem(source=one.source, rank=one.rank, raw=_rounded(one.raw), points=round(one.points, 4))
             for one in candidate.why
         ],
     }
@@ -113,17 +113,17 @@ def by_date(hit: Hit) -> bool:
 
 def result(
     hit: Hit, rank: int, *, stale: bool, context: Mapping[str, object] | None, explain: bool = False
-) -> wire.Result:
+) -> schemas.Result:
     """A document that answers, or a passage of one."""
-    return wire.Result.model_validate(_result_fields(hit, rank, stale=stale, context=context, explain=explain))
+    return schemas.Result.model_validate(_result_fields(hit, rank, stale=stale, context=context, explain=explain))
 
 
 def email_result(
     hit: Hit, rank: int, *, stale: bool, context: Mapping[str, object] | None, explain: bool = False
-) -> wire.EmailResult:
+) -> schemas.EmailResult:
     """A passage of a mail, with its headers."""
     email = hit.document.document.email or Email(subject=hit.document.document.title, sender="")
-    return wire.EmailResult.model_validate(
+    return schemas.EmailResult.model_validate(
         {
             **_result_fields(hit, rank, stale=stale, context=context, explain=explain),
             **_mail_fields(email),
@@ -149,12 +149,15 @@ class Same:
 
 
 #: What makes results of hits, by whether they say why; the same objects each time, by which results are remembered.
-DOCUMENTS: Mapping[bool, Callable[..., wire.Result]] = {False: result, True: partial(result, explain=True)}
-MAILS: Mapping[bool, Callable[..., wire.EmailResult]] = {False: email_result, True: partial(email_result, explain=True)}
+DOCUMENTS: Mapping[bool, Callable[..., schemas.Result]] = {False: result, True: partial(result, explain=True)}
+MAILS: Mapping[bool, Callable[..., schemas.EmailResult]] = {
+    False: email_result,
+    True: partial(email_result, explain=True),
+}
 
 
 @lru_cache(64)  # results are immutable, and to make them takes the better part of a repeated question
-def results(shown: Same, first_rank: int, build: Callable[..., wire.Result]) -> tuple[wire.Result, ...]:
+def results(shown: Same, first_rank: int, build: Callable[..., schemas.Result]) -> tuple[schemas.Result, ...]:
     """Hits of files that are as they were read, without what stands around them."""
     return tuple(build(hit, rank, stale=False, context=None) for rank, hit in enumerate(shown.hits, first_rank))
 
@@ -174,19 +177,22 @@ def envelope(outcome: SearchOutcome, count: Count, requested_mode: str, *, expla
         "calibrated": outcome.calibrated,
         "not_mentioned": list(outcome.not_mentioned),
         "not_mentioned_in": outcome.not_mentioned_in,
-        "legs": wire.Legs(
-            **{name: wire.Leg(status=leg.status, reason=leg.reason, ms=round(leg.ms, 1)) for name, leg in legs.items()}
+        "retrievers": schemas.Retrievers(
+            **{
+                name: schemas.RetrieverStatus(status=leg.status, reason=leg.reason, ms=round(leg.ms, 1))
+                for name, leg in legs.items()
+            }
         ),
-        "coverage": wire.Coverage(
+        "coverage": schemas.Coverage(
             documents=count.documents, chunks=count.chunks, embedded_chunks=count.embedded_chunks
         ),
         "cache": outcome.cache,
-        "rewritten": wire.Rewritten.model_validate(outcome.rewritten) if outcome.rewritten else None,
+        "rewritten": schemas.Rewritten.model_validate(outcome.rewritten) if outcome.rewritten else None,
         "took_ms": round(outcome.took_ms, 2),
         "tokens_used": outcome.tokens_used,
         "generation": outcome.generation,
         "degraded": list(outcome.degraded),
-        "routing": wire.Routing.model_validate(outcome.routing) if outcome.routing and explain else None,
-        "suggestions": [wire.Suggestion.model_validate(item) for item in outcome.suggestions],
+        "routing": schemas.Routing.model_validate(outcome.routing) if outcome.routing and explain else None,
+        "suggestions": [schemas.Suggestion.model_validate(item) for item in outcome.suggestions],
         "weak_hidden": outcome.weak_hidden,
     }

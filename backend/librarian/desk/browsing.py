@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from ..vocabulary import wire
-from ..vocabulary.arguments import shortened
-from ..vocabulary.errors import CallerError
+from .. import schemas
+from ..vocabulary.errors import CallerError, shortened
 from ..vocabulary.protocols import Catalog
 from ..vocabulary.types import Candidate, Contribution, Hit, LegReport, Query, SearchOutcome, Snippet
 
@@ -60,17 +59,17 @@ def newest_first(catalog: Catalog, query: Query) -> SearchOutcome:
     )
 
 
-def facets(catalog: Catalog, type_: str) -> wire.FacetsAnswer:
+def facets(catalog: Catalog, type_: str) -> schemas.FacetsResponse:
     """What the filters of a search among `documents` or `emails` may choose from."""
     if type_ not in ("documents", "emails"):
         raise CallerError(f"type {shortened(type_)} is unknown.", hint="Use documents or emails.")
     columns = catalog.columns()
     found = columns.tally("document" if type_ == "documents" else "email")
-    return wire.FacetsAnswer(
+    return schemas.FacetsResponse(
         type="documents" if type_ == "documents" else "emails",
         total=found.documents,
         products=[
-            wire.ProductFacet(name=name, count=sum(inside.values()), components=_items(inside))
+            schemas.ProductFacet(name=name, count=sum(inside.values()), components=_items(inside))
             for name, inside in found.products.items()
         ],
         file_types=_items(found.file_types),
@@ -83,5 +82,5 @@ def facets(catalog: Catalog, type_: str) -> wire.FacetsAnswer:
     )
 
 
-def _items(counts: Mapping[str, int]) -> list[wire.FacetItem]:
-    return [wire.FacetItem(name=name, count=count) for name, count in counts.items()]
+def _items(counts: Mapping[str, int]) -> list[schemas.FacetItem]:
+    return [schemas.FacetItem(name=name, count=count) for name, count in counts.items()]

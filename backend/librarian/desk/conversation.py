@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..vocabulary import wire
+from .. import schemas
 from ..vocabulary.errors import CallerError
 from ..vocabulary.protocols import CatalogReader
 from ..vocabulary.types import FOLDED, Document, Email, StoredDocument
@@ -25,7 +25,7 @@ def thread_meant(reader: CatalogReader, name: str) -> str:
 
 def conversation(
     thread_id: str, mails: Sequence[StoredDocument], *, offset: int = 0, max_chars: int = 0
-) -> wire.ThreadAnswer:
+) -> schemas.ThreadResponse:
     """The mails from an offset on, oldest first, as many as have up to `max_chars` characters with their headers, at
     least one (0 = all).
 
@@ -36,7 +36,7 @@ def conversation(
     if offset >= len(kept):
         hint = f"Use 0 to {len(kept) - 1}: next_offset of the part before."
         raise CallerError(f"offset is {offset}; the conversation has {len(kept)} mails.", hint=hint)
-    emails: list[wire.ThreadEmail] = []
+    emails: list[schemas.ThreadEmail] = []
     left = max_chars
     for stored in kept[offset:]:
         mail = _mail(stored.document)
@@ -52,7 +52,7 @@ def conversation(
             for mail in emails
         ]
     end = offset + len(emails)
-    return wire.ThreadAnswer(
+    return schemas.ThreadResponse(
         thread_id=thread_id,
         subject=_headers(kept[0].document).subject,
         participants=_people(kept),
@@ -62,10 +62,10 @@ def conversation(
     )
 
 
-def _mail(document: Document) -> wire.ThreadEmail:
+def _mail(document: Document) -> schemas.ThreadEmail:
     email = _headers(document)
     body, quoted = _folded(document)
-    return wire.ThreadEmail(
+    return schemas.ThreadEmail(
         subject=email.subject,
         sender=email.sender,
         to=list(email.to),
@@ -83,7 +83,7 @@ def _headers(document: Document) -> Email:
     return document.email or Email(subject=document.title, sender="")
 
 
-def _length(mail: wire.ThreadEmail) -> int:
+def _length(mail: schemas.ThreadEmail) -> int:
     """Characters of a mail as text, about; what it quotes aside."""
     named = (*mail.to, *mail.cc, *(item.filename for item in mail.attachments))
     alone = (mail.sender, mail.subject, mail.message_id, mail.file_path, mail.body)

@@ -7,8 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..vocabulary.arguments import shortened
-from ..vocabulary.errors import CallerError
+from ..vocabulary.errors import CallerError, shortened
 
 _NAMES = "from|to|cc|subject|before|after|since|until|older|newer|has|thread"
 #: As keyboards and programs have them, and as a shell leaves them: `"from:'ann lee' plan"`.

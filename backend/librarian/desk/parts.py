@@ -7,12 +7,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from ..schemas import (
+    AnalyzeResponse,
+    CheckResponse,
+    GapsResponse,
+    RegistryResponse,
+    SiteDocumentsResponse,
+    SiteListResponse,
+    SiteSearchResponse,
+    WhyNot,
+)
 from ..vocabulary.protocols import Analyzer, Budget, Catalog, Embedder, Loadable, Reranker
-from ..vocabulary.registry import RegistryAnswer
-from ..vocabulary.sites import GapsAnswer, SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
 from ..vocabulary.spaces import VectorSpace
 from ..vocabulary.types import Hit, IndexReport, Mode, Progress, Query, SearchOutcome, StoredChunk, StoredDocument
-from ..vocabulary.wire import AnalyzeAnswer, CheckAnswer, WhyNot
 
 
 class SearchEngine(Protocol):
@@ -24,7 +31,7 @@ class SearchEngine(Protocol):
 class QueryAnalyst(Protocol):
     """Says what kind of question it is, and where a document falls out of the answer."""
 
-    def analyze(self, text: str) -> AnalyzeAnswer: ...
+    def analyze(self, text: str) -> AnalyzeResponse: ...
 
     def why_not(self, query: Query, file_path: str, budget: Budget) -> WhyNot: ...
 
@@ -97,7 +104,9 @@ class CacheControl(Protocol):
 class RegistrySearch(Protocol):
     """Answers questions for servers, agents and tools (gathering room)."""
 
-    def search(self, query: str, entity_types: Collection[str], max_results: int, budget: Budget) -> RegistryAnswer: ...
+    def search(
+        self, query: str, entity_types: Collection[str], max_results: int, budget: Budget
+    ) -> RegistryResponse: ...
 
 
 class LanguageModel(Protocol):
@@ -114,15 +123,15 @@ class LanguageModel(Protocol):
 class SiteDocuments(Protocol):
     """Documents by project, category and slug (gathering room)."""
 
-    def search_doc(self, query: Query, category: str | None, limit: int, budget: Budget) -> SiteSearchAnswer: ...
+    def search_doc(self, query: Query, category: str | None, limit: int, budget: Budget) -> SiteSearchResponse: ...
 
     def load_doc(
         self, wanted: Sequence[str], include_sections: bool, include_metadata: bool
-    ) -> SiteDocumentsAnswer: ...
+    ) -> SiteDocumentsResponse: ...
 
     def list_doc(
         self, project: str | None, category: str | None, content_type: str | None, sort_by: str
-    ) -> SiteListAnswer: ...
+    ) -> SiteListResponse: ...
 
 
 class QuestionLog(Protocol):
@@ -133,7 +142,7 @@ class QuestionLog(Protocol):
 
     def note(self, query: str, results: int, answerable: str, product: str | None) -> None: ...
 
-    def gaps(self, limit: int) -> GapsAnswer: ...
+    def gaps(self, limit: int) -> GapsResponse: ...
 
 
 Evaluate = Callable[..., Mapping[str, object]]
@@ -181,7 +190,7 @@ class Parts:
     embedder: Loadable[Embedder] | None
     spaces: Callable[[], Sequence[VectorSpace]]  #: of products with another model
     caches: Mapping[str, CacheControl]
-    check: Callable[[bool], CheckAnswer]
+    check: Callable[[bool], CheckResponse]
     evaluate: Evaluate
     registry: RegistrySearch
     sites: SiteDocuments

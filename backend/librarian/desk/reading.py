@@ -9,9 +9,9 @@ from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from ..vocabulary import wire
-from ..vocabulary.arguments import WHOLE_DOCUMENT, nearest, shortened, some_of
-from ..vocabulary.errors import CallerError, NotFound
+from .. import schemas
+from ..schemas import WHOLE_DOCUMENT_TOKENS
+from ..vocabulary.errors import CallerError, NotFound, nearest, shortened, some_of
 from ..vocabulary.paths import name_of
 from ..vocabulary.protocols import CatalogReader
 from ..vocabulary.types import Document, Heading, Hit, StoredChunk, StoredDocument
@@ -270,7 +270,7 @@ def read(
     max_chars: int,
     column: int = 1,
     stale: bool = False,
-) -> wire.DocumentAnswer:
+) -> schemas.DocumentResponse:
     """The wanted lines of a document, cut at a line border after `max_chars` characters (0 = no limit).
 
     A line longer than that is cut; its rest is had with `next_column` of the answer as `column`, the character (from 1)
@@ -294,7 +294,7 @@ def read(
     end = max(first, first + len(kept) - 1)
     whole = first == 1 == column and not (section or anchor or chunk or line_end)
     shown = document.headings if whole else outline(document.headings, first, end)
-    return wire.DocumentAnswer(
+    return schemas.DocumentResponse(
         file_path=document.file_path,
         title=document.title,
         product=document.product,
@@ -304,7 +304,7 @@ def read(
         language=document.language,
         encoding=document.encoding,
         headings=[
-            wire.HeadingItem(level=heading.level, text=heading.text, line=heading.line, page=heading.page)
+            schemas.HeadingItem(level=heading.level, text=heading.text, line=heading.line, page=heading.page)
             for heading in shown
         ],
         heading_count=len(document.headings),
@@ -324,13 +324,13 @@ def read(
     )
 
 
-def beginning(stored: StoredDocument, whole: wire.DocumentAnswer) -> wire.DocumentAnswer:
+def beginning(stored: StoredDocument, whole: schemas.DocumentResponse) -> schemas.DocumentResponse:
     """A document as it is where it is short, otherwise its outline and the lines that it begins with.
 
     `whole` is what `read` gives of all of it.
     """
     text = stored.document.text
-    if whole.tokens <= WHOLE_DOCUMENT:
+    if whole.tokens <= WHOLE_DOCUMENT_TOKENS:
         return whole
     lines = text.split("\n")
     kept, next_column = _cut(lines, 1, BEGINNING)
@@ -351,7 +351,7 @@ def beginning(stored: StoredDocument, whole: wire.DocumentAnswer) -> wire.Docume
     )
 
 
-def outlined(document: Document, line_count: int) -> list[wire.OutlineItem]:
+def outlined(document: Document, line_count: int) -> list[schemas.OutlineItem]:
     """Sections with their lines and sizes, each up to the next heading of its level or above; of the highest levels, as
     many as `SECTIONS` has room for."""
     headings = document.headings
@@ -365,7 +365,7 @@ def outlined(document: Document, line_count: int) -> list[wire.OutlineItem]:
         first, last = section_lines(headings, index, line_count)
         later = next((one.start for one in headings[index + 1 :] if one.level <= heading.level), len(document.text))
         found.append(
-            wire.OutlineItem(
+            schemas.OutlineItem(
                 level=heading.level,
                 text=heading.text,
                 line_start=first,
@@ -376,12 +376,12 @@ def outlined(document: Document, line_count: int) -> list[wire.OutlineItem]:
     return found[:SECTIONS]
 
 
-def answering(whole: wire.DocumentAnswer, found: Sequence[Hit]) -> wire.DocumentAnswer:
+def answering(whole: schemas.DocumentResponse, found: Sequence[Hit]) -> schemas.DocumentResponse:
     """The parts of a document that answer a question, in its order. `whole` is what `read` gives of all of it."""
     sections, parts = [], []
     for hit in found:
         path, snippet = hit.heading_path or hit.chunk.chunk.heading_path, hit.snippet
-        section = wire.MoreItem(
+        section = schemas.MoreItem(
             line_start=snippet.line_start,
             line_end=snippet.line_end,
             tokens=tokens_in(len(snippet.text)),

@@ -11,11 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..vocabulary import wire
-from ..vocabulary.errors import LibrarianError
+from .. import schemas
+from ..vocabulary.errors import LibrarianError, did_you_mean
 from ..vocabulary.protocols import Loadable
 from ..vocabulary.types import Count, Failure, Progress
-from .arguments import did_you_mean
 from .parts import Parts
 
 FAILURES_SHOWN = 50
@@ -68,7 +67,7 @@ class StateReport:
         learns = progress.phase == "idle" and learning is not None and learning.pending()
         return replace(progress, phase="learning") if learns else progress
 
-    def health(self) -> wire.HealthAnswer:
+    def health(self) -> schemas.HealthResponse:
         """The short form for `curl /health`. A catalog that can't be read is a reason, not an error."""
         unread: list[str] = []
         count = Count()
@@ -86,7 +85,7 @@ class StateReport:
         first = [] if reasons or self._parts.indexing.last_indexed_at is not None else not_read_yet(progress, count)
         if first and word == "ready":
             word = "indexing"
-        return wire.HealthAnswer.model_validate(
+        return schemas.HealthResponse.model_validate(
             {
                 "status": "ok" if word == "ready" else word,
                 "ready": not reasons and not first,
@@ -99,14 +98,14 @@ class StateReport:
             }
         )
 
-    def status(self) -> wire.StatusAnswer:
+    def status(self) -> schemas.StatusResponse:
         """Everything a user may want to know about the index."""
         options = self._parts.options
         with self._parts.catalog.read() as reader:
             count, failures, generation = reader.count(), reader.failures(), reader.generation
             products = list(reader.products()) if options.shared_products else []
         progress, reasons = self._progress(), self.reasons()
-        return wire.StatusAnswer.model_validate(
+        return schemas.StatusResponse.model_validate(
             {
                 "status": self.word(reasons, count, progress),
                 "reasons": reasons,
@@ -133,7 +132,7 @@ class StateReport:
                 "watching": self._parts.indexing.watching,
                 "progress": {
                     name: getattr(progress, name)
-                    for name in wire.ProgressStatus.model_fields
+                    for name in schemas.ProgressStatus.model_fields
                     if hasattr(progress, name)
                 },
                 "failures": self._failures(failures),

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from librarian.vocabulary.arguments import LONGEST_QUERY
+from librarian.schemas import MAX_QUERY_LENGTH
 from librarian.vocabulary.errors import CallerError
 
 _NUMBER = re.compile(r"[+-]?[\d.]")
@@ -38,14 +38,14 @@ def load(queries: Path, qrels: Path) -> list[Judged]:
 
 
 def read(queries: Path, qrels: Path) -> Judgments:
-    """The same with notes; empty questions, and those of more than `LONGEST_QUERY` characters, can't be asked.
+    """The same with notes; empty questions, and those of more than `MAX_QUERY_LENGTH` characters, can't be asked.
 
     Raises `CallerError` with the line for a file that isn't as it should be, and where no question is left.
     """
     texts = _texts(queries)
     grades = _grades(qrels, texts)
     wanted = [query_id for query_id in texts if any(grade > 0 for grade in grades.get(query_id, {}).values())]
-    judged = [Judged(one, texts[one], grades[one]) for one in wanted if 0 < len(texts[one].strip()) <= LONGEST_QUERY]
+    judged = [Judged(one, texts[one], grades[one]) for one in wanted if 0 < len(texts[one].strip()) <= MAX_QUERY_LENGTH]
     if not judged:
         raise CallerError(
             f"No question of {queries.name} has a relevant file in {qrels.name}.",
@@ -54,7 +54,7 @@ def read(queries: Path, qrels: Path) -> Judgments:
     asked = {question.query_id for question in judged}
     left_out = (
         (queries, f"without a relevant file in {qrels.name}", texts.keys() - set(wanted)),
-        (queries, f"empty or longer than {LONGEST_QUERY:,} characters", set(wanted) - asked),
+        (queries, f"empty or longer than {MAX_QUERY_LENGTH:,} characters", set(wanted) - asked),
         (qrels, f"not in {queries.name}", grades.keys() - texts.keys()),
     )
     notes = [

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from librarian.vocabulary.sites import GapItem, GapsAnswer
+from librarian.schemas import GapItem, GapsResponse
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class QuestionLog:
         except OSError as error:
             logger.warning("A question can't be kept in %s: %s", self._path, error)
 
-    def gaps(self, limit: int) -> GapsAnswer:
+    def gaps(self, limit: int) -> GapsResponse:
         """Questions (any case) whose last answer was empty or unlikely to help, most often asked first."""
         last: dict[str, dict[str, object]] = {}
         times: dict[str, int] = {}
@@ -70,7 +70,7 @@ class QuestionLog:
             if not line.get("results") or line.get("answerable") == "unlikely"
         ]
         gaps.sort(key=lambda gap: (-gap.times, gap.results, gap.query))
-        return GapsAnswer(enabled=self._enabled, questions=total, gaps=gaps[:limit])
+        return GapsResponse(enabled=self._enabled, questions=total, gaps=gaps[:limit])
 
     def _cut(self) -> bool:
         """Whether the last line has no end, as a kill leaves it: what is added would be lost with it."""

@@ -8,10 +8,10 @@ from typing import Literal
 
 import numpy as np
 
+from librarian.schemas import AnalyzeResponse, RetrieverRank, WhyNot
 from librarian.vocabulary.mentions import no_mention
 from librarian.vocabulary.protocols import Budget, Catalog, CatalogReader
 from librarian.vocabulary.types import Contribution, Filters, Query, Ranking, StoredDocument
-from librarian.vocabulary.wire import AnalyzeAnswer, LegPlace, WhyNot
 
 from . import paging, suggestions
 from .hybrid_search import HybridSearchEngine
@@ -20,11 +20,11 @@ from .run import Judged
 
 _NARROW = "Narrow the search with a filter, or use words of that page."
 _OUTNUMBERED = (
-    "It holds words of the question, but so many passages fit better that it isn't among the first of any leg. "
+    "It holds words of the question, but so many passages fit better that it isn't among the first of any retriever. "
     + _NARROW
 )
 _FAR = (
-    "No leg found it: none of its passages holds the question's words or is near in meaning. "
+    "No retriever found it: none of its passages holds the question's words or is near in meaning. "
     "Ask with words that the page uses."
 )
 
@@ -37,10 +37,10 @@ class Analyst:
         self.engine = engine
         self._catalog = catalog
 
-    def analyze(self, text: str) -> AnalyzeAnswer:
+    def analyze(self, text: str) -> AnalyzeResponse:
         """What the router sees in a question."""
         seen = self._router.analyze(text)
-        return AnalyzeAnswer(
+        return AnalyzeResponse(
             query=text,
             query_type=seen.query_type,
             complexity=seen.complexity,
@@ -64,16 +64,16 @@ class Analyst:
                     explanation=f"{file_path} doesn't pass {', '.join(blocking)}. Drop or change what filters it out.",
                 )
             judged = self.engine.judge(query, reader, budget)
-            legs = self._legs(judged, stored.doc_id)
+            ranks = self._ranks(judged, stored.doc_id)
             if place := self._place(judged, query, stored, reader):
-                return _shown(query, file_path, legs, *place)
-            if any(leg.rank is not None for leg in legs):
-                return _dropped(judged, stored, legs, in_full_thread=self._in_full_thread(judged, query, stored))
+                return _shown(query, file_path, ranks, *place)
+            if any(one.rank is not None for one in ranks):
+                return _dropped(judged, stored, ranks, in_full_thread=self._in_full_thread(judged, query, stored))
             outnumbered = self._holds_words(query, file_path, reader, budget)
             unsaid = no_mention(self.engine.not_mentioned(query, reader), suggestions.within(query.filters))
             explanation = f"{unsaid} {_OUTNUMBERED if outnumbered else _FAR}".strip()
             stage: Literal["below_cut", "not_found"] = "below_cut" if outnumbered else "not_found"
-            return WhyNot(file_path=file_path, stage=stage, explanation=explanation, legs=legs)
+            return WhyNot(file_path=file_path, stage=stage, explanation=explanation, retrievers=ranks)
 
     def _holds_words(self, query: Query, file_path: str, reader: CatalogReader, budget: Budget) -> bool:
         """Whether the document would be found by its words if it were the only one."""
@@ -141,50 +141,52 @@ class Analyst:
                     blocking.append(f"{name}={value!r}")
         return blocking
 
-    def _legs(self, judged: Judged, doc_id: int) -> list[LegPlace]:
+    def _ranks(self, judged: Judged, doc_id: int) -> list[RetrieverRank]:
         pool = judged.pool
         chunks = set(pool.passages.chunk_ids[pool.passages.doc_ids == doc_id].tolist())
         rankings: Mapping[str, Ranking] = {"keyword": pool.keyword, "semantic": pool.semantic, "hyde": pool.hyde}
         places = []
-        for leg, ranking in rankings.items():
-            if ranking.status == "off" and leg == "hyde":
+        for name, ranking in rankings.items():
+            if ranking.status == "off" and name == "hyde":
                 continue
             if ranking.status != "ok":
-                places.append(LegPlace(leg=leg, reason=ranking.reason or ranking.status))
+                places.append(RetrieverRank(retriever=name, reason=ranking.reason or ranking.status))
                 continue
             found = next(((r, s) for r, (c, s) in enumerate(zip(ranking.ids, ranking.scores, strict=True), 1)
                           if c in chunks), None)  # fmt: skip
             if found is None:
-                places.append(LegPlace(leg=leg, reason=f"not among its first {len(ranking.ids)} passages"))
+                places.append(RetrieverRank(retriever=name, reason=f"not among its first {len(ranking.ids)} passages"))
             else:
-                places.append(LegPlace(leg=leg, rank=found[0], score=found[1]))
+                places.append(RetrieverRank(retriever=name, rank=found[0], score=found[1]))
         return places
 
 
-def _shown(query: Query, file_path: str, legs: list[LegPlace], rank: int, shown_at: str, weak: bool) -> WhyNot:
+def _shown(query: Query, file_path: str, ranks: list[RetrieverRank], rank: int, shown_at: str, weak: bool) -> WhyNot:
     """Of a document whose text is in the answer, on its first page or on a later one, or `weak`."""
     copy = "" if shown_at == file_path else f", as a copy of {shown_at}"
     if weak and not query.include_weak:
         explanation = f"Its rank is {rank}{copy}, but it is hardly relevant: ask with include_weak=true to see it."
-        return WhyNot(file_path=file_path, stage="below_cut", explanation=explanation, legs=legs, rank=rank)
+        return WhyNot(file_path=file_path, stage="below_cut", explanation=explanation, retrievers=ranks, rank=rank)
     if rank <= query.max_results:
         explanation = f"It is in the answer, at rank {rank}{copy}."
-        return WhyNot(file_path=file_path, stage="found", explanation=explanation, legs=legs, rank=rank)
+        return WhyNot(file_path=file_path, stage="found", explanation=explanation, retrievers=ranks, rank=rank)
     explanation = f"Its rank is {rank}{copy}, beyond the first {query.max_results}: ask for more results."
-    return WhyNot(file_path=file_path, stage="below_cut", explanation=explanation, legs=legs, rank=rank)
+    return WhyNot(file_path=file_path, stage="below_cut", explanation=explanation, retrievers=ranks, rank=rank)
 
 
-def _dropped(judged: Judged, stored: StoredDocument, legs: list[LegPlace], *, in_full_thread: bool) -> WhyNot:
-    """Of a document that a leg found and no page of the answer shows."""
+def _dropped(judged: Judged, stored: StoredDocument, ranks: list[RetrieverRank], *, in_full_thread: bool) -> WhyNot:
+    """Of a document that a retriever found and no page of the answer shows."""
     own = ((rank, one.why) for rank, one in enumerate(judged.candidates, 1) if one.doc_id == stored.doc_id)
     rank, why = next(own, (None, ()))
     if in_full_thread:
-        explanation = "A leg found it, but other mails of its conversation fit better: max_per_thread=0 shows all."
+        explanation = "It was found, but other mails of its conversation fit better: max_per_thread=0 shows all."
     elif rank is None:
-        explanation = f"A leg found it, but this mode drops it. {_NARROW}"
+        explanation = f"It was found, but this mode drops it. {_NARROW}"
     else:
-        explanation = f"A leg found it, but as candidate {rank} it falls below the cut ({_reasons(why)}). {_NARROW}"
-    return WhyNot(file_path=stored.document.file_path, stage="below_cut", explanation=explanation, legs=legs, rank=rank)
+        explanation = f"It was found, but as candidate {rank} it falls below the cut ({_reasons(why)}). {_NARROW}"
+    return WhyNot(
+        file_path=stored.document.file_path, stage="below_cut", explanation=explanation, retrievers=ranks, rank=rank
+    )
 
 
 def _reasons(why: tuple[Contribution, ...]) -> str:

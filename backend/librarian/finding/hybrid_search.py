@@ -18,7 +18,7 @@ from typing import get_args
 
 import numpy as np
 
-from librarian.vocabulary.arguments import USUAL_TOKENS
+from librarian.schemas import DEFAULT_TOKENS
 from librarian.vocabulary.errors import CallerError, LibrarianError
 from librarian.vocabulary.protocols import (
     Analyzer,
@@ -260,7 +260,7 @@ class HybridSearchEngine:
             enough = max((hit.relevance for hit in hits), default=0.0) * SECTION_SHARE
             hits = [hit for number, hit in enumerate(hits) if number < FEWEST_SECTIONS or hit.relevance >= enough]
             groups = [Group(hit, (), nearest(hit.candidate.chunk_id)) for hit in hits]
-            room = CHARACTERS * (query.max_tokens or USUAL_TOKENS)
+            room = CHARACTERS * (query.max_tokens or DEFAULT_TOKENS)
             return tuple(sections(groups, Excerpts(self._analyzer, run.analyzed), reader, room))
 
     def _nearest_parts(self, run: Run, judged: Judged) -> Callable[[int], tuple[int, int] | None]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from librarian.vocabulary.arguments import USUAL_TOKENS
+from librarian.schemas import DEFAULT_TOKENS
 from librarian.vocabulary.protocols import CatalogReader, Columns
 from librarian.vocabulary.types import Candidate, Chunk, Hit, Ids, Query, SearchOutcome, Snippet, StoredDocument
 
@@ -115,7 +115,7 @@ def unseen(chunk: Chunk, _: str) -> Snippet:
 def room(outcome: SearchOutcome) -> int:
     """Characters of the answer as text that the results may take."""
     around = AROUND + below(outcome)
-    return CHARACTERS * max(0, (outcome.query.max_tokens or USUAL_TOKENS) - around)
+    return CHARACTERS * max(0, (outcome.query.max_tokens or DEFAULT_TOKENS) - around)
 
 
 def heads(query: Query) -> Callable[[Hit], int]:

@@ -16,7 +16,7 @@ OUTLINE, NEIGHBOUR = 20, 300
 def parent_context(
     chunk: StoredChunk, document: StoredDocument, siblings: Sequence[StoredChunk]
 ) -> Mapping[str, object]:
-    """The fields of `wire.ParentContext`. `siblings` are the document's chunks in order."""
+    """The fields of `schemas.ParentContext`. `siblings` are the document's chunks in order."""
     about = document.document
     place = next((i for i, sibling in enumerate(siblings) if sibling.chunk_id == chunk.chunk_id), None)
     before = siblings[place - 1] if place else None

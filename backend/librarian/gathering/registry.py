@@ -7,16 +7,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
+from librarian.schemas import AgentItem, MatchingTool, RegistryResponse, ServerItem, SkillItem, ToolItem
 from librarian.vocabulary.errors import Unavailable
 from librarian.vocabulary.protocols import Budget, Embedder, Loadable, VectorArchive
-from librarian.vocabulary.registry import (
-    AgentItem,
-    MatchingTool,
-    RegistryAnswer,
-    ServerItem,
-    SkillItem,
-    ToolItem,
-)
 from librarian.vocabulary.types import Vector, Vectors, Window
 
 from . import registry_scoring as scoring
@@ -48,7 +41,7 @@ class Registry:
         self._archive = archive
         self._embedded: tuple[tuple[Entity, ...], str, tuple[Vectors, ...]] | None = None
 
-    def search(self, query: str, entity_types: Collection[str], max_results: int, budget: Budget) -> RegistryAnswer:
+    def search(self, query: str, entity_types: Collection[str], max_results: int, budget: Budget) -> RegistryResponse:
         """The best `max_results` of each wanted type. Every candidate is scored before any is cut off.
 
         Candidates are the entities nearest in meaning, max(3 × `max_results`, 50) of them, and all that hold a
@@ -74,7 +67,7 @@ class Registry:
         wanted = set(entity_types)
         servers = [item for item in scored if item[2].kind == "mcp_server"]
         agents = [item for item in scored if item[2].kind == "a2a_agent"]
-        return RegistryAnswer(
+        return RegistryResponse(
             query=query,
             search_mode="lexical-only" if cosines is None else "hybrid",
             servers=[_server(item, words) for item in servers[:max_results]] if "mcp_server" in wanted else [],

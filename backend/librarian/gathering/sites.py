@@ -6,21 +6,19 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from librarian.vocabulary.arguments import nearest, shortened, some_of
-from librarian.vocabulary.errors import CallerError, NotFound
-from librarian.vocabulary.protocols import Budget, Catalog, CatalogReader
-from librarian.vocabulary.sites import (
-    SORTINGS,
+from librarian.schemas import (
     SectionMatch,
     SiteCategory,
     SiteDocument,
-    SiteDocumentsAnswer,
-    SiteListAnswer,
+    SiteDocumentsResponse,
     SiteListItem,
+    SiteListResponse,
     SiteResult,
-    SiteSearchAnswer,
+    SiteSearchResponse,
     SiteSection,
 )
+from librarian.vocabulary.errors import CallerError, NotFound, nearest, shortened, some_of
+from librarian.vocabulary.protocols import Budget, Catalog, CatalogReader
 from librarian.vocabulary.types import Document, Filters, Hit, Query, SearchOutcome, StoredDocument
 
 from . import digest, page_files
@@ -49,7 +47,7 @@ class Sites:
         self._lock = threading.Lock()
         self._known: tuple[int, dict[str, _Entry]] = (-1, {})
 
-    def search_doc(self, query: Query, category: str | None, limit: int, budget: Budget) -> SiteSearchAnswer:
+    def search_doc(self, query: Query, category: str | None, limit: int, budget: Budget) -> SiteSearchResponse:
         """The best `limit` documents, each with the sections that match. `query.filters.product` is the project."""
         entries = self._entries()
         chosen = list(_within(entries.values(), query.filters.product, category))
@@ -73,7 +71,7 @@ class Sites:
             path = next((path for path in _paths(hit.document) if path in by_path), "")
             if path:
                 groups.setdefault(path, []).append(hit)
-        return SiteSearchAnswer(
+        return SiteSearchResponse(
             query=query.text,
             mode=outcome.mode,
             results=[_result(by_path[path], hits) for path, hits in list(groups.items())[:limit]],
@@ -81,7 +79,7 @@ class Sites:
             degraded=list(outcome.degraded),
         )
 
-    def load_doc(self, wanted: Sequence[str], include_sections: bool, include_metadata: bool) -> SiteDocumentsAnswer:
+    def load_doc(self, wanted: Sequence[str], include_sections: bool, include_metadata: bool) -> SiteDocumentsResponse:
         """Documents by slug (or file path, or section id), in the order asked. Raises `NotFound` with the nearest."""
         if not wanted:
             raise CallerError("slug is empty.", hint="Take it from searchDoc or listDoc.")
@@ -97,7 +95,7 @@ class Sites:
             found.append(entry)
         with self._catalog.read() as reader:
             full = reader.documents([entry.stored.doc_id for entry in found], text=True)
-        return SiteDocumentsAnswer(
+        return SiteDocumentsResponse(
             documents=[
                 _document(entry, full[entry.stored.doc_id].document, include_sections)
                 for entry in found
@@ -109,13 +107,11 @@ class Sites:
 
     def list_doc(
         self, project: str | None, category: str | None, content_type: str | None, sort_by: str
-    ) -> SiteListAnswer:
+    ) -> SiteListResponse:
         """All documents by category. `content_type` is a document's type (guide) or its file's (.md).
 
-        Raises `NotFound` for a category or type that isn't there, `CallerError` for another `sort_by`.
+        Raises `NotFound` for a category or type that isn't there.
         """
-        if sort_by not in SORTINGS:
-            raise CallerError(f"sort_by {shortened(sort_by)} is unknown.", hint=f"Use one of {', '.join(SORTINGS)}.")
         entries = list(_within(self._entries().values(), project, category))
         if content_type is not None:
             entries = _of_type(entries, content_type)
@@ -129,7 +125,7 @@ class Sites:
             names.sort(key=lambda name: _date(groups[name][0]), reverse=True)
         elif sort_by == "title":
             names.sort(key=lambda name: (_title(groups[name][0]).lower(), name.lower()))
-        return SiteListAnswer(
+        return SiteListResponse(
             total_documents=len(entries),
             categories=[
                 SiteCategory(name=name, document_count=len(groups[name]), documents=[_item(e) for e in groups[name]])

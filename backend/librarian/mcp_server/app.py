@@ -1,4 +1,4 @@
-"""The MCP server over one desk: Streamable HTTP, the older SSE transport, and JSON lines.
+"""The MCP server over one library: Streamable HTTP, the older SSE transport, and JSON lines.
 
 Every transport serves the same object, in both protocol eras (with a handshake up to 2025-11-25, without one since
 2026-07-28). HTTP is stateless: a client survives a restart and no session can leak.
@@ -11,7 +11,7 @@ import contextlib
 import json
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp import types
@@ -26,9 +26,9 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import Receive, Scope, Send
 
-from ..vocabulary.arguments import Counts
+from ..opening import LibraryHandle
+from ..schemas import ResultLimits
 from ..vocabulary.calls import Calls
-from ..vocabulary.desk_protocol import Desk
 from ..vocabulary.protocols import Observer
 from ..vocabulary.visible import visible
 from .changes import Connection
@@ -36,6 +36,9 @@ from .coming import MESSAGES
 from .handlers import Handlers
 from .posting import Posted, mended, without_id
 from .tools import build_tools
+
+if TYPE_CHECKING:
+    from ..library import Librarian
 
 logger = logging.getLogger(__name__)
 
@@ -46,9 +49,9 @@ class McpDoor:
     """All of MCP for one process. Use it inside `async with door.run():`, once.
 
     Args:
-        desk: who answers.
-        toolsets: names of further sets of tools, see `tools.TOOLSETS`.
-        counts: how many results the settings allow, which the tools' schemas say.
+        library: what answers.
+        toolsets: names of further sets of tools, see `schemas.TOOLSETS`.
+        limits: how many results the settings allow, which the tools' schemas say.
         calls: threads shared with other doors; own ones by default.
         version: Librarian's version, told to clients.
         title: the name that people are shown, which tells one library from another.
@@ -58,10 +61,10 @@ class McpDoor:
 
     def __init__(
         self,
-        desk: Desk,
+        library: Librarian | LibraryHandle,
         *,
         toolsets: Sequence[str] = (),
-        counts: Counts = Counts(),
+        limits: ResultLimits = ResultLimits(),
         calls: Calls | None = None,
         version: str = "",
         title: str = "Librarian",
@@ -69,12 +72,12 @@ class McpDoor:
         heartbeat_s: float = 1.0,
         on_call: Callable[[str, str], None] | None = None,
     ) -> None:
-        self._desk = desk
+        self._handle = LibraryHandle.of(library)
         self._own_calls = calls is None
         self.calls = calls or Calls()
         self.handlers = Handlers(
-            desk,
-            build_tools(desk, toolsets, counts),
+            self._handle,
+            build_tools(self._handle, toolsets, limits),
             self.calls,
             version=version,
             title=title,
@@ -111,10 +114,10 @@ class McpDoor:
         loop, changed = asyncio.get_running_loop(), asyncio.Event()
 
         def notice(_: int) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop has ended while the desk was still refreshing
+            with contextlib.suppress(RuntimeError):  # the loop has ended while the library was still refreshing
                 loop.call_soon_threadsafe(changed.set)
 
-        unsubscribe = self._desk.on_generation(notice)
+        unsubscribe = self._handle.on_generation(notice)
         await self._introduce()
         try:
             async with self._http.run(), self._plain_http.run(), anyio.create_task_group() as tasks:
@@ -132,7 +135,7 @@ class McpDoor:
 
     async def _introduce(self) -> None:
         # not one of the calls: a door must open, and tell of changes, however many of them wait
-        self.server.instructions = visible(await asyncio.to_thread(self._desk.instructions))
+        self.server.instructions = visible(await asyncio.to_thread(self._handle.instructions))
 
     async def _announce(self, changed: asyncio.Event) -> None:
         """After each generation: new instructions, and notices to whoever asked for them."""

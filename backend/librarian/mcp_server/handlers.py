@@ -18,10 +18,9 @@ from mcp.server.models import InitializationOptions
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPError
 
-from ..vocabulary.arguments import shortened
+from ..opening import LibraryHandle
 from ..vocabulary.calls import Calls
-from ..vocabulary.desk_protocol import Desk
-from ..vocabulary.errors import LibrarianError, NotFound
+from ..vocabulary.errors import LibrarianError, NotFound, shortened
 from ..vocabulary.fencing import fenced, inline
 from ..vocabulary.protocols import Budget, Observer
 from ..vocabulary.visible import visible
@@ -65,7 +64,7 @@ class _Server(Server[Any]):
 
 
 class Handlers:
-    """The methods of MCP over one desk; `server` is what transports serve.
+    """The methods of MCP over one library; `server` is what transports serve.
 
     Built on the SDK's low-level `Server`: its decorated functions would ignore unknown arguments, offer their own
     schemas and list all resources at once.
@@ -73,7 +72,7 @@ class Handlers:
 
     def __init__(
         self,
-        desk: Desk,
+        handle: LibraryHandle,
         tools: Sequence[Tool],
         calls: Calls,
         *,
@@ -82,7 +81,7 @@ class Handlers:
         heartbeat_s: float = _HEARTBEAT_S,
         on_call: Callable[[str, str], None] | None = None,
     ) -> None:
-        self._desk = desk
+        self._handle = handle
         self._tools = {tool.name: tool for tool in tools}
         self._prompts = {prompt.name: prompt for prompt in PROMPTS}
         self._calls = calls
@@ -187,7 +186,9 @@ class Handlers:
         """A page of documents, by path."""
         cursor = params.cursor if params is not None else None
         page, last = await self._run(
-            lambda budget: self._desk.resources(resources.path_before(cursor) if cursor else None, budget=budget)
+            lambda deadline: self._handle.wait(deadline).resources(
+                resources.path_before(cursor) if cursor else None, deadline=deadline
+            )
         )
         listed = [
             types.Resource(
@@ -218,7 +219,7 @@ class Handlers:
     async def read_resource(self, _: Ctx, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         """A document or, by the address's fragment, a section of it."""
         uri = str(params.uri)
-        found = await self._run(lambda budget: resources.read(self._desk, uri, budget), uri=uri)
+        found = await self._run(lambda deadline: resources.read(self._handle.wait(deadline), uri, deadline), uri=uri)
         text = types.TextResourceContents(uri=found.uri, mime_type=found.mime_type, text=found.text)
         return types.ReadResourceResult(contents=[text])
 
@@ -261,12 +262,13 @@ class Handlers:
                 self.watched.remove(uri)
 
     async def _fingerprint(self, uri: str) -> str:
-        return await self._calls.run(lambda budget: resources.fingerprint(self._desk, uri, budget))
+        return await self._calls.run(lambda deadline: resources.fingerprint(self._handle.wait(deadline), uri, deadline))
 
     async def changed(self) -> list[str]:
         """Watched resources that aren't as they were. None of the calls: what isn't told now is never told."""
         watched = self.watched.uris()
-        now = await asyncio.to_thread(lambda: [resources.fingerprint(self._desk, uri, Budget()) for uri in watched])
+        library = self._handle.wait
+        now = await asyncio.to_thread(lambda: [resources.fingerprint(library(), uri, Budget()) for uri in watched])
         return [uri for uri, fingerprint in zip(watched, now, strict=True) if self.watched.update(uri, fingerprint)]
 
     def close(self) -> None:
@@ -285,8 +287,8 @@ class Handlers:
                     title=prompt.title,
                     description=prompt.description,
                     arguments=[
-                        types.PromptArgument(name=item.name, description=item.description, required=item.required)
-                        for item in prompt.arguments
+                        types.PromptArgument(name=name, description=field.description, required=field.is_required())
+                        for name, field in prompt.request.model_fields.items()
                     ],
                 )
                 for prompt in self._prompts.values()
@@ -301,7 +303,9 @@ class Handlers:
             raise MCPError(
                 types.INVALID_PARAMS, f"Unknown prompt {inline(shortened(params.name))}. There are: {there}."
             )
-        text = await self._run(lambda budget: fill(prompt, self._desk, params.arguments or {}, budget))
+        text = await self._run(
+            lambda deadline: fill(prompt, self._handle.wait(deadline), params.arguments or {}, deadline)
+        )
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
         return types.GetPromptResult(description=prompt.description, messages=[message])
 
@@ -317,13 +321,15 @@ class Handlers:
         if kind is None:
             return types.CompleteResult(completion=types.Completion(values=[], total=0, has_more=False))
         filled = (params.context.arguments if params.context is not None else None) or {}
-        values = await self._run(lambda budget: self._desk.complete(kind, argument.value, filled, budget=budget))
+        values = await self._run(
+            lambda deadline: self._handle.wait(deadline).complete(kind, argument.value, filled, deadline=deadline)
+        )
         shown = [visible(value) for value in values[:MOST_COMPLETIONS]]  # as answers show it, and accepted like that
         completion = types.Completion(values=shown, total=len(values), has_more=len(values) > len(shown))
         return types.CompleteResult(completion=completion)
 
     async def _run(self, work: Callable[[Budget], T], uri: str = "") -> T:
-        """`work` in a thread, with the vocabulary's errors as protocol errors."""
+        """`work` in a thread, with `LibrarianError`s as protocol errors."""
         try:
             return await self._calls.run(work)
         except NotFound as error:

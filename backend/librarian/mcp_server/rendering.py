@@ -10,33 +10,35 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import TypeVar
 
-from ..vocabulary.counted import counted
-from ..vocabulary.fencing import escaped_json, fenced, inline, quoted
-from ..vocabulary.mentions import no_mention
-from ..vocabulary.sites import SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
-from ..vocabulary.types import QUOTED_PATH
-from ..vocabulary.visible import hides, visible_within
-from ..vocabulary.wire import (
-    AnalyzeAnswer,
-    ClearedAnswer,
-    ComponentsAnswer,
-    DocumentAnswer,
+from ..schemas import (
+    AnalyzeResponse,
+    ClearCacheResponse,
+    ComponentsResponse,
+    DocumentResponse,
     EmailResult,
-    EmailSearchAnswer,
+    EmailSearchResponse,
     HeadingItem,
     MailHeaders,
     ParentContext,
-    ProductsAnswer,
+    ProductsResponse,
+    ResponseModel,
     Result,
-    SearchAnswer,
-    StatusAnswer,
-    ThreadAnswer,
+    SearchResponse,
+    SiteDocumentsResponse,
+    SiteListResponse,
+    SiteSearchResponse,
+    StatusResponse,
     ThreadEmail,
-    Wire,
+    ThreadResponse,
 )
+from ..vocabulary.counted import counted
+from ..vocabulary.fencing import escaped_json, fenced, inline, quoted
+from ..vocabulary.mentions import no_mention
+from ..vocabulary.types import QUOTED_PATH
+from ..vocabulary.visible import hides, visible_within
 from . import site_rendering
 
-T = TypeVar("T", bound=Wire)
+T = TypeVar("T", bound=ResponseModel)
 
 SECTIONS = 40  #: headings that a truncated document names of what follows, the last one aside
 _CONTEXT = 500  #: bytes of what stands around a passage
@@ -51,36 +53,36 @@ def cleaned(answer: T) -> T:
     return type(answer).model_validate(visible_within(answer.model_dump(mode="json")))
 
 
-def render(answer: Wire) -> str:
+def render(answer: ResponseModel) -> str:
     """The text half of a cleaned answer: every string from a file is fenced, or quoted on one line."""
     match answer:
-        case SearchAnswer() | EmailSearchAnswer():
+        case SearchResponse() | EmailSearchResponse():
             return _search(answer)
-        case ThreadAnswer():
+        case ThreadResponse():
             return thread(answer)
-        case DocumentAnswer():
+        case DocumentResponse():
             return document(answer)
-        case ProductsAnswer():
+        case ProductsResponse():
             lines = [
                 f"- {inline(item.name)}: {counted(item.document_count, 'document')} in "
                 f"{counted(item.component_count, 'component')}"
                 for item in answer.products
             ]
             return "\n".join([counted(answer.total, "product"), *_names(lines)])
-        case ComponentsAnswer():
+        case ComponentsResponse():
             lines = [f"- {inline(item.name)}: {counted(item.document_count, 'document')}" for item in answer.components]
             return "\n".join([counted(answer.total, "component"), *_names([f"of {inline(answer.product)}:", *lines])])
-        case StatusAnswer():
+        case StatusResponse():
             return _status(answer)
-        case AnalyzeAnswer():
+        case AnalyzeResponse():
             return _analysis(answer)
-        case SiteSearchAnswer():
+        case SiteSearchResponse():
             return site_rendering.found(answer)
-        case SiteDocumentsAnswer():
+        case SiteDocumentsResponse():
             return site_rendering.documents(answer)
-        case SiteListAnswer():
+        case SiteListResponse():
             return site_rendering.listed(answer)
-        case ClearedAnswer():
+        case ClearCacheResponse():
             return f"Cleared {answer.cleared} cached entries."
     return escaped_json(answer.model_dump_json(exclude_none=True))
 
@@ -90,7 +92,7 @@ def _names(lines: Sequence[str]) -> list[str]:
     return [fenced("names", "\n".join(lines))] if lines else []
 
 
-def _search(answer: SearchAnswer | EmailSearchAnswer) -> str:
+def _search(answer: SearchResponse | EmailSearchResponse) -> str:
     results: Sequence[Result] = answer.results
     head = "\n".join(filter(None, (_not_mentioned(answer), _head(answer))))
     heads = [_result_head(item) for item in results]
@@ -102,12 +104,12 @@ def _search(answer: SearchAnswer | EmailSearchAnswer) -> str:
     return "\n\n".join(part for part in (head, passages, _foot(answer)) if part)
 
 
-def _not_mentioned(answer: SearchAnswer | EmailSearchAnswer) -> str:
-    kind = "email" if isinstance(answer, EmailSearchAnswer) else "document"
+def _not_mentioned(answer: SearchResponse | EmailSearchResponse) -> str:
+    kind = "email" if isinstance(answer, EmailSearchResponse) else "document"
     return inline(no_mention(answer.not_mentioned, answer.not_mentioned_in, of=kind))
 
 
-def _head(answer: SearchAnswer | EmailSearchAnswer) -> str:
+def _head(answer: SearchResponse | EmailSearchResponse) -> str:
     if not answer.results and answer.total:
         return f"Nothing on this page; results on all pages: {_all(answer)}."
     if not answer.results:
@@ -125,19 +127,23 @@ def _head(answer: SearchAnswer | EmailSearchAnswer) -> str:
     return f"{text}. More: offset={answer.next_offset}" if answer.next_offset is not None else text
 
 
-def _all(answer: SearchAnswer | EmailSearchAnswer) -> str:
+def _all(answer: SearchResponse | EmailSearchResponse) -> str:
     """How many results there are on all pages, which may be but the best."""
     return f"the best {answer.total}" if answer.capped else str(answer.total)
 
 
-def _foot(answer: SearchAnswer | EmailSearchAnswer) -> str:
+def _foot(answer: SearchResponse | EmailSearchResponse) -> str:
     lines = [f"Degraded: {inline(reason)}" for reason in answer.degraded]
-    for name, leg in answer.legs:
-        if leg.status == "failed":
-            lines.append(f"The {name} leg failed: {inline(leg.reason)}")
-        elif name == answer.requested_mode != answer.mode and leg.reason and leg.reason not in answer.degraded:
-            lines.append(f"No {name}: {inline(leg.reason)}")
-    coverage, semantic = answer.coverage, answer.legs.semantic
+    for name, retriever in answer.retrievers:
+        if retriever.status == "failed":
+            lines.append(f"The {name} retriever failed: {inline(retriever.reason)}")
+        elif (
+            name == answer.requested_mode != answer.mode
+            and retriever.reason
+            and retriever.reason not in answer.degraded
+        ):
+            lines.append(f"No {name}: {inline(retriever.reason)}")
+    coverage, semantic = answer.coverage, answer.retrievers.semantic
     said = any(reason.startswith("semantic:") for reason in answer.degraded)
     if coverage.embedded_chunks < coverage.chunks and semantic.status in ("ok", "failed") and not said:
         lines.append(f"Embedded so far: {coverage.embedded_chunks} of {coverage.chunks} passages.")
@@ -258,21 +264,21 @@ def _context(context: ParentContext, limit: int, *, with_document: bool) -> str:
 STALE = "[The file has changed since it was read: this is its text before. Ask again in a moment.]"
 
 
-def remarks(answer: DocumentAnswer) -> list[str]:
+def remarks(answer: DocumentResponse) -> list[str]:
     """What a model should know of a document's text before it relies on it, each in brackets."""
     missing = f"[There is no section {inline(repr(answer.missing_section))} in it: this is the document.]"
     notes = [f"[{inline(note)}]" for note in answer.notes]
     return [*([missing] if answer.missing_section else []), *notes, *([STALE] if answer.stale else [])]
 
 
-def rest_of(answer: DocumentAnswer) -> str:
+def rest_of(answer: DocumentResponse) -> str:
     """The arguments with which a truncated document goes on."""
     if answer.next_column is not None:
         return f"line_start={answer.line_end}, column_start={answer.next_column}"
     return f"line_start={answer.next_line}"
 
 
-def document(answer: DocumentAnswer) -> str:
+def document(answer: DocumentResponse) -> str:
     """A document or the part of it that was asked for, under a line that says what it is."""
     part = f", section {answer.section!r}" if answer.section else ""
     lines = f"lines {answer.line_start}–{answer.line_end}"
@@ -304,7 +310,7 @@ def document(answer: DocumentAnswer) -> str:
     return "\n".join([fenced("document", "\n".join(inside)), *foot])
 
 
-def _outline(answer: DocumentAnswer) -> list[str]:
+def _outline(answer: DocumentResponse) -> list[str]:
     top = min(item.level for item in answer.outline)
     return [
         f"{'  ' * (item.level - top)}lines {item.line_start}-{item.line_end} ({counted(item.tokens, 'token')}): "
@@ -323,7 +329,7 @@ def _addressed(mail: MailHeaders | ThreadEmail) -> list[str]:
     return [f"To {', '.join(mail.to)}{cc}"] if mail.to or mail.cc else []
 
 
-def _ahead(answer: DocumentAnswer) -> list[HeadingItem]:
+def _ahead(answer: DocumentResponse) -> list[HeadingItem]:
     """The sections behind what is shown: of a section its own, of a document those of its two highest levels."""
     behind = [item for item in answer.headings if item.line > answer.line_end]
     named = [item for item in answer.headings if item.text == answer.section and item.line <= answer.line_start]
@@ -332,7 +338,7 @@ def _ahead(answer: DocumentAnswer) -> list[HeadingItem]:
     return list(takewhile(lambda item: item.level > named[-1].level, behind))
 
 
-def thread(answer: ThreadAnswer) -> str:
+def thread(answer: ThreadResponse) -> str:
     """A conversation or a part of it, oldest mail first."""
     last = answer.total if answer.next_offset is None else answer.next_offset
     part = f"emails {last - len(answer.emails) + 1}–{last} of {answer.total}"
@@ -356,7 +362,7 @@ def thread(answer: ThreadAnswer) -> str:
     return "\n".join([head, fenced("thread", "\n".join(lines)), *foot])
 
 
-def _status(answer: StatusAnswer) -> str:
+def _status(answer: StatusResponse) -> str:
     lines = [
         f"Status: {answer.status}",
         f"{counted(answer.documents, 'document')} in {counted(answer.products, 'product')}, "
@@ -397,7 +403,7 @@ def _status(answer: StatusAnswer) -> str:
     return "\n".join([*lines, *([fenced("notes", "\n".join(noted))] if noted else [])])
 
 
-def _analysis(answer: AnalyzeAnswer) -> str:
+def _analysis(answer: AnalyzeResponse) -> str:
     lines = [
         f"{inline(repr(answer.query))}: {answer.query_type}, complexity {answer.complexity:.2f}, "
         f"{counted(answer.word_count, 'word')}",
@@ -408,9 +414,9 @@ def _analysis(answer: AnalyzeAnswer) -> str:
     lines += [f"- {inline(reason)}" for reason in answer.reasons]
     if (why := answer.why_not) is not None:
         places = [inline(f"{why.file_path}: {why.stage}. {why.explanation}")]
-        for leg in why.legs:
-            place = f"rank {leg.rank}" if leg.rank is not None else "not found"
-            places.append(f"- {leg.leg}: {place}" + (f" ({inline(leg.reason)})" if leg.reason else ""))
+        for one in why.retrievers:
+            place = f"rank {one.rank}" if one.rank is not None else "not found"
+            places.append(f"- {one.retriever}: {place}" + (f" ({inline(one.reason)})" if one.reason else ""))
         lines.append(fenced("notes", "\n".join(places)))
     return "\n".join(lines)
 

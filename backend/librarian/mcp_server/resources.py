@@ -8,10 +8,9 @@ import zlib
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from ..library import Librarian
 from ..vocabulary.addresses import SCHEME
-from ..vocabulary.arguments import shortened
-from ..vocabulary.desk_protocol import Desk
-from ..vocabulary.errors import CallerError, LibrarianError, NotFound
+from ..vocabulary.errors import CallerError, LibrarianError, NotFound, shortened
 from ..vocabulary.fencing import escaped
 from ..vocabulary.protocols import Budget
 from .rendering import remarks, rest_of
@@ -30,24 +29,24 @@ class ResourceText:
     text: str
 
 
-def read(desk: Desk, uri: str, budget: Budget) -> ResourceText:
+def read(library: Librarian, uri: str, deadline: Budget) -> ResourceText:
     """The text of a document, or of the section that the fragment names; marks of answers in it are escaped.
 
     Raises `NotFound` for URIs of another kind and for documents that aren't there.
     """
     if not uri.startswith(SCHEME):
         raise NotFound(f"No resource {uri!r}.", hint=f"Resources begin with {SCHEME}; see resources/list.")
-    answer = desk.get_document(uri, max_chars=LONGEST, budget=budget)
+    answer = library.get_document(uri, max_chars=LONGEST, deadline=deadline)
     text = "\n\n".join([answer.content, *remarks(answer)])
     if answer.truncated:
         text += f"\n\n[Truncated. Go on with get_document, {rest_of(answer)}.]"
     return ResourceText(uri, mime_type(os.path.splitext(answer.file_path)[1].lower()), escaped(text))
 
 
-def fingerprint(desk: Desk, uri: str, budget: Budget) -> str:
+def fingerprint(library: Librarian, uri: str, deadline: Budget) -> str:
     """Changes when the document does; empty where there is none."""
     try:
-        answer = desk.get_document(uri.partition("#")[0], max_chars=1, budget=budget)
+        answer = library.get_document(uri.partition("#")[0], max_chars=1, deadline=deadline)
     except LibrarianError:
         return ""
     return f"{answer.indexed_at} {answer.last_modified}"

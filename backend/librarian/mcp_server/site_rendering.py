@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from ..schemas import SiteDocument, SiteDocumentsResponse, SiteListResponse, SiteSearchResponse
 from ..vocabulary.counted import counted
 from ..vocabulary.fencing import fenced, inline
-from ..vocabulary.sites import SiteDocument, SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
 
 
-def documents(answer: SiteDocumentsAnswer) -> str:
+def documents(answer: SiteDocumentsResponse) -> str:
     """Title, category, sources and date, summary, sections; several documents with a rule between them."""
     parts = [_document(item, answer.include_sections, answer.include_metadata) for item in answer.documents]
     return fenced("documents", "\n\n---\n\n".join(parts))
@@ -29,7 +29,7 @@ def _document(item: SiteDocument, sections: bool, metadata: bool) -> str:
     return "\n\n".join(parts)
 
 
-def found(answer: SiteSearchAnswer) -> str:
+def found(answer: SiteSearchResponse) -> str:
     """Documents with the sections that match."""
     if not answer.results:
         nearest = fenced("documents", "\n".join(answer.suggestions)) if answer.suggestions else ""
@@ -49,7 +49,7 @@ def found(answer: SiteSearchAnswer) -> str:
     return "\n\n".join([*degraded, fenced("passages", "\n\n".join(parts))])
 
 
-def listed(answer: SiteListAnswer) -> str:
+def listed(answer: SiteListResponse) -> str:
     """Categories with their documents, a line each."""
     parts = []
     for category in answer.categories:

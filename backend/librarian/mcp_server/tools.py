@@ -1,4 +1,4 @@
-"""What a model can do: the verbs as tools, each answer in two complete halves, fields and text."""
+"""What a model can do: the operations as tools, each answer in two complete halves, fields and text."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..vocabulary.arguments import Counts, schema_of
-from ..vocabulary.desk_protocol import Desk
+from ..opening import LibraryHandle
+from ..schemas import (
+    TOOLSETS,
+    EmailSearchResponse,
+    Operation,
+    ResponseModel,
+    ResultLimits,
+    SearchResponse,
+    input_schema,
+    output_schema,
+)
 from ..vocabulary.errors import SetupError
 from ..vocabulary.fencing import inline
 from ..vocabulary.protocols import Budget
-from ..vocabulary.toolsets import RAG, REGISTRY, SITES
-from ..vocabulary.verbs import CLEAR_CACHE, VERBS, Verb, ask
-from ..vocabulary.wire import EmailSearchAnswer, SearchAnswer, Wire
 from .rendering import cleaned, render
-from .schemas import compact_schema
 
 MOST_LINKS = 10  #: each costs the client some 200 bytes and the server some 9 µs
 
@@ -43,7 +48,7 @@ class ToolAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool as every transport offers it; `call` is synchronous and raises the vocabulary's errors."""
+    """A tool as every transport offers it; `call` is synchronous and raises `LibrarianError`s."""
 
     name: str
     title: str
@@ -54,52 +59,49 @@ class Tool:
     read_only: bool = True
 
 
-TOOLSETS: dict[str, tuple[Verb, ...]] = {"rag": RAG, "registry": REGISTRY, "sites": SITES}
-"""Further sets of tools by name, off unless asked for, so that a model's tool list stays short."""
-
-
-def build_tools(desk: Desk, toolsets: Sequence[str] = (), counts: Counts = Counts()) -> tuple[Tool, ...]:
+def build_tools(
+    handle: LibraryHandle, toolsets: Sequence[str] = (), limits: ResultLimits = ResultLimits()
+) -> tuple[Tool, ...]:
     """The nine tools of every library, then those of `toolsets`, in an order that never changes.
 
-    Their schemas say how many results `counts` allows.
-
-    Raises `SetupError` for a toolset that doesn't exist.
+    Their schemas say how many results `limits` allows. Raises `SetupError` for a toolset that doesn't exist.
     """
-    tools = [_tool(desk, verb, counts) for verb in VERBS]
-    for name in TOOLSETS if "all" in toolsets else dict.fromkeys(toolsets):
-        if name not in TOOLSETS:
-            known = ", ".join(["all", *TOOLSETS])
-            raise SetupError(f"No toolset {name!r}.", hint=f"Set toolsets (MCP_TOOLSETS) to any of: {known}.")
-        tools += [_tool(desk, verb, counts) for verb in TOOLSETS[name]]
-    return tuple(tools)
+    further = [name for name in TOOLSETS if name != "default"]
+    chosen = ["default", *(further if "all" in toolsets else dict.fromkeys(toolsets))]
+    if unknown := [name for name in chosen if name not in TOOLSETS]:
+        known = ", ".join(["all", *further])
+        raise SetupError(f"No toolset {unknown[0]!r}.", hint=f"Set toolsets (MCP_TOOLSETS) to any of: {known}.")
+    return tuple(_tool(handle, operation, limits) for name in chosen for operation in TOOLSETS[name])
 
 
-def _tool(desk: Desk, verb: Verb, counts: Counts) -> Tool:
-    def call(given: Mapping[str, object], budget: Budget) -> ToolAnswer:
-        answer = cleaned(ask(desk, verb, given, budget))
-        return ToolAnswer(render(answer), answer.as_fields(exclude=_details(answer)), links_of(answer))
+def _tool(handle: LibraryHandle, operation: Operation, limits: ResultLimits) -> Tool:
+    def call(arguments: Mapping[str, object], deadline: Budget) -> ToolAnswer:
+        response = handle.call(operation.name, arguments, deadline)
+        assert isinstance(response, ResponseModel)
+        response = cleaned(response)
+        return ToolAnswer(render(response), response.as_fields(exclude=_details(response)), links_of(response))
 
     return Tool(
-        name=verb.name,
-        title=verb.title,
-        description=verb.description,
-        input_schema=schema_of([item for item in verb.arguments if item.for_models], counts),
-        output_schema=compact_schema(verb.answer),
+        name=operation.name,
+        title=operation.title,
+        description=operation.description,
+        input_schema=input_schema(operation.request, limits),
+        output_schema=output_schema(operation.response) if operation.response else None,
         call=call,
-        read_only=verb is not CLEAR_CACHE,
+        read_only=operation.read_only,
     )
 
 
-def _details(answer: Wire) -> dict[str, Any] | None:
+def _details(answer: ResponseModel) -> dict[str, Any] | None:
     """Fields of results that a model has no use for, unless it has asked for reasons: they cost it a tenth more."""
-    if not isinstance(answer, SearchAnswer | EmailSearchAnswer) or any(item.why for item in answer.results):
+    if not isinstance(answer, SearchResponse | EmailSearchResponse) or any(item.why for item in answer.results):
         return None
     return {"results": {"__all__": {"file_name", "summary", "match_type", "language"}}}
 
 
-def links_of(answer: Wire) -> tuple[Link, ...]:
+def links_of(answer: ResponseModel) -> tuple[Link, ...]:
     """One link per document found, best first, at most `MOST_LINKS`."""
-    if not isinstance(answer, SearchAnswer | EmailSearchAnswer):
+    if not isinstance(answer, SearchResponse | EmailSearchResponse):
         return ()
     links: dict[str, Link] = {}
     for item in answer.results:

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol
 
+from librarian.schemas import CheckResponse
 from librarian.vocabulary.errors import SetupError
 from librarian.vocabulary.protocols import Catalog, VectorArchive
 from librarian.vocabulary.types import IndexReport, Progress
-from librarian.vocabulary.wire import CheckAnswer
 
 from .indexer import FileIndexer
 
@@ -234,7 +234,7 @@ class Upkeep:
         """Whether changes are being watched for."""
         return self._watcher is not None and not self._unwatched()
 
-    def check(self, repair: bool = False) -> CheckAnswer:
+    def check(self, repair: bool = False) -> CheckResponse:
         """Hold catalog, keyword index, vectors and folder against each other; with `repair`, mend what differs.
 
         A catalog that contradicts itself is mended by reading every file again. While the folder isn't there, its
@@ -249,7 +249,7 @@ class Upkeep:
             problems = [*problems, away]
         with self._catalog.read() as reader:
             count = reader.count()
-        return CheckAnswer(
+        return CheckResponse(
             ok=not problems and (repair or not differences),
             problems=[*problems, *([] if repair else differences)],
             repaired=differences if repair else [],

@@ -46,7 +46,7 @@ def measure(
         place.ask("bench", query=asked[0], mode=mode, llm=llm)
         inside, outside = [], []
         for _ in range(rounds):
-            place.ask("clear_cache")
+            place.ask("clear_search_cache")
             for question in asked:
                 before = time.perf_counter()
                 answer = place.ask("bench", query=question, mode=mode, llm=llm)
@@ -61,7 +61,7 @@ def measure(
             for name, share in (("p50", 0.5), ("p95", 0.95))
         }
     told = [f"{what} ({count} of {len(asked) * rounds} searches)" for what, count in others.items()]
-    if not llm and not _PLAIN.issuperset(modes) and place.ask("status")["llm"]["enabled"]:
+    if not llm and not _PLAIN.issuperset(modes) and place.ask("get_index_status")["llm"]["enabled"]:
         told.append("the language model was asked nothing: --llm has it rewrite the questions, as it does others")
     return {"modes": found, "notes": [f"{len(asked)} questions, {rounds} rounds each", *told]}
 

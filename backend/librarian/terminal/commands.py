@@ -118,7 +118,7 @@ def search(
     given = shared | {name: value for name, value in mine.values() if value not in (None, [])}
     dates = ("date_after", "date_before") if emails else ("modified_after", "modified_before")
     given |= dict(zip(dates, (after, before), strict=True))
-    answer = Place(root, index, config).ask("search_emails" if emails else "search", **given)
+    answer = Place(root, index, config).ask("search_emails" if emails else "search_documentation", **given)
     if as_json:
         write_json(answer)
     else:
@@ -169,7 +169,7 @@ def thread(
     config: Config = None,
 ) -> None:
     """Show an email thread, oldest mail first."""
-    answer = Place(root, index, config).ask("get_thread", thread_id=thread_id, offset=offset, max_chars=max_chars)
+    answer = Place(root, index, config).ask("get_email_thread", thread_id=thread_id, offset=offset, max_chars=max_chars)
     write_answer(answer, as_json, rendering.thread)
 
 
@@ -188,7 +188,9 @@ def analyze(
 ) -> None:
     """Say how a question is understood, and why a document isn't found for it."""
     write_answer(
-        Place(root, index, config).ask("analyze", query=" ".join(question), path=path), as_json, rendering.analysis
+        Place(root, index, config).ask("analyze_query", query=" ".join(question), path=path),
+        as_json,
+        rendering.analysis,
     )
 
 
@@ -201,14 +203,14 @@ def products(
     config: Config = None,
 ) -> None:
     """List products, or the components of one."""
-    verb = "list_components" if product else "list_products"
-    write_answer(Place(root, index, config).ask(verb, product=product or None), as_json, rendering.products)
+    operation = "list_components" if product else "list_products"
+    write_answer(Place(root, index, config).ask(operation, product=product or None), as_json, rendering.products)
 
 
 @app.command(epilog="Example: librarian status --json | jq .embedded_chunks", rich_help_panel=ASK)
 def status(as_json: Json = False, root: Root = None, index: Index = None, config: Config = None) -> None:
     """Say what the index holds and whether everything works."""
-    write_answer(Place(root, index, config).ask("status"), as_json, rendering.status)
+    write_answer(Place(root, index, config).ask("get_index_status"), as_json, rendering.status)
 
 
 def _line_range(lines: str | None) -> tuple[int | None, int | None]:

@@ -111,7 +111,7 @@ def _hosts(written: Path) -> tuple[str, ...]:
 
 def main(arguments: Sequence[str]) -> None:
     """The process that is watched: folder, and the configuration file where there is one."""
-    from librarian.assembly import Librarian
+    from librarian.library import Librarian
     from librarian.vocabulary.errors import LibrarianError
 
     folder, config = Path(arguments[0]), arguments[1] if len(arguments) > 1 else None

@@ -36,9 +36,9 @@ class Place:
         return settings
 
     def ask(
-        self, verb: str, *, on_progress: OnProgress | None = None, timeout: float | None = None, **given: Any
+        self, operation: str, *, on_progress: OnProgress | None = None, timeout: float | None = None, **given: Any
     ) -> Any:
-        """A verb's answer by the index's keeper, which is started where there is none. None isn't passed on.
+        """The response of the index's daemon, which is started where there is none. None isn't passed on.
 
         Neither settings nor arrays are loaded for this: what a short command costs is its start.
         """
@@ -50,7 +50,7 @@ class Place:
             _note(note)
         return client.call(
             found.index,
-            verb,
+            operation,
             {name: value for name, value in given.items() if value is not None},
             library=Library.at(found, root_given=self.root is not None),
             on_progress=on_progress,

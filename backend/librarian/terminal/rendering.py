@@ -148,9 +148,9 @@ def analysis(page: Page, answer: Answer) -> None:
     missing = answer.get("why_not")
     if missing:
         page.line((f"{missing['file_path']}: {missing['stage']}. ", "bold"), missing["explanation"])
-        for leg in missing.get("legs") or ():
-            place = f"rank {leg['rank']}" if leg["rank"] else "no rank"
-            page.line(f"{leg['leg']}: {place}{', ' + leg['reason'] if leg.get('reason') else ''}", indent=3)
+        for one in missing.get("retrievers") or ():
+            place = f"rank {one['rank']}" if one["rank"] else "no rank"
+            page.line(f"{one['retriever']}: {place}{', ' + one['reason'] if one.get('reason') else ''}", indent=3)
 
 
 def products(page: Page, answer: Answer) -> None:

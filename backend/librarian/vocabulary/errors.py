@@ -15,6 +15,9 @@ Each message names the culprit and ends with the next step. Anything else that i
 
 from __future__ import annotations
 
+import reprlib
+from collections.abc import Iterable, Sequence
+
 #: Exit codes by which a script knows whose turn it is; 0 is done, 130 is what shells make of Ctrl-C.
 NOTHING_FOUND, CALLER, UNREADABLE, BUG, SETUP, INTERRUPTED = 1, 2, 3, 70, 78, 130
 
@@ -108,3 +111,55 @@ class Unavailable(LibrarianError):
     """A part that was configured doesn't work at the moment."""
 
     code = "unavailable"
+
+
+# -- sentences of error messages
+
+NAMES_SHOWN = 8  #: names that an error lists where none resembles what was asked for
+_REPR = reprlib.Repr()
+_REPR.fillvalue = "…"
+_REPR.maxlevel = 4
+_REPR.maxlist = _REPR.maxtuple = _REPR.maxset = _REPR.maxdict = 40
+_REPR.maxlong = _REPR.maxother = 78
+
+
+def shortened(value: object) -> str:
+    """A value as it may stand in an error message: at most 80 characters, however large or deep it is."""
+    text = repr(value[:100]) if isinstance(value, str) else _REPR.repr(value)
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+def nearest(word: str, names: Iterable[str], count: int = 3) -> list[str]:
+    """The names most like `word`, best first (difflib ratio ≥ 0.5, any case)."""
+    import difflib  # not at the top: the stdio bridge needs none
+
+    by_lower = {name.lower(): name for name in names}
+    return [by_lower[found] for found in difflib.get_close_matches(word.lower(), list(by_lower), count, 0.5)]
+
+
+def some_of(names: Sequence[str], wanted: str, what: str) -> str:
+    """A sentence with the names that `wanted` may have meant, else the first; few are never told as if they were all.
+
+    >>> some_of(["Install", "Use"], "Instal", "headings"), some_of(["a", "b"], "zzz", "categories")
+    ("Nearest of 2 headings: 'Install'.", "All categories: 'a', 'b'.")
+    """
+    near = nearest(wanted, names)
+    shown = ", ".join(map(repr, near or names[:NAMES_SHOWN]))
+    if near:
+        return f"Nearest of {len(names)} {what}: {shown}."
+    return f"All {what}: {shown}." if len(names) <= NAMES_SHOWN else f"The first of {len(names)} {what}: {shown}."
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A sentence with the nearest names, or an empty one."""
+    names = nearest(word, known)
+    return f"Did you mean {' or '.join(repr(name) for name in names)}?" if names else ""
+
+
+def one_of(known: Sequence[str], given: object, more: str = "") -> str:
+    """Sentences with all names there are (`more` says what else is taken), and the nearest to the one given.
+
+    >>> one_of(("vector", "hybrid"), "hibrid")
+    "Use one of vector, hybrid. Did you mean 'hybrid'?"
+    """
+    return f"Use one of {', '.join(known)}{more}. {did_you_mean(str(given), known)}".strip()

@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
 
+from ..schemas import ErrorBody, ErrorResponse
 from ..vocabulary.errors import Busy, CallerError, LibrarianError, NotFound
-from ..vocabulary.wire import ErrorAnswer, ErrorBody
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ def error_response(
     status: int, code: str, message: str, hint: str = "", headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
     """An error in its one shape."""
-    body = ErrorAnswer(error=ErrorBody(code=code, message=message, hint=hint))
+    body = ErrorResponse(error=ErrorBody(code=code, message=message, hint=hint))
     return JSONResponse(body.model_dump(), status, headers=dict(headers or {}))
 
 

@@ -1,112 +1,99 @@
-"""REST: the verbs at paths, with the tools' argument names, in query strings or JSON bodies."""
+"""REST: the operations at paths, with the tools' argument names, in query strings or JSON bodies."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
 
 from fastapi import FastAPI, Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
-from ..vocabulary import verbs
-from ..vocabulary.arguments import Argument, Counts, checked, named, schema_of, shortened
+from ..opening import LibraryHandle
+from ..schemas import (
+    ALIASES,
+    OPERATIONS,
+    EmailSearchResponse,
+    ErrorResponse,
+    FacetsRequest,
+    HealthResponse,
+    Operation,
+    ResponseModel,
+    ResultLimits,
+    SearchResponse,
+    input_schema,
+    unknown_argument,
+    validated,
+)
 from ..vocabulary.calls import Calls
-from ..vocabulary.desk_protocol import Desk
-from ..vocabulary.errors import CallerError, LibrarianError
+from ..vocabulary.errors import CallerError, LibrarianError, shortened
 from ..vocabulary.protocols import Budget, Observer
 from ..vocabulary.request import DRAFT
-from ..vocabulary.toolsets import SEARCH_REGISTRY
-from ..vocabulary.verbs import Verb, ask
-from ..vocabulary.wire import EmailSearchAnswer, ErrorAnswer, HealthAnswer, SearchAnswer
 from .answers import failed
 
-TYPE = Argument("type", description="What to search", limits={"enum": ["documents", "emails"], "default": "documents"})
-OBSERVED = {"mode", "took_ms", "cache", "legs"}  #: what `metrics` counts of an answer
-HEALTH = ("/health", "/api/health")
-READY = "/ready"
-DRAFT_HEADER = "librarian-draft"  #: the page sends `1` with a question that is still being typed
-_BY_TYPE: Mapping[str, Verb] = {"documents": verbs.SEARCH, "emails": verbs.SEARCH_EMAILS}
-
-
-@dataclass(frozen=True, slots=True)
-class Path:
-    """A verb's place."""
-
-    path: str
-    verb: Verb
-    methods: tuple[str, ...] = ("GET",)
-
-
-PATHS: tuple[Path, ...] = (
-    Path("/api/document", verbs.DOCUMENT, ("GET", "POST")),
-    Path("/api/thread", verbs.THREAD, ("GET", "POST")),
-    Path("/api/products", verbs.PRODUCTS),
-    Path("/api/components", verbs.COMPONENTS),
-    Path("/api/facets", verbs.FACETS),
-    Path("/api/analyze", verbs.ANALYZE, ("GET", "POST")),
-    Path("/api/cache", verbs.CLEAR_CACHE, ("DELETE",)),
-    Path("/api/status", verbs.STATUS),
-    Path("/api/registry", SEARCH_REGISTRY, ("GET", "POST")),
-)
+OBSERVED: Final = {"mode", "took_ms", "cache", "retrievers"}  #: what `metrics` counts of a response
+HEALTH: Final = ("/health", "/api/health")
+READY: Final = "/ready"
+DRAFT_HEADER: Final = "librarian-draft"  #: the page sends `1` with a question that is still being typed
+SEARCHES: Final[Mapping[str, Operation]] = {
+    "documents": OPERATIONS["search_documentation"],
+    "emails": OPERATIONS["search_emails"],
+}
+PATHS: Final[Mapping[str, tuple[Operation, tuple[str, ...]]]] = {
+    "/api/document": (OPERATIONS["get_document"], ("GET", "POST")),
+    "/api/thread": (OPERATIONS["get_email_thread"], ("GET", "POST")),
+    "/api/products": (OPERATIONS["list_products"], ("GET",)),
+    "/api/components": (OPERATIONS["list_components"], ("GET",)),
+    "/api/facets": (OPERATIONS["list_facets"], ("GET",)),
+    "/api/analyze": (OPERATIONS["analyze_query"], ("GET", "POST")),
+    "/api/cache": (OPERATIONS["clear_search_cache"], ("DELETE",)),
+    "/api/status": (OPERATIONS["get_index_status"], ("GET",)),
+    "/api/registry": (OPERATIONS["search_registry"], ("GET", "POST")),
+}
 _ERRORS: dict[int | str, dict[str, Any]] = {
-    400: {"model": ErrorAnswer, "description": "Wrong arguments"},
-    401: {"model": ErrorAnswer, "description": "The token is missing or wrong"},
-    403: {"model": ErrorAnswer, "description": "A page of another origin asks"},
-    404: {"model": ErrorAnswer, "description": "What was named isn't there"},
-    405: {"model": ErrorAnswer, "description": "The path has other methods, which Allow names"},
-    408: {"model": ErrorAnswer, "description": "The request took too long to arrive"},
-    413: {"model": ErrorAnswer, "description": "The body is too large"},
-    421: {"model": ErrorAnswer, "description": "The server doesn't answer under this host name"},
-    429: {"model": ErrorAnswer, "description": "More requests a minute than allowed; see Retry-After"},
-    431: {"model": ErrorAnswer, "description": "The head of the request is too large"},
-    500: {"model": ErrorAnswer, "description": "A bug of Librarian, written to its log"},
-    503: {"model": ErrorAnswer, "description": "Busy, or a part doesn't work at the moment"},
+    400: {"model": ErrorResponse, "description": "Wrong arguments"},
+    401: {"model": ErrorResponse, "description": "The token is missing or wrong"},
+    403: {"model": ErrorResponse, "description": "A page of another origin asks"},
+    404: {"model": ErrorResponse, "description": "What was named isn't there"},
+    405: {"model": ErrorResponse, "description": "The path has other methods, which Allow names"},
+    408: {"model": ErrorResponse, "description": "The request took too long to arrive"},
+    413: {"model": ErrorResponse, "description": "The body is too large"},
+    421: {"model": ErrorResponse, "description": "The server doesn't answer under this host name"},
+    429: {"model": ErrorResponse, "description": "More requests a minute than allowed; see Retry-After"},
+    431: {"model": ErrorResponse, "description": "The head of the request is too large"},
+    500: {"model": ErrorResponse, "description": "A bug of Librarian, written to its log"},
+    503: {"model": ErrorResponse, "description": "Busy, or a part doesn't work at the moment"},
 }
 
 
 class Api:
-    """The REST routes over one desk."""
+    """The REST routes over one library."""
 
-    def __init__(self, desk: Desk, calls: Calls, observe: Observer, counts: Counts = Counts()) -> None:
-        self._desk = desk
+    def __init__(self, handle: LibraryHandle, calls: Calls, observe: Observer, limits: ResultLimits) -> None:
+        self._handle = handle
         self._calls = calls
         self._observe = observe
-        self._counts = counts
+        self._limits = limits
 
     def add_to(self, app: FastAPI) -> None:
         """Register all routes, with their schemas for OpenAPI."""
         for method in ("GET", "POST"):
-            _add(
-                app,
-                "/api/search",
-                method,
-                self._search,
-                verbs.SEARCH,
-                _searching(method, self._counts),
-                SearchAnswer | EmailSearchAnswer,
-            )
-        for place in PATHS:
-            for method in place.methods:
-                _add(
-                    app,
-                    place.path,
-                    method,
-                    self._endpoint(place.verb),
-                    place.verb,
-                    _asking(method, place.verb.arguments, self._counts),
-                    place.verb.answer,
-                )
+            taken = self._search_arguments(method)
+            response = SearchResponse | EmailSearchResponse
+            _add(app, "/api/search", method, self._search, SEARCHES["documents"], taken, response)
+        for path, (operation, methods) in PATHS.items():
+            for method in methods:
+                taken = self._arguments(method, operation)
+                _add(app, path, method, self._endpoint(operation), operation, taken, operation.response)
         for path in HEALTH:
             app.add_api_route(
                 path,
                 self._health,
                 methods=["GET"],
-                response_model=HealthAnswer,
+                response_model=HealthResponse,
                 summary="Whether all is well",
                 operation_id=f"get{path.replace('/', '_')}",
             )
@@ -115,8 +102,8 @@ class Api:
             READY,
             self._ready,
             methods=["GET"],
-            response_model=HealthAnswer,
-            responses={503: {"model": HealthAnswer, "description": "Not ready: `reasons` says why"}},
+            response_model=HealthResponse,
+            responses={503: {"model": HealthResponse, "description": "Not ready: `reasons` says why"}},
             summary="Whether the server can answer from the whole library",
             operation_id="get_ready",
         )
@@ -124,47 +111,47 @@ class Api:
 
     async def _health(self) -> JSONResponse:
         """Answered outside the queue: a busy server is still alive."""
-        answer = await asyncio.to_thread(self._desk.health)
-        return JSONResponse(answer.model_dump(mode="json"))
+        health = await asyncio.to_thread(lambda: self._handle.wait().health())
+        return JSONResponse(health.model_dump(mode="json"))
 
     async def _ready(self) -> JSONResponse:
         """As health, with 503 while the library is read for the first time or something doesn't work."""
-        answer = await asyncio.to_thread(self._desk.health)
-        return JSONResponse(answer.model_dump(mode="json"), 200 if answer.ready else 503)
+        health = await asyncio.to_thread(lambda: self._handle.wait().health())
+        return JSONResponse(health.model_dump(mode="json"), 200 if health.ready else 503)
 
     async def _search(self, request: Request) -> Response:
         DRAFT.set(request.headers.get(DRAFT_HEADER) == "1")
         try:
-            given = await given_in(request)
-            kind = str(checked("search", (TYPE,), {"type": given.get("type")}).get("type", TYPE.limits["default"]))
-            if kind not in _BY_TYPE:
-                raise CallerError(f"type {shortened(kind)} is unknown.", hint="Use documents or emails.")
+            arguments = await arguments_of(request)
+            searched = {"type": arguments.pop("type")} if "type" in arguments else {}
+            operation = SEARCHES[validated(FacetsRequest, searched, "search").type]
+            names = ["type", *operation.request.model_fields]
+            for unknown in arguments.keys() - {*names, *ALIASES}:
+                raise unknown_argument(operation.name, unknown, arguments, names)
         except LibrarianError as error:
             return failed(error)
-        return await self._answered(_BY_TYPE[kind], given, (TYPE,))
+        return await self._respond(operation, arguments)
 
-    def _endpoint(self, verb: Verb) -> Callable[[Request], Awaitable[Response]]:
+    def _endpoint(self, operation: Operation) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             try:
-                given = await given_in(request)
+                arguments = await arguments_of(request)
             except LibrarianError as error:
                 return failed(error)
-            return await self._answered(verb, given)
+            return await self._respond(operation, arguments)
 
         return endpoint
 
-    async def _answered(self, verb: Verb, given: Mapping[str, object], also: Sequence[Argument] = ()) -> Response:
-        """`also`: arguments of the path, beside the verb's."""
-        start, outcome, told = time.perf_counter(), "error", None
+    async def _respond(self, operation: Operation, arguments: Mapping[str, object]) -> Response:
+        start, outcome, observed = time.perf_counter(), "error", None
 
-        def written(budget: Budget) -> tuple[Mapping[str, object], str]:
-            wanted = named(verb.name, (*also, *verb.arguments), given)
-            asked = {name: value for name, value in wanted.items() if not any(item.name == name for item in also)}
-            answer = ask(self._desk, verb, asked, budget)
-            return answer.as_fields(OBSERVED), answer.as_json()
+        def call(deadline: Budget) -> tuple[Mapping[str, object], str]:
+            response = self._handle.call(operation.name, arguments, deadline)
+            assert isinstance(response, ResponseModel)
+            return response.as_fields(OBSERVED), response.as_json()
 
         try:
-            told, body = await self._calls.run(written)
+            observed, body = await self._calls.run(call)
             outcome = "ok"
             return Response(body, media_type="application/json")
         except LibrarianError as error:
@@ -174,10 +161,69 @@ class Api:
             return failed(error)
         finally:
             seconds = time.perf_counter() - start
-            self._observe("call", door="rest", verb=verb.name, outcome=outcome, seconds=seconds, answer=told)
+            self._observe("call", door="rest", verb=operation.name, outcome=outcome, seconds=seconds, answer=observed)
+
+    # -- OpenAPI
+
+    def _schema(self, operation: Operation) -> dict[str, Any]:
+        """The arguments; required text may not be blank, which schemas for models leave out to be short."""
+        schema = input_schema(operation.request, self._limits, for_models=False)
+        needed = schema.get("required", [])
+        properties = {
+            name: {**item, "pattern": r"\S"} if name in needed and item.get("type") == "string" else item
+            for name, item in schema["properties"].items()
+        }
+        return {**schema, "properties": properties}
+
+    def _arguments(self, method: str, operation: Operation) -> dict[str, Any]:
+        schema = self._schema(operation)
+        if not schema["properties"]:
+            return {}
+        return _body(schema) if method == "POST" else {"parameters": _parameters(schema)}
+
+    def _search_arguments(self, method: str) -> dict[str, Any]:
+        """What `/api/search` takes: a body is of one type; which type a parameter is for is described in words."""
+        schemas = {kind: self._schema(operation) for kind, operation in SEARCHES.items()}
+        if method == "POST":
+            return _body({"oneOf": [_of_type(kind, schema) for kind, schema in schemas.items()]})
+        types = input_schema(FacetsRequest)["properties"]["type"] | {"description": "What to search"}
+        parameters = {each["name"]: each for each in _parameters({"properties": {"type": types}})}
+        for kind, schema in schemas.items():
+            for each in _parameters(schema):
+                name = each["name"]
+                if not all(name in other["properties"] for other in schemas.values()):
+                    each["description"] = f"{each['description']} (of {kind})".strip()
+                parameters.setdefault(name, each | {"required": False})
+        parameters["query"]["name"] = "q"
+        return {"parameters": list(parameters.values())}
 
 
-async def given_in(request: Request) -> dict[str, object]:
+def _of_type(kind: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The body of a search of one type, which only a search of emails must name."""
+    if kind == "documents":
+        return {**schema, "properties": {"type": {"enum": [kind], "default": kind}, **schema["properties"]}}
+    needed = ["type", *schema.get("required", [])]
+    return {**schema, "properties": {"type": {"enum": [kind]}, **schema["properties"]}, "required": needed}
+
+
+def _body(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def _parameters(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "in": "query",
+            "required": name in schema.get("required", []),
+            "description": item.get("description", ""),
+            "schema": {key: value for key, value in item.items() if key != "description"},
+        }
+        for name, item in schema["properties"].items()
+    ]
+
+
+async def arguments_of(request: Request) -> dict[str, object]:
     """Arguments of a request: the JSON body of a POST, else the query string (`q` is `query`).
 
     Raises `CallerError` for a body that isn't a JSON object, and for an argument in both or twice.
@@ -208,68 +254,12 @@ def add_head(app: FastAPI, path: str, endpoint: Callable[..., Awaitable[Response
     app.add_api_route(path, endpoint, methods=["HEAD"], include_in_schema=False)
 
 
-def _searching(method: str, counts: Counts) -> dict[str, Any]:
-    """What `/api/search` takes, for OpenAPI: a body is of one type; which type a parameter is for, words alone say."""
-    if method == "POST":
-        return _body({"oneOf": [_search_of(kind, counts) for kind in _BY_TYPE]})
-    kinds: dict[str, list[str]] = {}
-    items: dict[str, Argument] = {}
-    for kind, verb in _BY_TYPE.items():
-        for item in verb.arguments:
-            kinds.setdefault(item.name, []).append(kind)
-            items[item.name] = item
-    parameters = [_parameter(TYPE, counts)]
-    for name, item in items.items():
-        parameter = _parameter(item, counts)
-        if len(kinds[name]) < len(_BY_TYPE):
-            parameter["description"] = f"{parameter['description']} (of {kinds[name][0]})".strip()
-        parameters.append(parameter)
-    return {"parameters": [{**each, "name": "q"} if each["name"] == "query" else each for each in parameters]}
-
-
-def _search_of(kind: str, counts: Counts) -> dict[str, Any]:
-    """The body of a search of one type, which only that of documents need not name."""
-    default = TYPE.limits["default"] == kind
-    limits = {"enum": [kind], **({"default": kind} if default else {})}
-    return _schema((Argument("type", required=not default, limits=limits), *_BY_TYPE[kind].arguments), counts)
-
-
-def _asking(method: str, arguments: Sequence[Argument], counts: Counts) -> dict[str, Any]:
-    """What a path takes, for OpenAPI."""
-    if not arguments:
-        return {}
-    if method == "POST":
-        return _body(_schema(arguments, counts))
-    return {"parameters": [_parameter(item, counts) for item in arguments]}
-
-
-def _body(schema: Mapping[str, object]) -> dict[str, Any]:
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
-
-
-def _schema(arguments: Sequence[Argument], counts: Counts) -> dict[str, object]:
-    properties = {item.name: _property(item, counts) for item in arguments}
-    return {**schema_of(arguments, counts), "properties": properties}
-
-
-def _property(item: Argument, counts: Counts) -> dict[str, object]:
-    """An argument's schema; what is needed may not be blank, which schemas for models leave unsaid to be short."""
-    blank = {"pattern": r"\S"} if item.required and item.kind == "text" and "enum" not in item.limits else {}
-    return {**item.schema(counts), **blank}
-
-
-def _parameter(item: Argument, counts: Counts) -> dict[str, Any]:
-    schema = _property(item, counts)
-    description = schema.pop("description", "")
-    return {"name": item.name, "in": "query", "required": item.required, "description": description, "schema": schema}
-
-
 def _add(
     app: FastAPI,
     path: str,
     method: str,
     endpoint: Callable[[Request], Awaitable[Response]],
-    verb: Verb,
+    operation: Operation,
     taken: dict[str, Any],
     answer: Any,
 ) -> None:
@@ -279,8 +269,8 @@ def _add(
         methods=[method],
         response_model=answer,
         responses=_ERRORS,
-        summary=verb.title,
-        description=verb.description,
+        summary=operation.title,
+        description=operation.description,
         operation_id=f"{method.lower()}{path.replace('/', '_')}",
         openapi_extra=taken,
     )

@@ -16,14 +16,15 @@ from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from ..vocabulary.arguments import Counts
-from ..vocabulary.desk_protocol import Desk
+from ..opening import LibraryHandle
+from ..schemas import ResultLimits
 from .answers import on_error, on_http_error
 from .api import HEALTH, READY, Api, add_head
 from .metrics import CONTENT_TYPE, Metrics
 from .security import Guard, Rules
 
 if TYPE_CHECKING:
+    from ..library import Librarian
     from ..mcp_server.app import McpDoor
     from ..mcp_server.coming import ComingDoor
 
@@ -44,7 +45,7 @@ class _Shell(StaticFiles):
 
 
 def build_app(
-    desk: Desk,
+    library: Librarian | LibraryHandle,
     *,
     token: str | None = None,
     hosts: Sequence[str] = (),
@@ -52,10 +53,10 @@ def build_app(
     endpoint: str = "/mcp",
     rate_limit: int | None = None,
     version: str = "",
-    counts: Counts = Counts(),
+    limits: ResultLimits = ResultLimits(),
     door: McpDoor | ComingDoor | None = None,
 ) -> FastAPI:
-    """The web application over `desk`; its lifespan runs the MCP door, so serve it with lifespan on.
+    """The web application over `library`; its lifespan runs the MCP door, so serve it with lifespan on.
 
     Args:
         token: bearer token that every path but /health, /ready and the page's shell needs; None or empty for none.
@@ -64,13 +65,14 @@ def build_app(
         endpoint: path of MCP's Streamable HTTP.
         rate_limit: requests a minute and caller; None or 0 for no limit.
         version: told to clients.
-        counts: how many results the settings allow, which schemas say.
+        limits: how many results the settings allow, which schemas say.
         door: one that other transports share; built here where absent. Must not be running yet.
     """
+    handle = LibraryHandle.of(library)
     if door is None:
         from ..mcp_server.app import McpDoor  # the SDK takes a while to import
 
-        door = McpDoor(desk, counts=counts, version=version)
+        door = McpDoor(handle, limits=limits, version=version)
     metrics, mcp = Metrics(), door
     mcp.observe = metrics
 
@@ -89,11 +91,11 @@ def build_app(
     )
     app.add_exception_handler(HTTPException, on_http_error)
     app.add_exception_handler(Exception, on_error)
-    Api(desk, mcp.calls, metrics, counts).add_to(app)
+    Api(handle, mcp.calls, metrics, limits).add_to(app)
 
     @app.get("/metrics", include_in_schema=False)
     async def metrics_page() -> Response:
-        status = await mcp.calls.run(lambda budget: desk.status(budget=budget))
+        status = await mcp.calls.run(lambda deadline: handle.wait(deadline).status(deadline=deadline))
         return Response(metrics.page(status, mcp.calls.pending, mcp.streams), media_type=CONTENT_TYPE)
 
     shell = _Shell(directory=_STATIC)

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from ..vocabulary.wire import StatusAnswer
+from ..schemas import StatusResponse
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -34,10 +34,10 @@ class Metrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
-        self._leg_seconds = Histogram(
-            "librarian_leg_seconds",
-            "Time of a search's legs that ran",
-            ["leg"],
+        self._retriever_seconds = Histogram(
+            "librarian_retriever_seconds",
+            "Time of a search's retrievers that ran",
+            ["retriever"],
             buckets=_SECONDS,
             registry=self._registry,
         )
@@ -56,17 +56,17 @@ class Metrics:
         assert isinstance(seconds, float)
         self._seconds.labels(door, verb).observe(seconds)
         answer = fields.get("answer")
-        if isinstance(answer, Mapping) and "legs" in answer:
+        if isinstance(answer, Mapping) and "retrievers" in answer:
             self._search(answer)
 
     def _search(self, answer: Mapping[str, Any]) -> None:
         self._search_seconds.labels(answer["mode"]).observe(answer["took_ms"] / 1000)
         self._cached.labels(answer.get("cache") or "none").inc()
-        for name, leg in answer["legs"].items():
-            if leg["status"] == "ok":
-                self._leg_seconds.labels(name).observe(leg.get("ms", 0.0) / 1000)
+        for name, retriever in answer["retrievers"].items():
+            if retriever["status"] == "ok":
+                self._retriever_seconds.labels(name).observe(retriever.get("ms", 0.0) / 1000)
 
-    def page(self, status: StatusAnswer, pending: int, streams: int) -> bytes:
+    def page(self, status: StatusResponse, pending: int, streams: int) -> bytes:
         """All metrics in Prometheus' text format."""
         with self._lock:
             self._now.status, self._now.pending, self._now.streams = status, pending, streams
@@ -74,10 +74,10 @@ class Metrics:
 
 
 class _Now(Collector):
-    """Sizes and counters that the desk knows."""
+    """Sizes and counters that the library knows."""
 
     def __init__(self) -> None:
-        self.status: StatusAnswer | None = None
+        self.status: StatusResponse | None = None
         self.pending = 0
         self.streams = 0
 

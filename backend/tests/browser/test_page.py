@@ -207,7 +207,7 @@ def test_while_meanings_are_learnt_one_notice_says_how_far_and_the_best_alone_ar
           told.degraded = ['semantic: 5 of 10 passages are embedded so far.'];
           Object.assign(told, { capped: true, total: 100 });
           Object.assign(told.coverage, { chunks: 10, embedded_chunks: 5 });
-          told.legs.semantic.status = 'ok';
+          told.retrievers.semantic.status = 'ok';
           return Response.json(told);
         };"""
     )

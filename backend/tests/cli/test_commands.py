@@ -27,7 +27,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from librarian import __version__, cli
+from librarian import __version__, cli, schemas
 from librarian.evaluation.evaluate import as_dict, evaluate
 from librarian.evaluation.judgments import Judged
 from librarian.keeper import client
@@ -35,7 +35,6 @@ from librarian.keeper.greeting import as_error
 from librarian.terminal import rendering
 from librarian.terminal.commands import app
 from librarian.terminal.page import Page
-from librarian.vocabulary import wire
 from librarian.vocabulary.errors import (
     Busy,
     CallerError,
@@ -83,7 +82,7 @@ def answer(results: list[dict[str, Any]], **changes: Any) -> dict[str, Any]:
         "total": len(results),
         "results": results,
         "answerable": "unlikely",
-        "legs": {"keyword": leg, "semantic": leg, "rerank": leg, "hyde": leg},
+        "retrievers": {"keyword": leg, "semantic": leg, "rerank": leg, "hyde": leg},
         "coverage": {"documents": 1, "chunks": 1, "embedded_chunks": 0},
         "took_ms": 4.2,
         "tokens_used": 9,
@@ -99,13 +98,13 @@ MAIL = {
     "message_id": "m1",
 }
 FAILURE = {"path": "books/guide/b.md", "reason": "unreadable"}
-ANSWERS: dict[str, wire.Wire] = {
-    "search": wire.SearchAnswer.model_validate(
+ANSWERS: dict[str, schemas.ResponseModel] = {
+    "search_documentation": schemas.SearchResponse.model_validate(
         answer([result()], capped=True, next_offset=1, degraded=["embeddings: no model"])
     ),
-    "bench": wire.SearchAnswer.model_validate(answer([result()])),
-    "search_emails": wire.EmailSearchAnswer.model_validate(answer([result(**MAIL)], mode="auto")),
-    "get_document": wire.DocumentAnswer(
+    "bench": schemas.SearchResponse.model_validate(answer([result()])),
+    "search_emails": schemas.EmailSearchResponse.model_validate(answer([result(**MAIL)], mode="auto")),
+    "get_document": schemas.DocumentResponse(
         file_path="books/guide/a.md",
         title="Lending",
         product="books",
@@ -120,7 +119,7 @@ ANSWERS: dict[str, wire.Wire] = {
         last_modified="2026-01-02",
         indexed_at="2026-01-03",
     ),
-    "get_thread": wire.ThreadAnswer.model_validate(
+    "get_email_thread": schemas.ThreadResponse.model_validate(
         {
             "thread_id": "t1",
             "subject": "Overdue",
@@ -139,7 +138,7 @@ ANSWERS: dict[str, wire.Wire] = {
             ],
         }
     ),
-    "analyze": wire.AnalyzeAnswer.model_validate(
+    "analyze_query": schemas.AnalyzeResponse.model_validate(
         {
             "query": "lent",
             "query_type": "factual",
@@ -153,17 +152,17 @@ ANSWERS: dict[str, wire.Wire] = {
                 "file_path": "books/guide/a.md",
                 "stage": "below_cut",
                 "explanation": "It has rank 12.",
-                "legs": [{"leg": "keyword", "rank": 12, "reason": "few words"}],
+                "retrievers": [{"retriever": "keyword", "rank": 12, "reason": "few words"}],
             },
         }
     ),
-    "list_products": wire.ProductsAnswer.model_validate(
+    "list_products": schemas.ProductsResponse.model_validate(
         {"products": [{"name": "books", "component_count": 1, "document_count": 12}], "total": 1}
     ),
-    "list_components": wire.ComponentsAnswer.model_validate(
+    "list_components": schemas.ComponentsResponse.model_validate(
         {"product": "books", "components": [{"name": "guide", "document_count": 12}], "total": 1}
     ),
-    "status": wire.StatusAnswer.model_validate(
+    "get_index_status": schemas.StatusResponse.model_validate(
         {
             "status": "degraded",
             "reasons": ["the folder is gone"],
@@ -182,12 +181,12 @@ ANSWERS: dict[str, wire.Wire] = {
             "notes": ["SSE is old."],
         }
     ),
-    "refresh": wire.RefreshAnswer.model_validate(
+    "refresh": schemas.RefreshResponse.model_validate(
         {"added": 2, "documents": 2, "chunks": 3, "embedded": 3, "took_ms": 1500.0, "notes": ["rebuilt"]}
     ),
-    "check": wire.CheckAnswer(ok=False, problems=["2 orphans"], repaired=["2 orphans"], documents=1),
-    "health": wire.HealthAnswer(status="ok", version="1", documents=1, chunks=1, embedded_chunks=1, uptime_s=1.0),
-    "clear_cache": wire.ClearedAnswer(cleared=0),
+    "check": schemas.CheckResponse(ok=False, problems=["2 orphans"], repaired=["2 orphans"], documents=1),
+    "health": schemas.HealthResponse(status="ok", version="1", documents=1, chunks=1, embedded_chunks=1, uptime_s=1.0),
+    "clear_search_cache": schemas.ClearCacheResponse(cleared=0),
 }
 
 
@@ -239,7 +238,7 @@ def run(*arguments: str) -> int:
             "search lent --mode keyword --product books -n 3 --offset 1 --semantic-weight 0.5 --max-tokens 90 "
             "--file-type .md --file-type txt --doc-type guide --tag a --language en --after 2026-01-01 "
             "--before 2026-02-01 --max-per-document 0 --hypothetical-answer x --context --component guide",
-            "search",
+            "search_documentation",
             {
                 "query": "lent",
                 "mode": "keyword",
@@ -288,22 +287,22 @@ def run(*arguments: str) -> int:
             {"query": "-has:attachment lent -networking --no-verify --json", "max_results": 2, "explain": True},
             ["ann@example.org  2026-01-02  Overdue"],
         ),
-        ("analyze -lent", "analyze", {"query": "-lent"}, []),
+        ("analyze -lent", "analyze_query", {"query": "-lent"}, []),
         (
             "search lent --why",
-            "search",
+            "search_documentation",
             {"query": "lent", "explain": True},
             ["keyword              rank 1    raw 7.250    +0.5000"],
         ),
         (
             "search lent",
-            "search",
+            "search_documentation",
             {"query": "lent", "explain": True},
             ["1 of the best 1 · hybrid (asked: auto) · 4 ms", "--offset 1"],
         ),
         (
             "search lent",
-            "search",
+            "search_documentation",
             {"query": "lent", "explain": True},
             ["also in", "degraded: embeddings: no model", "may not be here"],
         ),
@@ -329,13 +328,13 @@ def run(*arguments: str) -> int:
         ("show a.md:3-4", "get_document", {"path": "a.md", "line_start": 3, "line_end": 4, "max_chars": 0}, []),
         (
             "thread t1 --offset 0",
-            "get_thread",
+            "get_email_thread",
             {"thread_id": "t1", "offset": 0, "max_chars": 0},
             ["Overdue  3 mails", "Please return it.", "attached: list.txt", "2 more: --offset 1"],
         ),
         (
             "analyze lent --path books/guide/a.md",
-            "analyze",
+            "analyze_query",
             {"query": "lent", "path": "books/guide/a.md"},
             ["factual, best asked in mode keyword (80% sure)", "below_cut. It has rank 12.", "technical: ISBN"],
         ),
@@ -343,7 +342,7 @@ def run(*arguments: str) -> int:
         ("products books", "list_components", {"product": "books"}, ["guide         12"]),
         (
             "status",
-            "status",
+            "get_index_status",
             {},
             ["degraded", "the folder is gone", "embedding: 1/2", "3 s left", "skipped: 1", "note:"],
         ),
@@ -539,7 +538,7 @@ def test_an_output_without_umlauts_shows_what_it_can_and_json_escapes_the_others
 
 def test_nothing_found_ends_with_1_and_shows_suggestions(keeper: Keeper, capsys: pytest.CaptureFixture[str]) -> None:
     suggestion = {"kind": "term", "value": "lend", "text": "Search for 'lend'."}
-    keeper.changes["search"] = {"results": [], "suggestions": [suggestion]}
+    keeper.changes["search_documentation"] = {"results": [], "suggestions": [suggestion]}
     assert run("search", "lnet") == 1
     assert "Search for 'lend'." in capsys.readouterr().out
 
@@ -635,7 +634,7 @@ def test_on_a_terminal_matches_are_marked(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     screen = Terminal()
-    rendering.search(Page(screen), ANSWERS["search"].model_dump(mode="json"), why=True)
+    rendering.search(Page(screen), ANSWERS["search_documentation"].model_dump(mode="json"), why=True)
     rendering.document(Page(screen), ANSWERS["get_document"].model_dump(mode="json"))
     assert "\x1b[1;33mBooks\x1b[0m are lent" in screen.getvalue()
     assert "goes on at line 5" in screen.getvalue()
@@ -653,8 +652,9 @@ def test_plain_is_plain_on_a_terminal(keeper: Keeper, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("screen", [io.StringIO(), Terminal()])
 def test_a_files_name_breaks_no_line(screen: io.StringIO) -> None:
-    found = {**ANSWERS["search"].model_dump(mode="json")["results"][0], "file_path": "books/a\n2. Fake  1.00\r/x.md"}
-    rendering.search(Page(screen), {**ANSWERS["search"].model_dump(mode="json"), "results": [found]})
+    response = ANSWERS["search_documentation"].model_dump(mode="json")
+    found = {**response["results"][0], "file_path": "books/a\n2. Fake  1.00\r/x.md"}
+    rendering.search(Page(screen), {**response, "results": [found]})
     assert "books/a\ufffd2. Fake  1.00\ufffd/x.md" in screen.getvalue()
 
 
@@ -840,7 +840,7 @@ def test_bench_counts_every_search_that_no_cache_answered(
     assert (found["searches"], found["inside p50 ms"]) == (4, 4.2)
     assert {arguments["llm"] for _, verb, arguments in keeper.calls if verb == "bench"} == {False}
     for given, told in ((), True), (("--llm",), False):
-        keeper.changes["status"] = {"llm": {"enabled": True}}
+        keeper.changes["get_index_status"] = {"llm": {"enabled": True}}
         assert run("bench", "--rounds", "1", "--modes", "hybrid", *given) == 0
         assert ("the language model was asked nothing" in capsys.readouterr().out) is told
     assert keeper.calls[-1][2]["llm"] is True

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from librarian import assembly_parts
-from librarian.assembly import Librarian
 from librarian.assembly_sharing import worker
 from librarian.assembly_storage import storage
 from librarian.config.settings import Settings
 from librarian.keeper.lock import KEEPER, FolderLock
+from librarian.library import Librarian
 from librarian.models.store import ModelStore
 from librarian.terminal.place import Place
 from librarian.terminal.sharing import move_to
@@ -103,8 +103,8 @@ def test_a_library_moves_to_postgres_and_a_worker_embeds_for_it(config: Path, tm
     with Librarian.open(config, index=tmp_path / "back") as library:
         assert library.refresh().added == 0
         assert answers(library).agrees(told)
-    assert "ts_rank" in after.legs.keyword.reason
-    assert "reciprocal rank fusion" in after.legs.keyword.reason
+    assert "ts_rank" in after.retrievers.keyword.reason
+    assert "reciprocal rank fusion" in after.retrievers.keyword.reason
     assert {r.file_path for r in after.results[:2]} & {r.file_path for r in before.results[:2]}
     semantic = [r.semantic_score for r in before.results if r.file_path == "shop/guides/returns.md"]
     again = [r.semantic_score for r in after.results if r.file_path == "shop/guides/returns.md"]

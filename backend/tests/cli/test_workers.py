@@ -21,9 +21,9 @@ from pathlib import Path
 import pytest
 
 from librarian import assembly_parts
-from librarian.assembly import Librarian
 from librarian.assembly_storage import storage
 from librarian.config.settings import Settings
+from librarian.library import Librarian
 from librarian.models.store import ModelStore
 from tests import postgres
 

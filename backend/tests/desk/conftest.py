@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from librarian.assembly import Librarian
+from librarian.library import Librarian
 from librarian.models.store import ModelStore
 
 FILES = {

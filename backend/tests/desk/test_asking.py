@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from librarian import Librarian
-from librarian.desk.librarian import Librarian as Desk
+from librarian.library import Librarian as Desk
 
 QUIET: dict[str, Any] = {"embeddings.enabled": False, "docs.watch_for_changes": False, "index.workers": 1}
 VERBS: dict[str, Callable[[Desk], Any]] = {

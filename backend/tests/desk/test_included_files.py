@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from librarian.assembly import Librarian
+from librarian.library import Librarian
 from tests.shelving.library import wait_for
 
 PAGE = '# Calls\n\nThis is how:\n\n```{literalinclude} ../../code/call.py\n:pyobject: ask\n```\n\n--8<-- "note.txt"\n'

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from librarian.assembly import Librarian
+from librarian.library import Librarian
 from librarian.vocabulary.errors import CallerError, NotFound
 from tests import postgres
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from librarian.assembly import Librarian
+from librarian.library import Librarian
 
 MAIL = """From ann@example.org Mon Mar  2 09:00:00 2026
 From: Ann <ann@example.org>

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from librarian.assembly import Librarian
+from librarian.library import Librarian
 from librarian.mcp_server.rendering import render
 from librarian.terminal.rendering import progress_line
 

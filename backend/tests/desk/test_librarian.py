@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import threading
 from collections.abc import Callable
@@ -11,12 +12,14 @@ from typing import Any
 import psutil
 import pytest
 
-from librarian.assembly import Librarian, build
+from librarian.assembly import build
 from librarian.config.settings import Settings
-from librarian.desk import hosting
+from librarian.desk import listing
 from librarian.keeper import client
 from librarian.keeper.starting import Library
 from librarian.keeper.where import find
+from librarian.library import Librarian
+from librarian.schemas import OPERATIONS
 from librarian.vocabulary.errors import CallerError, NotFound, SetupError
 from librarian.vocabulary.visible import visible
 
@@ -58,7 +61,7 @@ def test_every_mode_finds_the_passage(library: Librarian, mode: str) -> None:
 
 def test_hybrid_speaks_with_both_legs(library: Librarian) -> None:
     answer = library.search("how do I rotate a token", mode="hybrid", explain=True)
-    assert (answer.legs.keyword.status, answer.legs.semantic.status) == ("ok", "ok")
+    assert (answer.retrievers.keyword.status, answer.retrievers.semantic.status) == ("ok", "ok")
     assert answer.results[0].match_type == "both"
     assert answer.results[0].keyword_score is not None
     assert answer.results[0].semantic_score is not None
@@ -144,24 +147,16 @@ def test_mails_without_question_and_filter_are_refused_with_both_remedies(librar
         library.search_emails()
 
 
-@pytest.mark.parametrize(
-    ("verb", "name", "meant"),
-    [("search", "prodcut", "product"), ("search", "k", "query"), ("search_emails", "max_per_doc", "max_per_thread")],
-)
-def test_an_argument_that_does_not_exist_is_refused_in_python_too(
-    library: Librarian, verb: str, name: str, meant: str
-) -> None:
-    with pytest.raises(CallerError, match=f"{verb} has no argument '{name}'") as refused:
-        getattr(library, verb)("token", **{name: "shop"})
-    assert meant in refused.value.hint
+def test_every_operation_is_a_typed_method(library: Librarian) -> None:
+    for operation in OPERATIONS.values():
+        parameters = inspect.signature(getattr(library, operation.method)).parameters
+        assert set(operation.request.model_fields) | {"deadline"} == set(parameters), operation.method
+        assert all(parameter.annotation is not parameter.empty for parameter in parameters.values())
 
 
-def test_older_names_of_arguments_hold_in_python_too(library: Librarian) -> None:
-    found = library.search("token", search_mode="keyword")
-    assert found.mode == "keyword"
-    assert found.results
-    with pytest.raises(CallerError, match="twice"):
-        library.search("token", search_mode="keyword", mode="hybrid")
+def test_an_unknown_operation_is_refused_with_the_nearest_name(library: Librarian) -> None:
+    with pytest.raises(CallerError, match=r"There is no operation 'search_docs'.*Did you mean 'search"):
+        library.call("search_docs", {})
 
 
 @pytest.mark.parametrize("path", ["../etc/passwd", "/etc/passwd", "shop/../../x"])
@@ -303,7 +298,9 @@ def test_a_keeper_that_a_command_left_behind_makes_way(tmp_path: Path) -> None:
 
     def mode() -> object:
         library = Library.at(find(config=config), root_given=False)
-        return client.call(library.index, "search", {"query": "checkout"}, library=library)["requested_mode"]
+        return client.call(library.index, "search_documentation", {"query": "checkout"}, library=library)[
+            "requested_mode"
+        ]
 
     assert mode() == "auto"
     with Librarian.open(config) as library:
@@ -360,7 +357,7 @@ def test_a_start_says_that_vectors_are_still_to_be_read_not_that_there_are_none(
     with Librarian.open(root=root, index=tmp_path / "index", start=False, **settings) as second:
         answer = second.search("checkout", mode="semantic")
         assert (answer.mode, bool(answer.results)) == ("keyword", True)
-        assert answer.legs.semantic.reason.startswith(f"The vectors of {embedded} passages are still to be read")
+        assert answer.retrievers.semantic.reason.startswith(f"The vectors of {embedded} passages are still to be read")
 
 
 def test_a_library_that_is_closed_at_once_leaves_no_model_loading_behind(tmp_path: Path, model: str) -> None:
@@ -507,7 +504,7 @@ def test_long_product_names_leave_the_rules_in_the_instructions(tmp_path: Path) 
 def test_pages_of_resources_tile_the_library(library: Librarian, monkeypatch: pytest.MonkeyPatch) -> None:
     every, _ = library.resources()
     for size in (len(every) - 1, len(every), 2):
-        monkeypatch.setattr(hosting, "RESOURCES_PER_PAGE", size)
+        monkeypatch.setattr(listing, "RESOURCES_PER_PAGE", size)
         found, cursor = library.resources()
         while cursor is not None:
             page, cursor = library.resources(cursor)
@@ -556,7 +553,7 @@ def test_facets_are_what_a_search_may_be_filtered_by(library: Librarian) -> None
     mails = library.list_facets("emails")
     assert [(item.name, item.count) for item in mails.products] == [("mail", 2)]
     assert (mails.oldest, mails.newest) == ("2026-03-02T09:00:00Z", "2026-03-03T10:00:00Z")
-    with pytest.raises(CallerError, match="documents or emails"):
+    with pytest.raises(CallerError, match="documents, emails"):
         library.list_facets("letters")
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from librarian.assembly import Librarian
+from librarian.library import Librarian
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other file systems change or refuse these names")
 

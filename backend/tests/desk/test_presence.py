@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from librarian.assembly import Librarian
 from librarian.desk.state import unread
+from librarian.library import Librarian
 from librarian.mcp_server.rendering import render
 from librarian.mcp_server.resources import read as resource
 from librarian.shelving.upkeep import Upkeep

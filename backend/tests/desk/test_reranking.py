@@ -1,6 +1,6 @@
 """Rerank mode from the settings to the answer, with a cross-encoder of a few thousand weights that really runs.
 
-* its order is that of its logits and the first stage, and `legs.rerank` says how many it scored
+* its order is that of its logits and the first stage, and `retrievers.rerank` says how many it scored
 * asked again, it reads nothing again
 * an identifier's page stays first
 * a model that can't be loaded, and one too slow for its time, leave hybrid's order, and the answer says so
@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from librarian.assembly import Librarian
+from librarian.library import Librarian
 from librarian.models.cross_encoder import OnnxCrossEncoder
-from librarian.vocabulary.wire import SearchAnswer
+from librarian.schemas import SearchResponse
 from tests.models import tiny_bert
 
 QUESTION = "what is a pod"
@@ -58,7 +58,7 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
         library.close()
 
 
-def order(answer: SearchAnswer) -> list[str]:
+def order(answer: SearchResponse) -> list[str]:
     assert answer.results
     return [result.id for result in answer.results]
 
@@ -77,8 +77,8 @@ def test_a_cross_encoder_orders_says_how_many_it_scored_and_remembers(
     monkeypatch.setattr(OnnxCrossEncoder, "_logit", counted)
     answer = library.search(QUESTION, mode="rerank", max_results=5, explain=True)
     assert answer.mode == "rerank"
-    assert answer.legs.rerank.status == "ok"
-    assert answer.legs.rerank.reason == f"{len(read)} candidates were scored"
+    assert answer.retrievers.rerank.status == "ok"
+    assert answer.retrievers.rerank.reason == f"{len(read)} candidates were scored"
     assert len(read) > len(answer.results)
     for result in answer.results:
         (why,) = (reason for reason in result.why if reason.source == "rerank")
@@ -87,7 +87,7 @@ def test_a_cross_encoder_orders_says_how_many_it_scored_and_remembers(
     library.clear_cache()
     again = library.search(QUESTION, mode="rerank", max_results=5)
     assert order(again) == order(answer)
-    assert again.legs.rerank.reason == answer.legs.rerank.reason
+    assert again.retrievers.rerank.reason == answer.retrievers.rerank.reason
     assert len(read) == len(set(read))
     named = library.search("pod_limit_max of a pod", mode="rerank")
     assert named.mode == "rerank"
@@ -107,8 +107,8 @@ def test_one_too_slow_leaves_hybrids_order_and_says_how_far_it_got(
     monkeypatch.setattr(OnnxCrossEncoder, "_logit", slow)
     answer = library.search("what is a node", mode="rerank")
     assert answer.mode == "hybrid"
-    assert answer.legs.rerank.status == "skipped"
-    assert "candidates were scored within 300 ms" in answer.legs.rerank.reason
+    assert answer.retrievers.rerank.status == "skipped"
+    assert "candidates were scored within 300 ms" in answer.retrievers.rerank.reason
     assert any(item.startswith("rerank:") for item in answer.degraded)
     assert order(answer) == order(library.search("what is a node", mode="hybrid"))
 
@@ -120,8 +120,8 @@ def test_one_that_cannot_be_loaded_leaves_hybrids_order_and_says_why(
     library = opened()
     answer = library.search(QUESTION, mode="rerank")
     assert answer.mode == "hybrid"
-    assert answer.legs.rerank.status == "failed"
-    assert "model.safetensors" in answer.legs.rerank.reason
+    assert answer.retrievers.rerank.status == "failed"
+    assert "model.safetensors" in answer.retrievers.rerank.reason
     assert [reason.startswith("rerank: ") for reason in answer.degraded] == [True]
     assert library.status().status == "degraded"
     assert order(answer) == order(library.search(QUESTION, mode="hybrid"))

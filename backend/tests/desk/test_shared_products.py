@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from librarian.desk import questions
+from librarian.desk import queries
 from librarian.desk.parts import DeskOptions
 from librarian.desk.state import shared_notes
+from librarian.schemas import SearchRequest
 from librarian.vocabulary.errors import NotFound
 
 OPTIONS = DeskOptions("1", Path("/docs"), Path("/index"), shared_products=("common", "gone"))
@@ -16,14 +17,15 @@ PRODUCTS = {"shop": {"api": 2}, "till": {"guide": 1}, "common": {"terms": 3}}
 
 
 def test_a_component_of_a_shared_product_may_be_asked_for_with_any_product() -> None:
-    given = {"query": "refund", "product": "shop", "component": "Terms"}
-    filters = questions.documents(OPTIONS, lambda: PRODUCTS, given).filters
+    request = SearchRequest(query="refund", product="shop", component="Terms")
+    filters = queries.document_query(request, OPTIONS, lambda: PRODUCTS).filters
     assert (filters.product, filters.component) == ("shop", "terms")
 
 
 def test_a_component_of_another_product_is_still_an_error() -> None:
+    request = SearchRequest(query="refund", product="shop", component="guide")
     with pytest.raises(NotFound, match="No component 'guide'"):
-        questions.documents(OPTIONS, lambda: PRODUCTS, {"query": "refund", "product": "shop", "component": "guide"})
+        queries.document_query(request, OPTIONS, lambda: PRODUCTS)
 
 
 def test_a_shared_product_that_the_library_lacks_is_told() -> None:

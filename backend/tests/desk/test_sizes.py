@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from librarian.assembly import Librarian
+from librarian.library import Librarian
 from librarian.mcp_server.rendering import render
-from librarian.vocabulary.wire import EmailSearchAnswer, SearchAnswer
+from librarian.schemas import EmailSearchResponse, SearchResponse
 
-Ask = Callable[..., SearchAnswer | EmailSearchAnswer]
+Ask = Callable[..., SearchResponse | EmailSearchResponse]
 
 
 @pytest.fixture(params=["documents", "with context", "mails"])

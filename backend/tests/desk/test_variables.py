@@ -18,12 +18,12 @@ from typing import Any, cast
 import pytest
 
 from librarian import assembly
-from librarian.assembly import Librarian
 from librarian.assembly_calibration import Calibrating
 from librarian.assembly_parts import embedder_for_questions, model_key, reranker_of, rewriting_of, search_options
 from librarian.assembly_storage import chroma_child, qdrant, storage
 from librarian.config.settings import Settings
 from librarian.finding.options import SearchOptions
+from librarian.library import Librarian
 from librarian.models.embedder import OnnxEmbedder
 from librarian.models.query_cache import CachedEmbedder
 from librarian.shelving.postgres.vectors import PgVectorStore
@@ -108,8 +108,8 @@ def test_the_older_flags_choose_the_mode_and_fall_back_aloud(config: Path) -> No
     with opened(config, USE_HYBRID_SEARCH="true", USE_RERANKING="true", CROSSENCODER_MODEL="not/here") as library:
         answer = library.search(CARD)
         assert answer.requested_mode == "rerank"
-        assert answer.legs.rerank.status != "ok"
-        assert any("not/here" in reason for reason in (*answer.degraded, answer.legs.rerank.reason))
+        assert answer.retrievers.rerank.status != "ok"
+        assert any("not/here" in reason for reason in (*answer.degraded, answer.retrievers.rerank.reason))
         known = library.search_knowledge_base(CARD)
         assert known.search_mode == "hybrid"
         assert known.degraded

@@ -29,8 +29,8 @@ def test_worked_examples_hold(module: Path) -> None:
     assert doctest.testmod(importlib.import_module(name_of(module))).failed == 0
 
 
-#: Answers and settings: a docstring would go into each schema that models read; fields say what they are.
-SCHEMAS = {"Wire", "Section", "SearchAnswerBase", "SearchAnswerTail", "Result", "FacetItem"}
+#: Requests, responses and settings: a docstring would go into each schema that models read; fields say what they are.
+SCHEMAS = {"RequestModel", "_Search", "ResponseModel", "Section", "SearchResponseBase", "Result", "FacetItem"}
 
 
 def undocumented(body: list[ast.stmt]) -> Iterator[str]:

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from librarian import __version__
-from librarian.command_door import Verbs
+from librarian.command_door import CommandApi
 from librarian.keeper.host import Host
 from librarian.keeper.lock import FolderLock
 from librarian.mcp_server.app import McpDoor
+from librarian.opening import LibraryHandle
 
 
 @contextlib.contextmanager
@@ -32,7 +33,7 @@ def kept(index: Path, desk: Any, door: McpDoor | None = None) -> Iterator[Path]:
         host = Host(
             index,
             version=__version__,
-            handle=Verbs(desk),
+            handle=CommandApi(LibraryHandle.of(desk)),
             serve_mcp=own.serve_lines,
             on_retire=stop.set,
         )

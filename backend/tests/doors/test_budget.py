@@ -16,7 +16,7 @@ import httpx
 import pytest
 from mcp import types
 
-from librarian.assembly import Librarian
+from librarian.library import Librarian
 from librarian.mcp_server.app import McpDoor
 from librarian.web.app import build_app
 from tests.doors.clients import connected, run

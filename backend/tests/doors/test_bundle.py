@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from librarian.vocabulary.verbs import VERBS
-from tests.doors.fake_desk import FakeDesk
+from librarian.schemas import TOOLSETS
+from tests.doors.fake_library import FakeLibrary
 from tests.doors.keeping import kept
 from tests.doors.raw_host import BACKEND, RawHost
 
@@ -68,10 +68,10 @@ def test_the_bundle_starts_what_it_promises(tmp_path: Path) -> None:
     index = tmp_path / "my index"
     index.mkdir()
     started = command(extension, manifest, program=program, documents=tmp_path, index=index)
-    with kept(index, FakeDesk()), RawHost(started) as host:
+    with kept(index, FakeLibrary()), RawHost(started) as host:
         assert host.initialize()["result"]["serverInfo"]["name"] == "librarian"
         tools = [tool["name"] for tool in host.ask("tools/list")["result"]["tools"]]
-        assert tools == [tool["name"] for tool in manifest["tools"]] == [verb.name for verb in VERBS]
+        assert tools == [tool["name"] for tool in manifest["tools"]] == [tool.name for tool in TOOLSETS["default"]]
         prompts = [prompt["name"] for prompt in host.ask("prompts/list")["result"]["prompts"]]
         assert prompts == [prompt["name"] for prompt in manifest["prompts"]]
     assert host.noise == []

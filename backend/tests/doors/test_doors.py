@@ -21,11 +21,10 @@ import pytest
 from mcp import Client, StdioServerParameters, types
 
 from librarian import cli
-from librarian.assembly import Librarian
+from librarian.library import Librarian
 from librarian.mcp_server.app import McpDoor
+from librarian.schemas import TOOLSETS, ResponseModel
 from librarian.vocabulary.errors import CallerError
-from librarian.vocabulary.protocols import Budget
-from librarian.vocabulary.verbs import VERBS, ask
 from librarian.web.app import build_app
 from tests.doors.clients import ERAS, WAYS, connected, run
 from tests.doors.keeping import kept
@@ -82,9 +81,10 @@ def written(answer: Any) -> bytes:
 
 def by_python(place: Place, tool: str, given: dict[str, Any]) -> Any:
     """The answer's fields, or the error's words."""
-    verb = next(verb for verb in VERBS if verb.name == tool)
     try:
-        return ask(place.library, verb, given, Budget()).as_fields()
+        response = place.library.call(tool, given)
+        assert isinstance(response, ResponseModel)
+        return response.as_fields()
     except CallerError as error:
         return str(error)
 
@@ -362,7 +362,9 @@ def test_the_python_client_asks_through_a_relay(place: Place, era: str) -> None:
         program = StdioServerParameters(command=command, args=arguments, env=dict(os.environ))
         async with Client(program, mode=era) as client:
             assert client.instructions == place.library.instructions()
-            assert [tool.name for tool in (await client.list_tools()).tools] == [verb.name for verb in VERBS]
+            assert [tool.name for tool in (await client.list_tools()).tools] == [
+                tool.name for tool in TOOLSETS["default"]
+            ]
             tool, given = QUESTIONS[0]
             answer = await client.call_tool(tool, given)
             assert written(answer.structured_content) == written(for_models(by_python(place, tool, given)))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from mcp import types
 
-from librarian.assembly import Librarian
+from librarian.library import Librarian
 from librarian.mcp_server.app import McpDoor
 from tests.doors.clients import connected, run
 

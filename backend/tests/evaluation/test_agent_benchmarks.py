@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from librarian.assembly import Librarian
+from librarian.library import Librarian
 from tests.models.chat_server import ChatServer
 
 Benchmark = Callable[[str], ModuleType]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from librarian.assembly import Librarian
 from librarian.evaluation.own_questions import OwnQuestion, of_headings, sample
+from librarian.library import Librarian
 from librarian.vocabulary.types import Document
 from tests.finding.shown import unclosed
 

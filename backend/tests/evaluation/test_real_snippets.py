@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from librarian.assembly import Librarian
 from librarian.evaluation.judgments import load
 from librarian.finding.explain import Analyst
 from librarian.language.analyzer import StandardAnalyzer
+from librarian.library import Librarian
 from librarian.vocabulary.protocols import Budget
 from librarian.vocabulary.types import Query
 from tests.finding.shown import as_searched, faults

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from librarian.assembly import Librarian
 from librarian.assembly_study import WEIGHTS_FILE, Adopted, adopted
 from librarian.finding.ranker import READ, shipped
+from librarian.library import Librarian
 from librarian.vocabulary.errors import CallerError
 
 TOPICS = ("rolling back", "scaling out", "storing data", "rotating keys", "reading logs", "routing traffic")

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from librarian.finding.explain import Analyst
 from librarian.finding.options import SearchOptions
 from librarian.finding.query_router import QueryRouter
+from librarian.schemas import WhyNot
 from librarian.vocabulary.protocols import Budget
 from librarian.vocabulary.types import Failure, Filters, Query
-from librarian.vocabulary.wire import WhyNot
 
 from .conftest import MANUAL
 from .library import Library
@@ -23,7 +23,7 @@ def why_not(library: Library, query: Query, path: str, **given: object) -> WhyNo
 def test_what_is_in_the_answer_is_found_with_its_ranks(manual: Library) -> None:
     seen = why_not(manual, Query("deploy the shop", mode="hybrid"), "shop/api/deploy.md")
     assert (seen.stage, seen.rank) == ("found", 1)
-    assert {leg.leg: leg.rank for leg in seen.legs} == {"keyword": 1, "semantic": seen.legs[1].rank}
+    assert {one.retriever: one.rank for one in seen.retrievers} == {"keyword": 1, "semantic": seen.retrievers[1].rank}
 
 
 def test_a_copy_is_found_where_its_text_is_shown(shelve: Callable[..., Library]) -> None:
@@ -66,7 +66,7 @@ def test_what_a_filter_keeps_out_is_filtered_and_the_filter_named(manual: Librar
 def test_what_no_leg_finds_is_not_found(manual: Library) -> None:
     seen = why_not(manual, Query("logging", mode="keyword"), "shop/ops/secrets.md", embedder=None)
     assert seen.stage == "not_found"
-    assert all(leg.rank is None and leg.reason for leg in seen.legs)
+    assert all(one.rank is None and one.reason for one in seen.retrievers)
 
 
 def test_what_holds_the_words_but_fits_worse_than_all_that_a_leg_reads_is_below_the_cut(
@@ -83,7 +83,7 @@ def test_what_the_mode_drops_is_below_the_cut(manual: Library) -> None:
     options = SearchOptions(reranker="keyword-stage")
     seen = why_not(manual, Query("deploy the shop", mode="rerank"), "shop/api/scaling.md", options=options)
     assert (seen.stage, seen.rank) == ("below_cut", None)
-    assert {leg.leg: leg.rank for leg in seen.legs} == {"keyword": 4, "semantic": None}
+    assert {one.retriever: one.rank for one in seen.retrievers} == {"keyword": 4, "semantic": None}
     assert "this mode drops it" in seen.explanation
 
 

@@ -18,13 +18,13 @@ import numpy as np
 import pytest
 
 from librarian import cli
-from librarian.assembly import Librarian
 from librarian.gathering.crawl_state import CrawlState, state_path
 from librarian.gathering.project_models import ProjectModels
+from librarian.library import Librarian
 from librarian.models.embedder import OnnxEmbedder
 from librarian.models.store import ModelStore
 from librarian.models.table import read_spec
-from librarian.vocabulary.wire import SearchAnswer
+from librarian.schemas import SearchResponse
 from tests.gathering.site import Site, served
 from tests.models import tiny_bert
 
@@ -80,7 +80,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
         yield Place(tmp_path, tmp_path / "own", tmp_path / "other", running)
 
 
-def products(answer: SearchAnswer) -> set[str]:
+def products(answer: SearchResponse) -> set[str]:
     return {item.product for item in answer.results}
 
 
@@ -102,7 +102,7 @@ def test_one_library_holds_two_spaces_each_searched_with_its_own_model(place: Pl
         answer = library.search("what is a persistent volume", explain=True)
         assert products(answer) == {"notes", "site"}
         assert {item.product for item in answer.results[:2]} == {"notes", "site"}
-        assert answer.legs.semantic.reason.startswith("joined by rank over the models")
+        assert answer.retrievers.semantic.reason.startswith("joined by rank over the models")
         for item in answer.results:
             assert item.semantic_score == pytest.approx(cosine(place, library, item.id), abs=0.02)
         assert products(library.search("volume", product="site")) == {"site"}
@@ -168,7 +168,7 @@ def test_a_model_that_can_not_be_loaded_degrades_its_project_only(place: Place) 
         assert (answer.mode, products(answer)) == ("semantic", {"notes"})
         assert reason in answer.degraded
         alone = library.search("persistent volume", product="site")
-        assert (alone.mode, alone.legs.semantic.status, products(alone)) == ("keyword", "failed", {"site"})
+        assert (alone.mode, alone.retrievers.semantic.status, products(alone)) == ("keyword", "failed", {"site"})
         tiny_bert.write_model(place.other, hidden_size=64)
         library.reload()
         library.wait_until_ready()

@@ -11,21 +11,21 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from librarian.assembly import Librarian
 from librarian.gathering import registry_scoring as scoring
 from librarian.gathering.registry import Registry
 from librarian.gathering.registry_entities import Entity, Skill, ToolCard, entities_of, merged
+from librarian.library import Librarian
+from librarian.schemas import EntityType
 from librarian.vocabulary.errors import CallerError, Unavailable
 from librarian.vocabulary.models import ModelSpec
 from librarian.vocabulary.protocols import Budget
-from librarian.vocabulary.registry import ENTITY_TYPES
 from librarian.vocabulary.types import Window
 
 CONTEXT7 = Entity(
@@ -73,7 +73,7 @@ def registry(*entities: Entity, cosines: dict[str, float] | None = None) -> Regi
     return Registry(lambda: every, Compass(cosines) if cosines is not None else None)  # type: ignore[arg-type]
 
 
-def ask(one: Registry, query: str, most: int = 3, kinds: Sequence[str] = ENTITY_TYPES) -> Any:
+def ask(one: Registry, query: str, most: int = 3, kinds: Sequence[str] = get_args(EntityType)) -> Any:
     return one.search(query, kinds, most, Budget())
 
 

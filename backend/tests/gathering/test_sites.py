@@ -22,12 +22,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from librarian import cli
-from librarian.assembly import Librarian
 from librarian.evaluation.question_log import QuestionLog
 from librarian.gathering import digest, page_files
 from librarian.gathering.sites import Sites, sections_of
 from librarian.gathering.slugs import slugs
 from librarian.language.analyzer import StandardAnalyzer
+from librarian.library import Librarian
 from librarian.mcp_server.rendering import render
 from librarian.mcp_server.tools import build_tools
 from librarian.models.store import ModelStore

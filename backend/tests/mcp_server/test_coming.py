@@ -25,7 +25,7 @@ from librarian.vocabulary.calls import Calls
 from librarian.vocabulary.protocols import Budget
 from librarian.web.app import build_app
 from tests.doors.clients import line_pair, run, sse_client
-from tests.doors.fake_desk import FakeDesk
+from tests.doors.fake_library import FakeLibrary
 from tests.doors.serving import served
 
 PATIENCE_S = 20.0
@@ -41,7 +41,7 @@ class Making:
     def __call__(self, calls: Calls) -> McpDoor:
         self.asked.set()
         assert self.may.wait(PATIENCE_S)
-        self.door = McpDoor(FakeDesk(), calls=calls, version="1.2.3", heartbeat_s=0.02)
+        self.door = McpDoor(FakeLibrary(), calls=calls, version="1.2.3", heartbeat_s=0.02)
         return self.door
 
 
@@ -56,7 +56,7 @@ def making() -> Iterator[Making]:
 def test_who_comes_before_the_door_waits_and_is_answered(making: Making, way: str) -> None:
     async def body() -> None:
         with ExitStack() as stack:
-            app = build_app(FakeDesk(), door=ComingDoor(making))
+            app = build_app(FakeLibrary(), door=ComingDoor(making))
             url = await asyncio.to_thread(stack.enter_context, served(app))
 
             async def listed() -> list[str]:

@@ -30,7 +30,7 @@ from librarian.mcp_server.resources import cursor_after
 from librarian.vocabulary.calls import Calls
 from librarian.web.app import build_app
 from tests.doors.clients import ERAS, WAYS, connected, line_pair, run
-from tests.doors.fake_desk import DOCUMENTS, FakeDesk
+from tests.doors.fake_library import DOCUMENTS, FakeLibrary
 from tests.doors.serving import served
 
 CONFIG = "librarian://docs/ray/core/config.md"
@@ -42,7 +42,7 @@ def place(request: pytest.FixtureRequest) -> tuple[str, str]:
 
 
 @contextlib.asynccontextmanager
-async def asking(place: tuple[str, str], desk: FakeDesk, **options: object) -> AsyncIterator[Client]:
+async def asking(place: tuple[str, str], desk: FakeLibrary, **options: object) -> AsyncIterator[Client]:
     way, era = place
     door = McpDoor(desk, version="1.2.3", heartbeat_s=0.02)
     with contextlib.ExitStack() as stack:
@@ -77,7 +77,7 @@ def text_of(result: types.CallToolResult) -> str:
 
 def test_every_tool_answers_in_both_halves(place: tuple[str, str]) -> None:
     async def body() -> None:
-        async with asking(place, FakeDesk()) as client:
+        async with asking(place, FakeLibrary()) as client:
             tools = (await client.list_tools()).tools
             assert [tool.name for tool in tools] == list(ARGUMENTS)
             for tool in tools:
@@ -93,7 +93,7 @@ def test_every_tool_answers_in_both_halves(place: tuple[str, str]) -> None:
 
 def test_hits_are_linked_and_mistakes_are_explained(place: tuple[str, str]) -> None:
     async def body() -> None:
-        async with asking(place, FakeDesk()) as client:
+        async with asking(place, FakeLibrary()) as client:
             found = await client.call_tool("search_documentation", {"query": "tokens", "search_mode": "keyword"})
             links = [block for block in found.content if isinstance(block, types.ResourceLink)]
             assert [str(link.uri) for link in links] == [CONFIG + "#tokens"]
@@ -119,7 +119,7 @@ def test_hits_are_linked_and_mistakes_are_explained(place: tuple[str, str]) -> N
 
 def test_resources_are_paged_read_and_not_found(place: tuple[str, str]) -> None:
     async def body() -> None:
-        async with asking(place, FakeDesk()) as client:
+        async with asking(place, FakeLibrary()) as client:
             first = await client.list_resources()
             second = await client.list_resources(cursor=first.next_cursor)
             assert second.next_cursor is None
@@ -156,7 +156,7 @@ def test_resources_are_paged_read_and_not_found(place: tuple[str, str]) -> None:
 
 def test_prompts_bring_their_passages_and_names_are_completed(place: tuple[str, str]) -> None:
     async def body() -> None:
-        async with asking(place, FakeDesk()) as client:
+        async with asking(place, FakeLibrary()) as client:
             prompts = {prompt.name for prompt in (await client.list_prompts()).prompts}
             assert prompts == {"answer_from_docs", "compare_versions", "summarize_thread"}
             for name, given, words in (
@@ -195,7 +195,7 @@ def test_prompts_bring_their_passages_and_names_are_completed(place: tuple[str, 
 
 def test_whoever_asked_sees_progress_and_a_call_given_up_is_cancelled(place: tuple[str, str]) -> None:
     async def body() -> None:
-        desk = FakeDesk()
+        desk = FakeLibrary()
         seen = asyncio.Event()
 
         async def progress(done: float, total: float | None, message: str | None) -> None:
@@ -225,7 +225,7 @@ def test_whoever_asked_sees_progress_and_a_call_given_up_is_cancelled(place: tup
 
 def test_instructions_come_with_the_connection(place: tuple[str, str]) -> None:
     async def body() -> None:
-        async with asking(place, FakeDesk()) as client:
+        async with asking(place, FakeLibrary()) as client:
             assert client.instructions == "Ask about ray and prom. Indexed 2026-01-01T00:00:00Z."
             assert client.server_info.name == "librarian"
 
@@ -236,10 +236,10 @@ def test_who_calls_is_known_by_name(place: tuple[str, str]) -> None:
     async def body() -> None:
         callers: list[str] = []
         way, era = place
-        door = McpDoor(FakeDesk(), on_call=lambda name, version: callers.append(f"{name} {version}"))
+        door = McpDoor(FakeLibrary(), on_call=lambda name, version: callers.append(f"{name} {version}"))
         info = types.Implementation(name="some-host", version="2.0")
         with contextlib.ExitStack() as stack:
-            url = await asyncio.to_thread(stack.enter_context, served(build_app(FakeDesk(), door=door)))
+            url = await asyncio.to_thread(stack.enter_context, served(build_app(FakeLibrary(), door=door)))
             async with connected(way, door, url, era=era, client_info=info) as client:
                 await client.list_tools()
                 assert callers == []
@@ -257,7 +257,7 @@ def test_who_calls_is_known_by_name(place: tuple[str, str]) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_a_listener_hears_of_changed_resources(way: str) -> None:
     async def body() -> None:
-        desk = FakeDesk()
+        desk = FakeLibrary()
         async with (
             asking((way, "auto"), desk) as client,
             client.listen(resources_list_changed=True, resource_subscriptions=[CONFIG]) as events,
@@ -273,7 +273,7 @@ def test_a_listener_hears_of_changed_resources(way: str) -> None:
 @pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 def test_a_client_with_handshake_hears_of_changed_resources(way: str) -> None:
     async def body() -> None:
-        desk = FakeDesk()
+        desk = FakeLibrary()
         heard: asyncio.Queue[object] = asyncio.Queue()
 
         async def hear(message: object) -> None:
@@ -299,7 +299,7 @@ def test_a_client_with_handshake_hears_of_changed_resources(way: str) -> None:
 @pytest.mark.parametrize("era", ERAS)
 def test_only_who_can_be_told_is_offered_to_subscribe(way: str, era: str) -> None:
     async def body() -> None:
-        async with asking((way, era), FakeDesk()) as client:
+        async with asking((way, era), FakeLibrary()) as client:
             offered = client.server_capabilities.resources
             assert offered is not None
             assert (offered.subscribe, offered.list_changed) == ((way, era) != ("http", "legacy"),) * 2
@@ -310,7 +310,7 @@ def test_only_who_can_be_told_is_offered_to_subscribe(way: str, era: str) -> Non
 @pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 def test_whoever_watches_is_counted_once_and_told_however_busy_the_library_is() -> None:
     async def body() -> None:
-        desk, release = FakeDesk(), threading.Event()
+        desk, release = FakeLibrary(), threading.Event()
         heard: asyncio.Queue[object] = asyncio.Queue()
         calls = Calls(threads=1, queue=0)
         door = McpDoor(desk, calls=calls)
@@ -335,7 +335,7 @@ def test_whoever_watches_is_counted_once_and_told_however_busy_the_library_is() 
 @pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 def test_who_watches_nothing_hears_of_no_single_document() -> None:
     async def body() -> None:
-        desk = FakeDesk()
+        desk = FakeLibrary()
         told: dict[str, asyncio.Queue[object]] = {"first": asyncio.Queue(), "second": asyncio.Queue()}
         door = McpDoor(desk)
         async with (
@@ -356,7 +356,7 @@ def test_who_watches_nothing_hears_of_no_single_document() -> None:
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with served(build_app(FakeDesk(), door=McpDoor(FakeDesk(), most_streams=1))) as url:
+    with served(build_app(FakeLibrary(), door=McpDoor(FakeLibrary(), most_streams=1))) as url:
         yield url
 
 
@@ -380,7 +380,7 @@ def test_half_an_emoji_does_not_keep_a_call_from_its_answer(url: str) -> None:
     assert '"id":7,"result"' in answer.text
 
     async def body() -> None:
-        door = McpDoor(FakeDesk())
+        door = McpDoor(FakeLibrary())
         async with door.run(), line_pair(door) as (reader, writer):
             writer.write(b'{"jsonrpc":"2.0","id":"\\ud83d \\ud83d\\ude00","method":"ping"}\n')
             assert json.loads(await reader.readline()) == {"jsonrpc": "2.0", "id": "\ufffd 😀", "result": {}}
@@ -421,7 +421,7 @@ def test_who_shakes_hands_for_a_revision_without_links_is_sent_none() -> None:
     async def body() -> None:
         about = {"clientInfo": {"name": "old", "version": "1"}, "capabilities": {}, "protocolVersion": "2024-11-05"}
         search = {"name": "search_documentation", "arguments": {"query": "tokens"}}
-        door = McpDoor(FakeDesk())
+        door = McpDoor(FakeLibrary())
         async with door.run(), line_pair(door) as (reader, writer):
             for number, method, params in ((1, "initialize", about), (2, "tools/call", search)):
                 line = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
@@ -472,7 +472,7 @@ def test_whoever_takes_no_stream_is_answered_in_one_piece(url: str, accept: str,
 
 
 def test_what_headers_a_call_may_carry_is_known_without_a_list_of_all_tools() -> None:
-    door = McpDoor(FakeDesk())
+    door = McpDoor(FakeLibrary())
     lookup = door.server.get_tool_input_schema
     assert lookup is not None
 
@@ -486,7 +486,7 @@ def test_what_headers_a_call_may_carry_is_known_without_a_list_of_all_tools() ->
 
 
 def test_a_call_by_whoever_takes_no_stream_ends_when_they_have_gone() -> None:
-    desk = FakeDesk()
+    desk = FakeLibrary()
     asked = {"name": "search_documentation", "arguments": {"query": "block"}}
     call = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": asked})
     with served(build_app(desk, door=McpDoor(desk))) as url:
@@ -541,7 +541,7 @@ def test_a_notice_with_an_id_is_a_notice_still(url: str) -> None:
 
 def test_a_line_whose_id_cannot_be_one_gets_an_error_and_the_next_one_its_answer() -> None:
     async def body() -> None:
-        door = McpDoor(FakeDesk())
+        door = McpDoor(FakeLibrary())
         async with door.run(), line_pair(door) as (reader, writer):
             writer.write(b'{"jsonrpc":"2.0","id":null,"method":"ping"}\n{"jsonrpc":"2.0","id":8,"method":"ping"}\n')
             refused, answered = [json.loads(await reader.readline()) for _ in range(2)]
@@ -568,7 +568,7 @@ def test_one_stream_too_many_is_refused(url: str) -> None:
 
 def test_a_line_that_is_no_message_gets_an_error_and_the_next_one_its_answer() -> None:
     async def body() -> None:
-        door = McpDoor(FakeDesk())
+        door = McpDoor(FakeLibrary())
         async with door.run(), line_pair(door) as (reader, writer):
             writer.write(b'{"oops"\n\n{"jsonrpc": "2.0", "id": 7}\n{"jsonrpc":"2.0","id":8,"method":"ping"}\n')
             answers = [json.loads(await reader.readline()) for _ in range(3)]
@@ -581,7 +581,7 @@ def test_a_line_that_is_no_message_gets_an_error_and_the_next_one_its_answer() -
 
 def test_a_client_that_vanishes_in_mid_request_cancels_it() -> None:
     async def body() -> None:
-        desk = FakeDesk()
+        desk = FakeLibrary()
         door = McpDoor(desk)
         call = {"name": "search_documentation", "arguments": {"query": "block"}}
         opening = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
@@ -604,7 +604,7 @@ def test_a_line_without_end_closes_its_connection(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("librarian.mcp_server.app.LONGEST_LINE", 100_000)
 
     async def body() -> None:
-        door = McpDoor(FakeDesk())
+        door = McpDoor(FakeLibrary())
         async with door.run(), line_pair(door) as (reader, writer):
             writer.write(b"x" * 200_000)
             assert await reader.read() == b""
@@ -622,7 +622,7 @@ def test_what_is_refused_keeps_its_id() -> None:
 def test_the_server_stops_while_streams_are_open() -> None:
     """The SDK leaves the inner ends of an SSE stream open when the server cancels it: collected here, not later."""
     with contextlib.ExitStack() as stack, httpx.Client() as client:
-        with served(build_app(FakeDesk())) as url:
+        with served(build_app(FakeLibrary())) as url:
             stream = stack.enter_context(client.stream("GET", f"{url}/sse"))
             events = stream.iter_lines()
             assert next(events) == "event: endpoint"

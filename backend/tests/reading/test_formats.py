@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from librarian.assembly import Librarian
+from librarian.library import Librarian
 from librarian.reading.chunking import StructureChunker
 from librarian.reading.encoding import decode
 from librarian.reading.parsers import PARSERS, READABLE, SOURCES

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import psutil
 
-from librarian.assembly import Librarian
 from librarian.keeper import client
 from librarian.keeper.lock import KEEPER, FolderLock
+from librarian.library import Librarian
 from tests.doors.raw_host import RawHost, relay
 from tests.reliability.running import Running, until
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from librarian.assembly import Librarian
+from librarian.library import Librarian
 from librarian.vocabulary.errors import CallerError
 from tests.desk.conftest import write_library
 

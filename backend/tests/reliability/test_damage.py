@@ -22,8 +22,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from librarian.assembly import Librarian
 from librarian.keeper.lock import FolderLock
+from librarian.library import Librarian
 from librarian.shelving.catalog import SqliteCatalog
 from librarian.shelving.vectors.chroma import ChromaStore
 from librarian.vocabulary.errors import Damaged, LibrarianError

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from librarian import cli
-from librarian.assembly import Librarian
+from librarian.library import Librarian
 from librarian.shelving.lexical_index import TantivyIndex
 from librarian.shelving.vectors.chroma import ChromaStore
 from librarian.shelving.vectors.sqlite_vec import SqliteVecStore

@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 import pytest
 
-from librarian.assembly import Librarian
+from librarian.library import Librarian
 from librarian.models.store import ModelStore
 from tests.models import tiny_bert
 from tests.models.embedding_service import Answer, Service
@@ -86,7 +86,7 @@ def complete(library: Running) -> bool:
 
 def answers_by_meaning(url: str) -> None:
     found = search(url, "semantic")
-    assert found["legs"]["semantic"]["status"] == "ok", found["legs"]
+    assert found["retrievers"]["semantic"]["status"] == "ok", found["retrievers"]
     assert found["mode"] == "semantic"
     assert found["results"]
 
@@ -200,7 +200,7 @@ def test_words_answer_while_a_service_fails_and_the_rest_is_embedded_when_it_is_
         found = library.search("scheduler", mode="hybrid")
         assert found.mode == "keyword"
         assert found.results
-        assert sentence in found.legs.semantic.reason
+        assert sentence in found.retrievers.semantic.reason
         assert library.status().status == "degraded"
         service.failure = None
         service.open.set()

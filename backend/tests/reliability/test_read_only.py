@@ -23,7 +23,7 @@ import librarian
 MOUNT = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && shift && exec "$@"'
 ASKING = """
 import json, sys
-from librarian.assembly import Librarian
+from librarian.library import Librarian
 with Librarian.open(root=sys.argv[1], index=sys.argv[2], **{"embeddings.enabled": False}) as library:
     library.wait_until_ready(30)
     found = [result.file_path for result in library.search("rotate a token").results]

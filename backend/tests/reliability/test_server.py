@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from librarian.assembly import Librarian
+from librarian.library import Librarian
 from tests.desk.conftest import write_library
 from tests.reliability.running import Running, until
 
@@ -366,7 +366,7 @@ def test_a_server_told_to_stop_ends_streams_and_a_running_index_in_time(tmp_path
 
 HANGING = """
 import threading
-from librarian.desk import Librarian
+from librarian.library import Librarian
 from librarian.ending import leave
 from librarian.serve import main
 Librarian.close = lambda self: threading.Event().wait(120)

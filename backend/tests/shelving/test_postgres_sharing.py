@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from librarian.assembly import Librarian
 from librarian.language.analyzer import StandardAnalyzer
+from librarian.library import Librarian
 from librarian.shelving.postgres.claims import ClaimingCatalog
 from librarian.shelving.postgres.database import Database
 from librarian.shelving.vector_shelf import VectorShelf

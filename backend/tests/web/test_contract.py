@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from librarian.assembly import Librarian
+from librarian.library import Librarian
 from librarian.web.app import build_app
 from tests.desk.conftest import write_library
 from tests.doors.serving import served

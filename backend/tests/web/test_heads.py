@@ -14,7 +14,7 @@ import pytest
 from librarian.web.app import build_app
 from librarian.web.heads import protocol
 from librarian.web.security import Rules
-from tests.doors.fake_desk import FakeDesk
+from tests.doors.fake_library import FakeLibrary
 from tests.doors.serving import served
 
 ASKED = b"GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n"
@@ -23,7 +23,7 @@ POSTED = b"POST %b HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    app = build_app(FakeDesk())
+    app = build_app(FakeLibrary())
     with served(app, head_s=0.5) as url:
         app.state.guard.follow(Rules(body_s=0.5))
         yield url

@@ -17,21 +17,20 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from librarian.mcp_server.app import McpDoor
-from librarian.vocabulary.arguments import Counts
+from librarian.schemas import TOOLSETS, ResultLimits
 from librarian.vocabulary.calls import Calls
-from librarian.vocabulary.verbs import VERBS
 from librarian.web.app import build_app
-from tests.doors.fake_desk import FakeDesk
+from tests.doors.fake_library import FakeLibrary
 from tests.doors.serving import served
 
 
 @pytest.fixture(scope="module")
-def desk() -> FakeDesk:
-    return FakeDesk()
+def desk() -> FakeLibrary:
+    return FakeLibrary()
 
 
 @pytest.fixture(scope="module")
-def client(desk: FakeDesk) -> Iterator[httpx.Client]:
+def client(desk: FakeLibrary) -> Iterator[httpx.Client]:
     with served(build_app(desk, version="1.2.3")) as url, httpx.Client(base_url=url) as client:
         yield client
 
@@ -50,7 +49,7 @@ def test_type_chooses_between_documents_and_emails(client: httpx.Client) -> None
     assert client.get("/api/search", params={"q": "release", "type": "Emails"}).json() == answer
     refused = client.get("/api/search", params={"q": "release", "type": "mails"})
     assert refused.status_code == 400
-    assert "documents or emails" in refused.json()["error"]["hint"]
+    assert "documents, emails" in refused.json()["error"]["hint"]
 
 
 def test_wherever_get_is_answered_head_tells_the_same_without_a_body(client: httpx.Client) -> None:
@@ -64,10 +63,10 @@ def test_wherever_get_is_answered_head_tells_the_same_without_a_body(client: htt
     assert methods == {"get", "post", "delete"}
 
 
-def test_lists_may_be_repeated_or_separated_by_commas(client: httpx.Client, desk: FakeDesk) -> None:
+def test_lists_may_be_repeated_or_separated_by_commas(client: httpx.Client, desk: FakeLibrary) -> None:
     for query in ("q=a&file_types=md&file_types=txt", "q=a&file_types=md,txt", 'q=a&file_types=["md","txt"]'):
         assert client.get(f"/api/search?{query}").status_code == 200
-        assert desk.asked[-1][1]["file_types"] == ["md", "txt"]
+        assert desk.asked[-1][1]["file_types"] == [".md", ".txt"]
 
 
 @pytest.mark.parametrize(
@@ -157,14 +156,14 @@ def test_openapi_describes_every_argument_and_the_real_models(client: httpx.Clie
     api = client.get("/openapi.json").json()
     bodies = search_bodies(api)
     named = {item["name"]: item["description"] for item in api["paths"]["/api/search"]["get"]["parameters"]}
-    for verb, body in zip(VERBS[:2], bodies, strict=True):
-        names = {item.name for item in verb.arguments}
+    for operation, body in zip(TOOLSETS["default"][:2], bodies, strict=True):
+        names = set(operation.request.model_fields)
         assert set(body["properties"]) == names | {"type"}
         assert names - {"query"} | {"q", "type"} <= set(named)
     assert named["sender"] == "Part of name or address (of emails)"
     assert named["tags"] == "Any of these (of documents)"
     assert named["product"] == "Only this product (list_products)"
-    assert {"SearchAnswer", "EmailSearchAnswer", "DocumentAnswer", "StatusAnswer", "ErrorAnswer"} <= set(
+    assert {"SearchResponse", "EmailSearchResponse", "DocumentResponse", "StatusResponse", "ErrorResponse"} <= set(
         api["components"]["schemas"]
     )
     assert "/mcp" not in api["paths"]
@@ -175,7 +174,7 @@ def test_openapi_describes_every_argument_and_the_real_models(client: httpx.Clie
 
 
 def test_openapi_says_how_many_results_the_settings_allow() -> None:
-    with served(build_app(FakeDesk(), counts=Counts(usual=2, most=4))) as url:
+    with served(build_app(FakeLibrary(), limits=ResultLimits(default=2, maximum=4))) as url:
         api = httpx.get(f"{url}/openapi.json").json()
     bodies = [body["properties"]["max_results"] for body in search_bodies(api)]
     parameters = api["paths"]["/api/search"]["get"]["parameters"]
@@ -217,7 +216,7 @@ def test_metrics_count_calls_searches_and_the_index(client: httpx.Client) -> Non
     text = client.get("/metrics").text
     assert 'librarian_calls_total{door="rest",outcome="ok",verb="search_documentation"}' in text
     assert 'librarian_search_seconds_count{mode="keyword"}' in text
-    assert 'librarian_leg_seconds_count{leg="keyword"}' in text
+    assert 'librarian_retriever_seconds_count{retriever="keyword"}' in text
     assert "librarian_index_documents 3.0" in text
     assert 'librarian_cache_lookups_total{cache="exact",result="hit"} 3.0' in text
 
@@ -248,7 +247,7 @@ def test_what_the_library_says_is_kept_in_no_cache(client: httpx.Client, path: s
 
 
 def test_health_is_answered_and_a_full_queue_says_busy_while_every_thread_is_taken() -> None:
-    desk = FakeDesk()
+    desk = FakeLibrary()
     calls = Calls(threads=1, queue=0)
     app = build_app(desk, door=McpDoor(desk, calls=calls))
     with served(app) as url, httpx.Client(base_url=url, timeout=20) as client, ThreadPoolExecutor(1) as pool:

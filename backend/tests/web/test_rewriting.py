@@ -19,7 +19,7 @@ from typing import Any
 import httpx
 import pytest
 
-from librarian.assembly import Librarian
+from librarian.library import Librarian
 from librarian.models.store import ModelStore
 from librarian.web.app import build_app
 from tests.doors.serving import served
@@ -105,7 +105,7 @@ def test_what_the_model_says_is_searched_beside_the_question(
     answer = ask(client)
     assert answer["rewritten"] == {**SAID, "source": "m1"}
     assert answer["degraded"] == []
-    assert answer["legs"]["hyde"]["status"] == "ok"
+    assert answer["retrievers"]["hyde"]["status"] == "ok"
     found = {result["title"]: result for result in answer["results"]}
     assert found["Checkout"]["keyword_score"] > 0, "the model's words find what the question's don't"
     assert found["Returns"]["keyword_score"] > 0, "the question's own words are searched too"

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from librarian.config.sections import TAKEN
 from librarian.web.app import OPEN_PATHS, build_app
 from librarian.web.security import Guard, RateLimit, Rules
-from tests.doors.fake_desk import FakeDesk
+from tests.doors.fake_library import FakeLibrary
 from tests.doors.serving import served
 
 PATHS = [
@@ -46,7 +46,9 @@ FOREIGN = ("https://evil.example.com", "null", "file://", "https://127.0.0.1.evi
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    app = build_app(FakeDesk(), token="geheim", hosts=["docs.example.org"], cors_origins=["https://wiki.example.org"])
+    app = build_app(
+        FakeLibrary(), token="geheim", hosts=["docs.example.org"], cors_origins=["https://wiki.example.org"]
+    )
     with served(app) as url:
         yield url
 
@@ -71,7 +73,7 @@ def test_a_request_with_the_token_may_come_under_any_host(url: str) -> None:
 
 
 def test_without_a_token_set_any_authorization_opens_no_foreign_host() -> None:
-    with served(build_app(FakeDesk())) as url:
+    with served(build_app(FakeLibrary())) as url:
         assert ask(url, "/api/products", host="evil.example.com", authorization="Bearer x").status_code == 421
 
 
@@ -90,7 +92,7 @@ def test_known_hosts_and_origins_pass(url: str) -> None:
 
 @pytest.mark.parametrize("origin", ["http://localhost:5173", "http://127.0.0.1:1", "http://[::1]:9", "http://0.0.0.0"])
 def test_a_page_on_another_port_of_this_machine_is_another_page(origin: str) -> None:
-    app = build_app(FakeDesk(), hosts=["127.0.0.1", "0.0.0.0"], cors_origins=["http://localhost:6274"])
+    app = build_app(FakeLibrary(), hosts=["127.0.0.1", "0.0.0.0"], cors_origins=["http://localhost:6274"])
     with served(app) as url:
         assert ask(url, "/api/cache", "DELETE", origin=origin).json()["error"]["code"] == "origin"
         assert ask(url, "/api/cache", "DELETE", origin=origin, sec_fetch_site="same-site").status_code == 403
@@ -101,7 +103,7 @@ def test_a_page_on_another_port_of_this_machine_is_another_page(origin: str) -> 
 @pytest.fixture(scope="module")
 def open_url() -> Iterator[str]:
     """A server without a token, as on a user's own machine."""
-    with served(build_app(FakeDesk(), cors_origins=["https://wiki.example.org"])) as url:
+    with served(build_app(FakeLibrary(), cors_origins=["https://wiki.example.org"])) as url:
         yield url
 
 
@@ -175,7 +177,7 @@ def test_hostile_arguments_are_refused_in_milliseconds(
 
 
 def test_readiness_answers_under_any_host_and_says_why_not() -> None:
-    desk = FakeDesk()
+    desk = FakeLibrary()
     with served(build_app(desk, token="geheim")) as url:
         ready = ask(url, "/ready", host="10.1.2.3:3001")
         desk.first = "reading: 3 of 10 new or changed files are read so far"
@@ -255,7 +257,7 @@ def test_who_sends_all_before_reading_learns_why_it_was_refused(url: str, header
 
 @pytest.mark.parametrize("path", ["/mcp", "/messages/?session_id=0", "/nowhere"])
 def test_size_and_rate_are_limited_at_the_door_for_models_too(path: str) -> None:
-    with served(build_app(FakeDesk(), rate_limit=2)) as url:
+    with served(build_app(FakeLibrary(), rate_limit=2)) as url:
         large = httpx.post(url + path, content=b"x" * (4 * 1024 * 1024 + 1))
         codes = [httpx.post(url + path, content=b"{}").status_code for _ in range(3)]
     assert large.status_code == 413
@@ -263,7 +265,7 @@ def test_size_and_rate_are_limited_at_the_door_for_models_too(path: str) -> None
 
 
 def test_a_caller_over_the_rate_is_told_when_to_come_back() -> None:
-    with served(build_app(FakeDesk(), rate_limit=3)) as url:
+    with served(build_app(FakeLibrary(), rate_limit=3)) as url:
         codes = [ask(url, "/api/products").status_code for _ in range(4)]
         answer = ask(url, "/api/products")
         alive = [ask(url, path).status_code for path in ("/health", "/api/health")]
@@ -274,7 +276,7 @@ def test_a_caller_over_the_rate_is_told_when_to_come_back() -> None:
 
 def test_a_page_that_may_call_can_read_why_it_is_refused() -> None:
     own, other = "https://app.example.org", "https://other.example.org"
-    with served(build_app(FakeDesk(), token="secret", cors_origins=[own])) as url:
+    with served(build_app(FakeLibrary(), token="secret", cors_origins=[own])) as url:
         refused = httpx.get(url + "/api/products", headers={"origin": own})
         foreign = httpx.get(url + "/api/products", headers={"origin": other})
     assert refused.status_code == 401
@@ -285,7 +287,7 @@ def test_a_page_that_may_call_can_read_why_it_is_refused() -> None:
 
 @pytest.mark.parametrize("spelling", ["utf-8", "latin-1"])
 def test_a_token_beyond_ascii_is_known_in_both_spellings_of_a_header(spelling: str) -> None:
-    with served(build_app(FakeDesk(), token="schlüssel")) as url:
+    with served(build_app(FakeLibrary(), token="schlüssel")) as url:
         codes = [
             httpx.get(url + "/api/products", headers={"authorization": b"Bearer " + given.encode(spelling)}).status_code
             for given in ("schlüssel", "schlussel", "schl", "ü")
@@ -294,7 +296,7 @@ def test_a_token_beyond_ascii_is_known_in_both_spellings_of_a_header(spelling: s
 
 
 def test_a_monitor_may_ask_by_head() -> None:
-    with served(build_app(FakeDesk())) as url:
+    with served(build_app(FakeLibrary())) as url:
         assert [httpx.head(url + path).status_code for path in ("/", "/health", "/api/health")] == [200, 200, 200]
 
 
@@ -323,6 +325,6 @@ def test_a_known_host_is_known_with_any_port_and_nothing_else_is(host: str, port
 
 
 def test_mcp_cannot_be_put_where_another_route_is_nor_where_no_token_is_asked_for() -> None:
-    routes = {str(getattr(route, "path", "")).split("/")[1] for route in build_app(FakeDesk()).routes}
+    routes = {str(getattr(route, "path", "")).split("/")[1] for route in build_app(FakeLibrary()).routes}
     assert routes - {"", "mcp"} == TAKEN
     assert {path.split("/")[1] for path in OPEN_PATHS} - {""} <= TAKEN

@@ -6,10 +6,10 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from librarian.schemas import CheckResponse
 from librarian.vocabulary.errors import LibrarianError, Unavailable
 from librarian.vocabulary.protocols import Catalog
 from librarian.vocabulary.types import IndexReport, Progress
-from librarian.vocabulary.wire import CheckAnswer
 
 from ..company import Company
 from ..upkeep import Upkeep
@@ -140,7 +140,7 @@ class SharedUpkeep:
         """Whether this server watches for changes."""
         return self.turn.mine and self._upkeep.watching
 
-    def check(self, repair: bool = False) -> CheckAnswer:
+    def check(self, repair: bool = False) -> CheckResponse:
         """Hold all parts against each other; to mend, it must be this server's turn."""
         if repair:
             self._must_be_mine()

@@ -197,7 +197,7 @@ function summarise(found) {
   facts.push(`${Math.max(1, Math.round(found.took_ms))} ms${found.cache ? ", cached" : ""}`);
   at("summary").textContent = facts.join(" · ");
   const learning = library.now?.status === "indexing";
-  const partly = found.coverage.embedded_chunks < found.coverage.chunks && found.legs.semantic.status === "ok"; // the same is among what is degraded
+  const partly = found.coverage.embedded_chunks < found.coverage.chunks && found.retrievers.semantic.status === "ok"; // the same is among what is degraded
   const notice = (one) => {
     if (one.startsWith("reading:")) return ["", "Files are still being read; passages of the others are missing."];
     if (learning && one.startsWith("semantic:")) return ["", "The meanings are still being learnt; so far the words alone answer."];

@@ -1,4 +1,4 @@
-"""A desk with known answers, for tests of what doors add to it. Three documents, one thread, no index."""
+"""A library with known answers, for tests of what the APIs add to it. Three documents, one thread, no index."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from librarian.vocabulary import wire
+from librarian import schemas
+from librarian.schemas import KnowledgeResponse, RegistryResponse, ServerItem
 from librarian.vocabulary.errors import CallerError, NotFound
-from librarian.vocabulary.knowledge import KnowledgeAnswer
 from librarian.vocabulary.protocols import Budget
-from librarian.vocabulary.registry import RegistryAnswer, ServerItem
 
 DOCUMENTS = {
     "ray/core/config.md": "# Config\n\nSet the token.\n\n## Tokens\n\nRotate tokens with `ray token rotate`.\n",
@@ -25,7 +24,7 @@ def uri(path: str) -> str:
     return f"librarian://docs/{quote(path)}"
 
 
-def result(rank: int = 1, path: str = "ray/core/config.md", **changes: Any) -> wire.Result:
+def result(rank: int = 1, path: str = "ray/core/config.md", **changes: Any) -> schemas.Result:
     """A hit; `changes` replace fields."""
     fields: dict[str, Any] = {
         "rank": rank,
@@ -49,12 +48,12 @@ def result(rank: int = 1, path: str = "ray/core/config.md", **changes: Any) -> w
         "language": "en",
         "last_modified": "2026-01-02T03:04:05Z",
         "highlights": [(0, 6)],
-        "why": [wire.WhyItem(source="keyword", rank=rank, raw=7.5, points=0.71)],
+        "why": [schemas.WhyItem(source="keyword", rank=rank, raw=7.5, points=0.71)],
     }
-    return wire.Result(**{**fields, **changes})
+    return schemas.Result(**{**fields, **changes})
 
 
-def search_answer(results: Sequence[wire.Result], **changes: Any) -> wire.SearchAnswer:
+def search_answer(results: Sequence[schemas.Result], **changes: Any) -> schemas.SearchResponse:
     fields: dict[str, Any] = {
         "query": "tokens",
         "mode": "keyword",
@@ -62,21 +61,21 @@ def search_answer(results: Sequence[wire.Result], **changes: Any) -> wire.Search
         "total": len(results),
         "results": list(results),
         "answerable": "yes",
-        "legs": wire.Legs(
-            keyword=wire.Leg(status="ok", ms=1.0),
-            semantic=wire.Leg(status="off", reason="embeddings are off"),
-            rerank=wire.Leg(status="off"),
-            hyde=wire.Leg(status="off"),
+        "retrievers": schemas.Retrievers(
+            keyword=schemas.RetrieverStatus(status="ok", ms=1.0),
+            semantic=schemas.RetrieverStatus(status="off", reason="embeddings are off"),
+            rerank=schemas.RetrieverStatus(status="off"),
+            hyde=schemas.RetrieverStatus(status="off"),
         ),
-        "coverage": wire.Coverage(documents=3, chunks=4, embedded_chunks=0),
+        "coverage": schemas.Coverage(documents=3, chunks=4, embedded_chunks=0),
         "took_ms": 1.5,
         "tokens_used": 20,
         "generation": 7,
     }
-    return wire.SearchAnswer(**{**fields, **changes})
+    return schemas.SearchResponse(**{**fields, **changes})
 
 
-class FakeDesk:
+class FakeLibrary:
     """Answers at once; `search("block")` waits until it is released or cancelled, `search("bug")` raises."""
 
     def __init__(self) -> None:
@@ -88,18 +87,25 @@ class FakeDesk:
         self.first = ""  #: why it isn't ready
         self.listeners: list[Callable[[int], None]] = []
 
+    def call(self, name: str, arguments: Mapping[str, object], deadline: Budget | None = None) -> schemas.ResponseModel:
+        operation = schemas.OPERATIONS[name]
+        request = schemas.validated(operation.request, arguments, name)
+        given = request.model_dump(mode="json", exclude_unset=True)
+        response: schemas.ResponseModel = getattr(self, operation.method)(**given, deadline=deadline)
+        return response
+
     def _note(self, verb: str, given: Mapping[str, Any]) -> None:
         self.asked.append((verb, dict(given)))
 
-    def search(self, query: str, *, budget: Budget | None = None, **given: Any) -> wire.SearchAnswer:
+    def search(self, query: str, *, deadline: Budget | None = None, **given: Any) -> schemas.SearchResponse:
         self._note("search", {"query": query, **given})
         if query == "block":
-            assert budget is not None
+            assert deadline is not None
             self.blocking.set()
             while not self.release.wait(0.01):  # the two events can't be waited for at once
-                if budget.cancelled.is_set():
+                if deadline.cancelled.is_set():
                     self.cancelled.set()
-                budget.check()
+                deadline.check()
         if query == "bug":
             raise ZeroDivisionError("a bug, on purpose")
         if not query.strip():
@@ -107,36 +113,38 @@ class FakeDesk:
         if given.get("product") not in (None, "ray", "prom"):
             raise NotFound(f"No product {given['product']!r}.", hint="Did you mean 'ray'?")
         if query == "nothing":
-            suggestion = wire.Suggestion(kind="term", value="token", text="Nearest indexed word: token")
+            suggestion = schemas.Suggestion(kind="term", value="token", text="Nearest indexed word: token")
             return search_answer([], query=query, answerable="unlikely", suggestions=[suggestion])
         count = given.get("max_results") or 1
         return search_answer([result(rank) for rank in range(1, count + 1)], query=query)
 
-    def search_emails(self, query: str = "", *, budget: Budget | None = None, **given: Any) -> wire.EmailSearchAnswer:
+    def search_emails(
+        self, query: str = "", *, deadline: Budget | None = None, **given: Any
+    ) -> schemas.EmailSearchResponse:
         self._note("search_emails", {"query": query, **given})
-        mail = wire.EmailResult(
+        mail = schemas.EmailResult(
             **result(1, "ray/mail/one.eml").model_dump(),
             subject="Release on Friday",
             sender="Ann <ann@example.org>",
             to=["ben@example.org"],
             date="2026-02-01T09:00:00Z",
-            attachments=[wire.AttachmentItem(filename="plan.pdf", content_type="application/pdf", size=12)],
+            attachments=[schemas.AttachmentItem(filename="plan.pdf", content_type="application/pdf", size=12)],
             thread_id="t1",
             message_id="m1@example.org",
         )
         if given.get("subject_contains") not in (None, "Release"):
-            return wire.EmailSearchAnswer(**{**search_answer([]).model_dump(), "query": query})
-        return wire.EmailSearchAnswer(
+            return schemas.EmailSearchResponse(**{**search_answer([]).model_dump(), "query": query})
+        return schemas.EmailSearchResponse(
             **{**search_answer([]).model_dump(), "query": query, "results": [mail], "total": 1}
         )
 
     def get_thread(
-        self, thread_id: str, *, offset: int = 0, max_chars: int = 400_000, budget: Budget | None = None
-    ) -> wire.ThreadAnswer:
+        self, thread_id: str, *, offset: int = 0, max_chars: int = 400_000, deadline: Budget | None = None
+    ) -> schemas.ThreadResponse:
         self._note("get_thread", {"thread_id": thread_id})
         if thread_id != "t1":
             raise NotFound(f"No thread {thread_id!r}.", hint="Take it from a result of search_emails.")
-        mail = wire.ThreadEmail(
+        mail = schemas.ThreadEmail(
             subject="Release on Friday",
             sender="Ann <ann@example.org>",
             date="2026-02-01T09:00:00Z",
@@ -145,7 +153,7 @@ class FakeDesk:
             quoted=["> earlier"],
             file_path="ray/mail/one.eml",
         )
-        return wire.ThreadAnswer(
+        return schemas.ThreadResponse(
             thread_id="t1", subject="Release on Friday", participants=["Ann <ann@example.org>"], emails=[mail], total=1
         )
 
@@ -158,8 +166,8 @@ class FakeDesk:
         line_end: int | None = None,
         max_chars: int | None = None,
         query: str | None = None,
-        budget: Budget | None = None,
-    ) -> wire.DocumentAnswer:
+        deadline: Budget | None = None,
+    ) -> schemas.DocumentResponse:
         from urllib.parse import unquote
 
         self._note("get_document", {"path": path, "section": section, "max_chars": max_chars})
@@ -168,14 +176,14 @@ class FakeDesk:
             raise NotFound(f"No document {name!r}.", hint="Nearest: 'ray/core/config.md'.")
         text = DOCUMENTS[name]
         content = text[: max_chars or None]
-        return wire.DocumentAnswer(
+        return schemas.DocumentResponse(
             file_path=name,
             title=text.split("\n")[0].lstrip("# "),
             product=name.split("/")[0],
             component=name.split("/")[1],
             doc_type="guide",
             encoding="utf-8",
-            headings=[wire.HeadingItem(level=1, text="Config", line=1)],
+            headings=[schemas.HeadingItem(level=1, text="Config", line=1)],
             section=section,
             content=content,
             line_start=1,
@@ -186,28 +194,28 @@ class FakeDesk:
             indexed_at=self.indexed_at,
         )
 
-    def list_products(self, *, budget: Budget | None = None) -> wire.ProductsAnswer:
+    def list_products(self, *, deadline: Budget | None = None) -> schemas.ProductsResponse:
         rows = [
-            wire.ProductItem(name="prom", component_count=1, document_count=1),
-            wire.ProductItem(name="ray", component_count=1, document_count=2),
+            schemas.ProductItem(name="prom", component_count=1, document_count=1),
+            schemas.ProductItem(name="ray", component_count=1, document_count=2),
         ]
-        return wire.ProductsAnswer(products=rows, total=2)
+        return schemas.ProductsResponse(products=rows, total=2)
 
-    def list_components(self, product: str, *, budget: Budget | None = None) -> wire.ComponentsAnswer:
-        return wire.ComponentsAnswer(
-            product=product, components=[wire.ComponentItem(name="core", document_count=2)], total=1
+    def list_components(self, product: str, *, deadline: Budget | None = None) -> schemas.ComponentsResponse:
+        return schemas.ComponentsResponse(
+            product=product, components=[schemas.ComponentItem(name="core", document_count=2)], total=1
         )
 
-    def list_facets(self, type: str = "documents", *, budget: Budget | None = None) -> wire.FacetsAnswer:
+    def list_facets(self, type: str = "documents", *, deadline: Budget | None = None) -> schemas.FacetsResponse:
         self._note("list_facets", {"type": type})
         if type not in ("documents", "emails"):
             raise CallerError(f"type {type!r} is unknown.", hint="Use documents or emails.")
-        core = wire.FacetItem(name="core", count=2)
-        ray = wire.ProductFacet(name="ray", count=2, components=[core])
-        return wire.FacetsAnswer(type="documents", total=2, products=[ray], tags=[core], generation=7)
+        core = schemas.FacetItem(name="core", count=2)
+        ray = schemas.ProductFacet(name="ray", count=2, components=[core])
+        return schemas.FacetsResponse(type="documents", total=2, products=[ray], tags=[core], generation=7)
 
-    def status(self, *, budget: Budget | None = None) -> wire.StatusAnswer:
-        return wire.StatusAnswer(
+    def status(self, *, deadline: Budget | None = None) -> schemas.StatusResponse:
+        return schemas.StatusResponse(
             status="ready",
             documents=3,
             chunks=4,
@@ -215,19 +223,19 @@ class FakeDesk:
             emails=1,
             products=2,
             generation=7,
-            embeddings=wire.EmbeddingsStatus(enabled=False),
-            failures=wire.FailuresStatus(total=1, items=[wire.FailureItem(path="ray/x.docx", reason="damaged")]),
-            skipped=wire.SkippedStatus(total=1, by_reason={"binary": 1}),
-            progress=wire.ProgressStatus(phase="embedding", chunks_total=4, eta_s=2),
+            embeddings=schemas.EmbeddingsStatus(enabled=False),
+            failures=schemas.FailuresStatus(total=1, items=[schemas.FailureItem(path="ray/x.docx", reason="damaged")]),
+            skipped=schemas.SkippedStatus(total=1, by_reason={"binary": 1}),
+            progress=schemas.ProgressStatus(phase="embedding", chunks_total=4, eta_s=2),
             features={"watching": True},
-            caches=wire.CachesStatus(exact=wire.CacheStatus(entries=2, hits=3, misses=4)),
+            caches=schemas.CachesStatus(exact=schemas.CacheStatus(entries=2, hits=3, misses=4)),
             index_path="/index",
-            storage=wire.StorageStatus(catalog="sqlite", keyword="tantivy", vectors="exact", disk_bytes=1000),
+            storage=schemas.StorageStatus(catalog="sqlite", keyword="tantivy", vectors="exact", disk_bytes=1000),
             notes=["max_text_length has no effect"],
         )
 
-    def health(self, *, budget: Budget | None = None) -> wire.HealthAnswer:
-        return wire.HealthAnswer(
+    def health(self, *, deadline: Budget | None = None) -> schemas.HealthResponse:
+        return schemas.HealthResponse(
             status="indexing" if self.first else "ok",
             ready=not self.first,
             reasons=[self.first] if self.first else [],
@@ -238,19 +246,21 @@ class FakeDesk:
             uptime_s=1.0,
         )
 
-    def analyze(self, query: str, *, path: str | None = None, budget: Budget | None = None) -> wire.AnalyzeAnswer:
+    def analyze(
+        self, query: str, *, path: str | None = None, deadline: Budget | None = None
+    ) -> schemas.AnalyzeResponse:
         self._note("analyze", {"query": query, "path": path})
         why = (
-            wire.WhyNot(
+            schemas.WhyNot(
                 file_path=path,
                 stage="below_cut",
                 explanation="It ranks 61st.",
-                legs=[wire.LegPlace(leg="keyword", rank=61)],
+                retrievers=[schemas.RetrieverRank(retriever="keyword", rank=61)],
             )
             if path
             else None
         )
-        return wire.AnalyzeAnswer(
+        return schemas.AnalyzeResponse(
             query=query,
             query_type="factual",
             complexity=0.2,
@@ -262,20 +272,20 @@ class FakeDesk:
             why_not=why,
         )
 
-    def search_knowledge_base(self, query: str, *, budget: Budget | None = None, **given: Any) -> KnowledgeAnswer:
+    def search_knowledge_base(self, query: str, *, deadline: Budget | None = None, **given: Any) -> KnowledgeResponse:
         self._note("search_knowledge_base", {"query": query, **given})
-        return KnowledgeAnswer(results=[], total_found=0, search_mode="hybrid", degraded=[])
+        return KnowledgeResponse(results=[], total_found=0, search_mode="hybrid", degraded=[])
 
-    def search_registry(self, query: str, *, budget: Budget | None = None, **given: Any) -> RegistryAnswer:
+    def search_registry(self, query: str, *, deadline: Budget | None = None, **given: Any) -> RegistryResponse:
         self._note("search_registry", {"query": query, **given})
         server = ServerItem(path="/w", server_name="Weather", tags=[], relevance_score=0.9, matching_tools=[])
-        return RegistryAnswer(query=query, search_mode="hybrid", servers=[server], agents=[], tools=[])
+        return RegistryResponse(query=query, search_mode="hybrid", servers=[server], agents=[], tools=[])
 
-    def clear_cache(self, *, budget: Budget | None = None) -> wire.ClearedAnswer:
-        return wire.ClearedAnswer(cleared=2)
+    def clear_cache(self, *, deadline: Budget | None = None) -> schemas.ClearCacheResponse:
+        return schemas.ClearCacheResponse(cleared=2)
 
     def resources(
-        self, cursor: str | None = None, *, budget: Budget | None = None
+        self, cursor: str | None = None, *, deadline: Budget | None = None
     ) -> tuple[list[tuple[str, str, str, str]], str | None]:
         """Two a page."""
         paths = [path for path in sorted(DOCUMENTS) if path > (cursor or "")]
@@ -283,7 +293,7 @@ class FakeDesk:
         return page, paths[1] if len(paths) > 2 else None
 
     def complete(
-        self, kind: str, value: str, context: Mapping[str, str] | None = None, *, budget: Budget | None = None
+        self, kind: str, value: str, context: Mapping[str, str] | None = None, *, deadline: Budget | None = None
     ) -> list[str]:
         self._note("complete", {"kind": kind, "value": value, "context": dict(context or {})})
         names = {"product": ["prom", "ray"], "path": sorted(DOCUMENTS), "thread": ["t1"]}.get(kind, [])
