@@ -9,7 +9,7 @@ every page is found once by its number and once by its vector, and no passage wa
 were under way. The whole program runs with its real model, its children, the exact store and Chroma.
 
 Moves to PostgreSQL and back, indexes of older formats that are brought up to date, and servers that take a library over
-from a keeper are killed in the middle, too.
+from a daemon are killed in the middle, too.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main() -> int:
     parser.add_argument("--programs", type=int, default=40, help="of the whole program")
     parser.add_argument("--moves", type=int, default=40, help="of moves to PostgreSQL and back")
     parser.add_argument("--upgrades", type=int, default=30, help="of indexes of older formats")
-    parser.add_argument("--handovers", type=int, default=30, help="of keepers and servers that take over from them")
+    parser.add_argument("--handovers", type=int, default=30, help="of daemons and servers that take over from them")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     began = time.monotonic()
@@ -253,14 +253,14 @@ def upgrades(wanted: int, seed: int) -> str:
 
 
 def handovers(wanted: int, seed: int) -> str:
-    """Kills of a keeper, of the server that takes over from it, or of both."""
+    """Kills of a daemon, of the server that takes over from it, or of both."""
     from tests.reliability.handover import hand_over
 
     dice, outcomes = random.Random(seed), Counter[str]()
     for _ in range(wanted):
         folder = Path(tempfile.mkdtemp())
         filled(folder / "docs", dice, 30)
-        killed = dice.choice(("keeper", "server", "both"))
+        killed = dice.choice(("daemon", "server", "both"))
         hand_over(folder, killed, dice.uniform(0, 3))
         outcomes[killed] += 1
         shutil.rmtree(folder)

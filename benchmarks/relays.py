@@ -1,12 +1,12 @@
-"""What a host waits for, and whether many at once are served: relays as processes, a keeper behind them.
+"""What a host waits for, and whether many at once are served: relays as processes, a daemon behind them.
 
     .venv/bin/python benchmarks/relays.py [--relays 16] [--searches 200] [--starts 10]
 
 Prints, for the manual (`docs/librarian/`) copied to a temporary folder and the settings of the environment:
 
-* seconds until `initialize` is answered where the keeper must be started, and where it runs; those of the processor
+* seconds until `initialize` is answered where the daemon must be started, and where it runs; those of the processor
   too, which a busy machine doesn't change much;
-* a relay's memory, and seconds from its start to the first answer of a search with a keeper running;
+* a relay's memory, and seconds from its start to the first answer of a search with a daemon running;
 * searches by many relays at once while files are written, changed and deleted: errors (exit code 1 where there is one)
   and times.
 """
@@ -34,7 +34,7 @@ from tests.doors.raw_host import BACKEND, RawHost, relay
 
 QUESTIONS = [
     "how do I connect Cursor",
-    "what does the keeper do",
+    "what does the daemon do",
     "serve.idle_timeout_s",
     "rebuild the index",
     "which models can I use",
@@ -59,7 +59,7 @@ def middle(values: list[float]) -> str:
 
 
 def starts(root: Path, index: Path, rounds: int) -> None:
-    """Handshakes and first answers, with and without a keeper running."""
+    """Handshakes and first answers, with and without a daemon running."""
     cold, used, warm, answered, memory = [], [], [], [], []
     for number in range(rounds):
         client.retire(index)
@@ -77,9 +77,9 @@ def starts(root: Path, index: Path, rounds: int) -> None:
                 other.call("search_documentation", query=f"{QUESTIONS[1]} {number}")
                 answered.append(time.perf_counter() - began)
                 memory.append(other.memory_mb())
-    print(f"initialize, keeper to be started   {middle(cold)}; of the processor {middle(used)}")
-    print(f"initialize, keeper running         {middle(warm)}")
-    print(f"first answer, keeper running       {middle(answered)}")
+    print(f"initialize, daemon to be started   {middle(cold)}; of the processor {middle(used)}")
+    print(f"initialize, daemon running         {middle(warm)}")
+    print(f"first answer, daemon running       {middle(answered)}")
     print(f"memory of a relay                  {max(memory):.1f} MB")
 
 

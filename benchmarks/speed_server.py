@@ -352,7 +352,7 @@ def _command(config: Path, question: str, report: Report) -> None:
         subprocess.run(command, env=env, capture_output=True, check=True)  # what fails is quick
         times.append(time.perf_counter() - started)
     took = statistics.median(times)
-    report.add("`librarian search` where a keeper runs, start to end, s", f"{took:.2f}", "", "0.5", took <= 0.5)
+    report.add("`librarian search` where a daemon runs, start to end, s", f"{took:.2f}", "", "0.5", took <= 0.5)
 
 
 def processor_s(pid: int) -> float:

@@ -45,7 +45,7 @@ def exit_code(error: LibrarianError) -> int:
         return NOTHING_FOUND
     if isinstance(error, CallerError):
         return CALLER
-    if error.code == "internal":  # the keeper's; its traceback is in the keeper's log
+    if error.code == "internal":  # the daemon's; its traceback is in the daemon's log
         return BUG
     return UNREADABLE if isinstance(error, SourceError) else SETUP
 

@@ -1,6 +1,6 @@
 """The process that owns an index folder: it takes the lock, opens the doors, and closes them in order.
 
-As `librarian serve` it opens HTTP on one port and the socket in the index folder; as a keeper, started by a relay or by
+As `librarian serve` it opens HTTP on one port and the socket in the index folder; as a daemon, started by a relay or by
 the command line, the socket alone. Everything slow (stores, models, the first index) is loaded behind the open doors.
 """
 
@@ -59,7 +59,7 @@ FAILED_S = 1.0  #: what those who wait for a library that can't be opened get to
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The keeper's entry: `python -m librarian.serve [--socket-only] …`. Returns the exit code."""
+    """The daemon's entry: `python -m librarian.serve [--socket-only] …`. Returns the exit code."""
     parser = argparse.ArgumentParser(prog="librarian.serve")
     parser.add_argument("--config", type=Path)
     parser.add_argument("--root", type=Path)
@@ -103,7 +103,7 @@ def _serve(settings: Settings, *, http: bool, out: TextIO | None, as_json: bool)
     try:
         lock = _lock(index, take=http)
         if lock is None:
-            return 0  # another keeper was quicker; whoever started this one will find it
+            return 0  # another daemon was quicker; whoever started this one will find it
         origin = fingerprint(settings.config_file)
         process = _Process(settings, listening, out, lock, origin, as_json=as_json)
         try:
@@ -211,7 +211,7 @@ class _Process:
         except Exception as error:
             logger.debug("The library can't be opened", exc_info=True)
             self._failure = error
-            told = error if isinstance(error, LibrarianError) else Unavailable(repr(error), hint="See keeper.log.")
+            told = error if isinstance(error, LibrarianError) else Unavailable(repr(error), hint="See daemon.log.")
             self._handle.failed(told)
             if self._listening is None:
                 await asyncio.wait([doors])

@@ -1,8 +1,8 @@
-"""Where a keeper listens, written into its index folder for those who look for it.
+"""Where a daemon listens, written into its index folder for those who look for it.
 
 A unix socket in the index folder, for this user alone; where the folder's path is too long for one, in a private
 temporary folder; where that is too, or the system has none, a loopback port and a secret that only the address file
-tells. An address proves nothing: its keeper may be dead. `connect` finds out.
+tells. An address proves nothing: its daemon may be dead. `connect` finds out.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Final, NamedTuple
 
 from librarian.vocabulary.errors import SetupError
 
-ADDRESS: Final = "keeper.json"
-SOCKET: Final = "keeper.sock"
+ADDRESS: Final = "daemon.json"
+SOCKET: Final = "daemon.sock"
 LONGEST_PATH: Final = 100  #: bytes of a unix socket's path; systems take 104 to 108
 
 
 class Address(NamedTuple):
-    """A keeper's address: `path` is its unix socket, or empty where `port` on the loopback is meant."""
+    """A daemon's address: `path` is its unix socket, or empty where `port` on the loopback is meant."""
 
     pid: int
     version: str
@@ -48,9 +48,9 @@ class Address(NamedTuple):
 
 
 def require_root(address: Address, root: Path, *, named: bool = True) -> None:
-    """Raises `SetupError` where the keeper at this address keeps the documents of another folder.
+    """Raises `SetupError` where the daemon at this address keeps the documents of another folder.
 
-    `named`: whoever asks has named the root beside the configuration file. Where only the keeper's was, they are let
+    `named`: whoever asks has named the root beside the configuration file. Where only the daemon's was, they are let
     through: what `serve --root` serves is asked without repeating it.
     """
     if not address.root or (address.named and not named):
@@ -92,7 +92,7 @@ def _is_copied(index: Path, published_in: str) -> bool:
 
 
 def require_readable(index: Path) -> None:
-    """Raises `SetupError` where the folder's address is for another user alone: no keeper can be started beside that
+    """Raises `SetupError` where the folder's address is for another user alone: no daemon can be started beside that
     user's."""
     path = index / ADDRESS
     why = ""
@@ -108,8 +108,8 @@ def require_readable(index: Path) -> None:
 
 
 def listen(index: Path, *, version: str, url: str = "", unix: bool | None = None) -> tuple[socket.socket, Address]:
-    """A listening socket and its address, not yet published. Only for the holder of the keeper's lock: it removes what
-    a dead keeper left. `unix=False` takes the loopback.
+    """A listening socket and its address, not yet published. Only for the holder of the daemon's lock: it removes what
+    a dead daemon left. `unix=False` takes the loopback.
     """
     address = Address(os.getpid(), version, url=url)
     if unix is None:
@@ -161,12 +161,12 @@ def leads(index: Path, address: Address) -> bool:
 
 
 def withdraw(index: Path, address: Address) -> None:
-    """Take back what `publish` and `listen` made, unless another keeper has published since."""
+    """Take back what `publish` and `listen` made, unless another daemon has published since."""
     published = read(index)
     if published == address:
         (index / ADDRESS).unlink(missing_ok=True)
     elif published is not None and published.path == address.path:
-        return  # that keeper listens at the same path now
+        return  # that daemon listens at the same path now
     _remove(address, index)
 
 

@@ -1,10 +1,10 @@
-"""Ask a keeper for a verb: the command line's way to search without loading anything.
+"""Ask a daemon for a verb: the command line's way to search without loading anything.
 
 After the greetings (kind `verb`) each side sends JSON lines::
 
     client  {"id": 1, "verb": "search", "arguments": {"query": "…"}}
-    keeper  {"id": 1, "progress": {"phase": "embedding", "done": 10, "total": 200}}       (any number)
-    keeper  {"id": 1, "result": {…}}   or   {"id": 1, "error": {"code": …, "message": …, "hint": …}}
+    daemon  {"id": 1, "progress": {"phase": "embedding", "done": 10, "total": 200}}       (any number)
+    daemon  {"id": 1, "result": {…}}   or   {"id": 1, "error": {"code": …, "message": …, "hint": …}}
 
 Hanging up cancels what is still being worked on.
 """
@@ -40,10 +40,10 @@ def call(
     library: Library | None = None,
     on_note: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
-    """A verb's answer by the keeper of `index`, which is started (with `config` and `root`) where there is none.
+    """A verb's answer by the daemon of `index`, which is started (with `config` and `root`) where there is none.
 
-    Raises what the verb raised, by its code; `SetupError` where the keeper can't start; `Unavailable` where it hangs,
-    dies or takes longer than `timeout` seconds. `on_note` hears where the keeper has other settings than
+    Raises what the verb raised, by its code; `SetupError` where the daemon can't start; `Unavailable` where it hangs,
+    dies or takes longer than `timeout` seconds. `on_note` hears where the daemon has other settings than
     `library` and keeps them for somebody else.
     """
     if library is None:
@@ -71,8 +71,8 @@ def call(
         ) from error
     except (OSError, ValueError, KeyError) as error:
         raise Unavailable(
-            f"The keeper ended before it had answered {verb}.",
-            hint=f"Ask again: another one starts by itself. What happened is in {library.index / 'keeper.log'}.",
+            f"The daemon ended before it had answered {verb}.",
+            hint=f"Ask again: another one starts by itself. What happened is in {library.index / 'daemon.log'}.",
         ) from error
     finally:
         lines.close()
@@ -96,7 +96,7 @@ def served_at(index: Path, root: Path, *, named: bool = True) -> str:
 
 
 def retire(index: Path, *, timeout_s: float = 30.0) -> bool:
-    """Ask the keeper to end and wait until it has let go of the folder; False where none runs.
+    """Ask the daemon to end and wait until it has let go of the folder; False where none runs.
 
     Raises `Unavailable` where it doesn't let go in time.
     """

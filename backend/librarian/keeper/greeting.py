@@ -3,15 +3,15 @@
 ::
 
     client  {"librarian": {"kind": "mcp", "version": "0.1.0", "pid": 4711, "secret": ""}}
-    keeper  {"librarian": {"version": "0.1.0", "pid": 4242, "role": "background", "url": "",
+    daemon  {"librarian": {"version": "0.1.0", "pid": 4242, "role": "background", "url": "",
                           "settings": "1f-8a3c…", "clients": 0}}
-    keeper  {"librarian": {"error": {"code": "setup", "message": "…", "hint": "…"}}}      (instead)
+    daemon  {"librarian": {"error": {"code": "setup", "message": "…", "hint": "…"}}}      (instead)
 
-    keeper  {"librarian": {"farewell": true}}                    (last, on `mcp`, where it ends of its own accord)
-    keeper  {"librarian": {"farewell": true, "again": false}}    (instead, where the library can't be opened)
+    daemon  {"librarian": {"farewell": true}}                    (last, on `mcp`, where it ends of its own accord)
+    daemon  {"librarian": {"farewell": true, "again": false}}    (instead, where the library can't be opened)
 
 Kinds: `mcp` (MCP's JSON lines follow), `verb` (requests of the command line follow), `ping` (nothing follows) and
-`retire` (the keeper closes its doors and ends).
+`retire` (the daemon closes its doors and ends).
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from .address import Address
 Kind = Literal["mcp", "verb", "ping", "retire"]
 Role = Literal["background", "serve"]
 
-GREETING_S: Final = 10.0  #: a keeper that takes longer to say a word hangs; a busy one takes milliseconds
+GREETING_S: Final = 10.0  #: a daemon that takes longer to say a word hangs; a busy one takes milliseconds
 LONGEST_GREETING: Final = 65536  #: bytes
 FAREWELL: Final = b'{"librarian":{"farewell":true}}\n'
-FAILED: Final = b'{"librarian":{"farewell":true,"again":false}}\n'  #: the next keeper would fare no better by itself
+FAILED: Final = b'{"librarian":{"farewell":true,"again":false}}\n'  #: the next daemon would fare no better by itself
 
 
 class Welcome(NamedTuple):
-    """What a keeper says of itself."""
+    """What a daemon says of itself."""
 
     version: str
     pid: int
@@ -95,13 +95,13 @@ class Lines:
 
 
 def greet(address: Address, kind: Kind, version: str, *, timeout_s: float = GREETING_S) -> tuple[Lines, Welcome]:
-    """Connect to a keeper and exchange greetings. The socket then waits without limit.
+    """Connect to a daemon and exchange greetings. The socket then waits without limit.
 
-    Raises `OSError` where nobody listens there, `Unavailable` where the keeper hangs or refuses.
+    Raises `OSError` where nobody listens there, `Unavailable` where the daemon hangs or refuses.
     """
     end = time.monotonic() + timeout_s
     hangs = Unavailable(
-        f"The keeper (process {address.pid}) hasn't answered for {timeout_s:g} s.",
+        f"The daemon (process {address.pid}) hasn't answered for {timeout_s:g} s.",
         hint=f"End it with `kill -9 {address.pid}`, which loses nothing, and ask again: a new one starts by itself.",
     )
     try:
@@ -114,7 +114,7 @@ def greet(address: Address, kind: Kind, version: str, *, timeout_s: float = GREE
         lines.socket.settimeout(max(end - time.monotonic(), 0.01))
         line = lines.read()
         if not line:
-            raise ConnectionResetError("The keeper closed the connection without a word.")
+            raise ConnectionResetError("The daemon closed the connection without a word.")
         answer = understood(line)
         if refusal := answer.get("error"):
             raise as_error(refusal)
@@ -133,7 +133,7 @@ def greet(address: Address, kind: Kind, version: str, *, timeout_s: float = GREE
     except (ValueError, KeyError, TypeError) as error:
         lines.close()
         raise Unavailable(
-            f"What answers at {address.path or address.port} is no keeper of this program ({error}).",
+            f"What answers at {address.path or address.port} is no daemon of this program ({error}).",
             hint="End all of Librarian's processes and ask again.",
         ) from error
     except BaseException:
@@ -149,6 +149,6 @@ def as_error(content: object) -> LibrarianError:
     for family in families:
         families += family.__subclasses__()
     kind = next((family for family in families if family.code == code), LibrarianError)
-    error = kind(message or "The keeper gave no reason.", hint=hint)
+    error = kind(message or "The daemon gave no reason.", hint=hint)
     error.code = code or error.code
     return error

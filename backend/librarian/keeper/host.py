@@ -1,4 +1,4 @@
-"""The keeper's side of its socket: greet who comes, and hand each connection to whoever serves its kind.
+"""The daemon's side of its socket: greet who comes, and hand each connection to whoever serves its kind.
 
 A connection of kind `mcp` is given, as asyncio streams, to the MCP door; on one of kind `verb` requests are answered in
 threads, several at once, and are cancelled when the caller hangs up. Where nobody has been connected for a while, it
@@ -45,7 +45,7 @@ class Host:
         serve_mcp: serves MCP's JSON lines over the streams until the client leaves.
         on_retire: called once, in the event loop, when another process wants the folder.
         on_idle: called, in the event loop, each time nobody has been connected for `idle_timeout_s` (0: never).
-        failed: whether it ends because the library can't be opened, so that no relay starts another keeper in vain.
+        failed: whether it ends because the library can't be opened, so that no relay starts another daemon in vain.
         busy: whether something else keeps the process from being idle, for example a running index.
         role, url: `serve` and its address where a person started the process to serve HTTP.
         settings: fingerprint of what the process's settings came from, told to clients.
@@ -140,10 +140,10 @@ class Host:
         try:
             await self._listen()
             before.close()  # connections stay
-            logger.warning("The keeper's address was removed from %s; it listens anew", self._index)
+            logger.warning("The daemon's address was removed from %s; it listens anew", self._index)
         except OSError as error:
             if str(error) != self._lost:
-                logger.warning("The keeper's address can't be written into %s again: %s", self._index, error)
+                logger.warning("The daemon's address can't be written into %s again: %s", self._index, error)
             self._lost = str(error)
 
     async def __aexit__(self, *_: object) -> None:
@@ -223,7 +223,7 @@ class Host:
                 self._watch_idleness()
         elif kind == "retire" and not self._retiring:
             self._retiring = True
-            logger.info("Process %s asks this keeper to retire", said.get("pid"))
+            logger.info("Process %s asks this daemon to retire", said.get("pid"))
             self._on_retire()
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -276,7 +276,7 @@ class Host:
             answer = encode({"id": ident, "error": _wire(error)})
         except Exception as error:
             logger.exception("A verb failed")
-            problem = {"code": "internal", "message": f"{type(error).__name__}: {error}", "hint": "See keeper.log."}
+            problem = {"code": "internal", "message": f"{type(error).__name__}: {error}", "hint": "See daemon.log."}
             answer = encode({"id": ident, "error": problem})
         with suppress(ConnectionError):
             writer.write(answer)

@@ -1,4 +1,4 @@
-"""At most one keeper for an index folder: a lock that the system takes back when its process dies.
+"""At most one daemon for an index folder: a lock that the system takes back when its process dies.
 
 The file beside it is never removed, because a lock on a removed file guards nothing; what is written in it names the
 holder to people and is believed only while the lock is held. On systems without `fcntl` a byte range is locked
@@ -23,8 +23,8 @@ try:
 except ImportError:  # pragma: no cover (Windows)
     fcntl = None  # type: ignore[assignment]
 
-KEEPER: Final = "keeper.lock"  #: held for as long as a keeper owns the folder
-STARTING: Final = "starting.lock"  #: held by whoever is about to start a keeper, so that ten relays start one
+KEEPER: Final = "daemon.lock"  #: held for as long as a daemon owns the folder
+STARTING: Final = "starting.lock"  #: held by whoever is about to start a daemon, so that ten relays start one
 _POLL_S: Final = 0.02
 
 

@@ -1,8 +1,8 @@
-"""Pass MCP's JSON lines between a host's pipes and the keeper.
+"""Pass MCP's JSON lines between a host's pipes and the daemon.
 
-An MCP host starts one such process each. It loads nothing: it finds the keeper or starts it, and copies lines. It looks
-into a line only to remember the handshake, which a new keeper is told again, and which requests are open: when their
-keeper dies they are answered with an error (one of them may have killed it), when it says farewell they are sent to
+An MCP host starts one such process each. It loads nothing: it finds the daemon or starts it, and copies lines. It looks
+into a line only to remember the handshake, which a new daemon is told again, and which requests are open: when their
+daemon dies they are answered with an error (one of them may have killed it), when it says farewell they are sent to
 the next. It ends when its stdin does. Nothing but protocol is ever written to stdout: the descriptor is taken away from
 everybody else.
 """
@@ -28,17 +28,17 @@ from .where import find
 
 KEEPER_ERROR: Final = -32000  #: JSON-RPC's first code for errors of a server's own
 DRAIN_S: Final = 10.0  #: how long answers are awaited after stdin has ended
-HANDSHAKE_S: Final = 30.0  #: how long a new keeper may take to repeat its side of the handshake
+HANDSHAKE_S: Final = 30.0  #: how long a new daemon may take to repeat its side of the handshake
 AGAIN_S: Final = 1.0  #: a failed start isn't tried again sooner
-HANDOVERS: Final = 5  #: keepers that may make way while they are told the handshake
-BRIEF_S: Final = 5.0  #: a keeper that ends sooner, with nothing to answer, isn't followed by another until it is needed
-LONGEST_LINE: Final = 4 * 1024 * 1024  #: bytes that a keeper takes; it hangs up on longer ones
+HANDOVERS: Final = 5  #: daemons that may make way while they are told the handshake
+BRIEF_S: Final = 5.0  #: a daemon that ends sooner, with nothing to answer, isn't followed by another until it is needed
+LONGEST_LINE: Final = 4 * 1024 * 1024  #: bytes that a daemon takes; it hangs up on longer ones
 
 _ANSWER: Final = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?\d+|"[^"\\]*"),"(?:result|error)":')
 _USAGE: Final = """\
 Usage: librarian stdio [--config FILE] [--root DIR] [--index DIR]
 
-Serves MCP over stdin and stdout by passing messages to the keeper of the index folder, which is started where there is
+Serves MCP over stdin and stdout by passing messages to the daemon of the index folder, which is started where there is
 none. Example, in an MCP host's configuration:
 
     {"command": "librarian", "args": ["stdio", "--config", "/home/me/library/config.json"]}
@@ -50,7 +50,7 @@ Id = str | int
 class Relay:
     """One host's connection. `forward` is called with each line of the host; answers go to `write`.
 
-    Two threads at most are in here: the one that calls `forward` and one that reads the keeper's socket.
+    Two threads at most are in here: the one that calls `forward` and one that reads the daemon's socket.
     """
 
     def __init__(self, library: Library, write: Callable[[bytes], None], *, greeting_s: float = GREETING_S) -> None:
@@ -62,9 +62,9 @@ class Relay:
         self._writing = threading.Lock()
         self._lines: Lines | None = None
         self._open: dict[Id, bytes] = {}  #: the host's requests that wait for an answer
-        self._asked: set[Id] = set()  #: the keeper's requests that wait for the host's answer
-        self._stale: set[Id] = set()  #: those of a keeper that has died
-        self._kept: dict[str, bytes] = {}  #: the handshake, and what else a new keeper has to be told, in order
+        self._asked: set[Id] = set()  #: the daemon's requests that wait for the host's answer
+        self._stale: set[Id] = set()  #: those of a daemon that has died
+        self._kept: dict[str, bytes] = {}  #: the handshake, and what else a new daemon has to be told, in order
         self._problem: LibrarianError | None = None
         self._tried = float("-inf")
         self._since = float("-inf")
@@ -79,7 +79,7 @@ class Relay:
             self._connect()
 
     def forward(self, line: bytes) -> None:
-        """Pass one line of the host on, or answer it with an error where no keeper can be had."""
+        """Pass one line of the host on, or answer it with an error where no daemon can be had."""
         message = _parsed(line)
         if message is None:
             self._reply(None, -32700, "That isn't a JSON object on one line.")
@@ -128,7 +128,7 @@ class Relay:
     def close(self) -> None:
         """Wait a little for answers that are still due, then hang up."""
         if not self._lock.acquire(timeout=DRAIN_S):
-            return  # another thread is still waiting for a keeper; there's nothing left to bring it
+            return  # another thread is still waiting for a daemon; there's nothing left to bring it
         try:
             self._answered.wait_for(lambda: self._lines is None or not self._awaited(), DRAIN_S)
             self._closing = True
@@ -142,17 +142,17 @@ class Relay:
         """Whether an answer is due; a subscription's comes when it ends, which the host does by leaving."""
         return any(b'"subscriptions/listen"' not in line for line in self._open.values())
 
-    # -- from the keeper -------------------------------------------------------------------------------------------
+    # -- from the daemon -------------------------------------------------------------------------------------------
 
     def _pump(self, lines: Lines) -> None:
-        """Copy the keeper's lines to the host until it hangs up; then fail what is open and find the next keeper."""
+        """Copy the daemon's lines to the host until it hangs up; then fail what is open and find the next daemon."""
         farewell = failed = False
-        with suppress(OSError):  # a killed keeper resets the connection; the same as its end
+        with suppress(OSError):  # a killed daemon resets the connection; the same as its end
             while line := lines.read():
                 if line in (FAREWELL, FAILED):
                     farewell, failed = True, line == FAILED
                     if not failed:
-                        break  # what is cut off now may be answered as that; the next keeper knows better
+                        break  # what is cut off now may be answered as that; the next daemon knows better
                 elif line.endswith(b"\n"):
                     self._deliver(line)
         with self._lock:
@@ -163,11 +163,11 @@ class Relay:
             self._stale |= self._asked
             self._asked.clear()
             for ident in list(self._open):
-                # an unanswered handshake is repeated to the next keeper, which answers it
+                # an unanswered handshake is repeated to the next daemon, which answers it
                 if not farewell and not self._is_handshake(ident):
                     self._fail(
                         ident,
-                        "The keeper of the index ended before it had answered. Send the request again: another keeper "
+                        "The daemon of the index ended before it had answered. Send the request again: another daemon "
                         "is started by itself.",
                     )
             if self._open or (not failed and time.monotonic() - self._since > BRIEF_S):
@@ -190,7 +190,7 @@ class Relay:
     # -- connecting ------------------------------------------------------------------------------------------------
 
     def _connect(self, again: Sequence[bytes] = ()) -> bool:
-        """Find or start a keeper, tell it the handshake and what else has to be sent `again`; False with `_problem`
+        """Find or start a daemon, tell it the handshake and what else has to be sent `again`; False with `_problem`
         set where that fails.
         """
         if self._problem is not None and time.monotonic() - self._tried < AGAIN_S:
@@ -200,25 +200,25 @@ class Relay:
                 if lines := self._connected(again):
                     break
             else:
-                raise Unavailable(f"{HANDOVERS} keepers have made way, one after another.", hint="Send it again.")
+                raise Unavailable(f"{HANDOVERS} daemons have made way, one after another.", hint="Send it again.")
         except LibrarianError as error:
             self._give_up(error)
             return False
         except (OSError, ValueError) as error:
-            self._give_up(Unavailable(f"The keeper can't be reached: {error}.", hint="Send the request again."))
+            self._give_up(Unavailable(f"The daemon can't be reached: {error}.", hint="Send the request again."))
             return False
         self._problem, self.setup_failed = None, False
         self._lines, self._since = lines, time.monotonic()
-        threading.Thread(target=self._pump, args=(lines,), name="keeper", daemon=True).start()
+        threading.Thread(target=self._pump, args=(lines,), name="daemon", daemon=True).start()
         return True
 
     def _connected(self, again: Sequence[bytes]) -> Lines | None:
-        """A keeper that was told everything; None where it made way for another meanwhile."""
+        """A daemon that was told everything; None where it made way for another meanwhile."""
         greeted = connect(self._library, "mcp", timeout_s=self._greeting_s)
         lines = greeted.lines
         if note := greeted.note(self._library):
             print(f"librarian: {note}", file=sys.stderr, flush=True)  # noqa: T201
-        # who takes this keeper's place later knows better what the settings are then
+        # who takes this daemon's place later knows better what the settings are then
         self._library = self._library._replace(settings="")
         try:
             if self._repeat(lines):
@@ -233,13 +233,13 @@ class Relay:
 
     def _give_up(self, error: LibrarianError) -> None:
         self._problem, self.setup_failed = error, isinstance(error, SetupError)
-        self._tried = time.monotonic()  # a keeper that hangs isn't waited for once more by a line that came meanwhile
+        self._tried = time.monotonic()  # a daemon that hangs isn't waited for once more by a line that came meanwhile
         print(f"librarian: {error}", file=sys.stderr, flush=True)  # noqa: T201 (hosts show a server's stderr)
         for ident in list(self._open):
             self._fail(ident, str(error))
 
     def _repeat(self, lines: Lines) -> bool:
-        """Bring a new keeper to where the last one was: the same handshake, level and subscriptions. False where it
+        """Bring a new daemon to where the last one was: the same handshake, level and subscriptions. False where it
         makes way for another.
         """
         lines.socket.settimeout(HANDSHAKE_S)
@@ -314,7 +314,7 @@ def run(library: Library, source: BinaryIO, write: Callable[[bytes], None], *, g
 
 
 def main(argv: Sequence[str] | None = None, *, program: Sequence[str] | None = None) -> int:
-    """The `stdio` command and `stdio_server.py`. `program` is how a keeper is started, for tests."""
+    """The `stdio` command and `stdio_server.py`. `program` is how a daemon is started, for tests."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if {"-h", "--help"} & set(arguments):
         print(_USAGE, end="")  # noqa: T201

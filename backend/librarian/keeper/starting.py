@@ -1,6 +1,6 @@
-"""Find the keeper of an index folder, or start one, and be greeted by it.
+"""Find the daemon of an index folder, or start one, and be greeted by it.
 
-Of many that look at once, one starts a keeper and the others wait for it. An older keeper makes way for a newer
+Of many that look at once, one starts a daemon and the others wait for it. An older daemon makes way for a newer
 program; a newer one serves older programs.
 """
 
@@ -27,15 +27,15 @@ from .where import Where, fingerprint
 if TYPE_CHECKING:
     import subprocess
 
-LOG: Final = "keeper.log"
-START_S: Final = 30.0  #: until a started keeper must have published its address; it does so before it loads anything
+LOG: Final = "daemon.log"
+START_S: Final = 30.0  #: until a started daemon must have published its address; it does so before it loads anything
 _LONGEST_LOG: Final = 1 << 20  #: bytes; a longer log begins anew
 _POLL_S: Final = 0.01
 _STDERR: Final = 2
 
 
 class Library(NamedTuple):
-    """An index folder, and what a keeper started for it is told. Paths are absolute."""
+    """An index folder, and what a daemon started for it is told. Paths are absolute."""
 
     index: Path  # type: ignore[assignment]  # hides tuple.index, which nobody asks it for
     config: Path | None = None
@@ -50,7 +50,7 @@ class Library(NamedTuple):
 
     @classmethod
     def at(cls, where: Where, *, root_given: bool) -> Library:
-        """The library at these places. `root_given`: the command line named the root, so a keeper is told it."""
+        """The library at these places. `root_given`: the command line named the root, so a daemon is told it."""
         root = where.root if root_given else None
         settings = fingerprint(where.config)
         return cls(
@@ -64,7 +64,7 @@ class Library(NamedTuple):
         )
 
     def command(self) -> list[str]:
-        """How a keeper is started."""
+        """How a daemon is started."""
         named = {"--config": self.config, "--root": self.root, "--index": self.index}
         words = [str(word) for name, path in named.items() if path is not None for word in (name, path)]
         if self.idle_timeout_s is not None:
@@ -75,11 +75,11 @@ class Library(NamedTuple):
 
 
 def connect(library: Library, kind: Kind, *, may_start: bool = True, timeout_s: float = GREETING_S) -> Greeted:
-    """A greeted connection to the library's keeper, started where there is none.
+    """A greeted connection to the library's daemon, started where there is none.
 
     One of an older version, or with other settings and nobody connected, makes way for a new one.
 
-    Raises `SetupError` where a keeper can't start or keeps other documents, `Unavailable` where it hangs, or where none
+    Raises `SetupError` where a daemon can't start or keeps other documents, `Unavailable` where it hangs, or where none
     runs and none may be started.
     """
     greeted = _greeted(library, kind, timeout_s)
@@ -90,7 +90,7 @@ def connect(library: Library, kind: Kind, *, may_start: bool = True, timeout_s: 
     if greeted is not None:
         return _of_root(greeted, library)
     if not may_start:
-        raise Unavailable(f"No keeper runs for {library.index}.", hint="Start one with `librarian serve`.")
+        raise Unavailable(f"No daemon runs for {library.index}.", hint="Start one with `librarian serve`.")
     end = time.monotonic() + START_S
     starting = FolderLock(library.index, STARTING)
     while True:
@@ -111,10 +111,10 @@ class Greeted(NamedTuple):
     lines: Lines
     welcome: Welcome
     address: addresses.Address
-    started: bool = False  #: whether the keeper was started for it
+    started: bool = False  #: whether the daemon was started for it
 
     def note(self, library: Library) -> str:
-        """A sentence where the keeper has other settings than `library` asks for; empty where it has these."""
+        """A sentence where the daemon has other settings than `library` asks for; empty where it has these."""
         if self.started or not _differs(self.welcome, library):
             return ""
         now, remedy = f"process {self.welcome.pid}", f"end it with `kill {self.welcome.pid}`: another starts by itself"
@@ -127,7 +127,7 @@ class Greeted(NamedTuple):
 
 
 def retire(index: Path, *, version: str = "", timeout_s: float = 30.0) -> bool:
-    """Ask the keeper to close its doors and wait until it let go of the folder; False where none runs.
+    """Ask the daemon to close its doors and wait until it let go of the folder; False where none runs.
 
     Raises `Unavailable` where it doesn't let go in time.
     """
@@ -140,13 +140,13 @@ def retire(index: Path, *, version: str = "", timeout_s: float = 30.0) -> bool:
     if _wait(lambda: lock.holder() is None, timeout_s):
         return True
     raise Unavailable(
-        f"The keeper (process {holder.pid}) of {index} doesn't end.",
+        f"The daemon (process {holder.pid}) of {index} doesn't end.",
         hint=f"End it with `kill -9 {holder.pid}`, which loses nothing, and try again.",
     )
 
 
 def take_over(index: Path, *, version: str, timeout_s: float = 30.0) -> FolderLock:
-    """The keeper's lock, for a process that wants to be the keeper: one that runs is asked to retire, and nobody
+    """The daemon's lock, for a process that wants to be the daemon: one that runs is asked to retire, and nobody
     starts another meanwhile. Raises `Unavailable` where it doesn't let go.
     """
     lock = FolderLock(index, KEEPER)
@@ -163,10 +163,10 @@ def take_over(index: Path, *, version: str, timeout_s: float = 30.0) -> FolderLo
 
 
 def owned(index: Path, *, hint: str) -> FolderLock:
-    """The keeper's lock, for a program that uses the library by itself for a while: two would write at once.
+    """The daemon's lock, for a program that uses the library by itself for a while: two would write at once.
 
-    A keeper that a command or a host has left behind makes way. Raises `SetupError` where another process really uses
-    the folder, with `hint` as what to do then, and `Unavailable` where a keeper that was asked doesn't let go.
+    A daemon that a command or a host has left behind makes way. Raises `SetupError` where another process really uses
+    the folder, with `hint` as what to do then, and `Unavailable` where a daemon that was asked doesn't let go.
     """
     lock = _step_in(index)
     if lock is None:
@@ -195,7 +195,7 @@ def _step_in(index: Path) -> FolderLock | None:
 
 
 def _reach(library: Library, kind: Kind, timeout_s: float) -> Greeted | None:
-    """A greeted connection to a keeper that runs, for the same documents; None where none does."""
+    """A greeted connection to a daemon that runs, for the same documents; None where none does."""
     greeted = _greeted(library, kind, timeout_s)
     return None if greeted is None else _of_root(greeted, library)
 
@@ -212,7 +212,7 @@ def _greeted(library: Library, kind: Kind, timeout_s: float) -> Greeted | None:
 
 
 def _of_root(greeted: Greeted, library: Library) -> Greeted:
-    """Raises `SetupError` where the keeper has the documents of another folder."""
+    """Raises `SetupError` where the daemon has the documents of another folder."""
     try:
         _require_root(greeted, library)
     except SetupError:
@@ -249,7 +249,7 @@ def _spawn(library: Library) -> subprocess.Popen[bytes]:
     log = library.index / LOG
     try:
         with _log(log) as out:
-            out.write(b"--- keeper started by process %d\n" % os.getpid())
+            out.write(b"--- daemon started by process %d\n" % os.getpid())
             out.flush()
             source = str(Path(__file__).resolve().parents[2])
             paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -259,16 +259,16 @@ def _spawn(library: Library) -> subprocess.Popen[bytes]:
                 stdout=out,
                 stderr=out,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-                start_new_session=True,  # the keeper outlives the terminal and the host that caused it
+                start_new_session=True,  # the daemon outlives the terminal and the host that caused it
                 creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
             )
     except OSError as error:
         raise SetupError(
-            f"A keeper for {library.index} can't be started: {error}.",
+            f"A daemon for {library.index} can't be started: {error}.",
             hint="Make the index folder writable, or choose another with --index or INDEX_PATH.",
         ) from error
     # takes note of its end, whenever that is, so that it doesn't stay behind as a zombie of a long-lived relay
-    threading.Thread(target=child.wait, name="keeper's end", daemon=True).start()
+    threading.Thread(target=child.wait, name="daemon's end", daemon=True).start()
     return child
 
 
@@ -282,7 +282,7 @@ def _log(path: Path) -> BinaryIO:
 
 
 def shorten_log(index: Path) -> None:
-    """Begin a keeper's log anew where it has grown long. For the keeper itself, whose standard error it is; its lines
+    """Begin a daemon's log anew where it has grown long. For the daemon itself, whose standard error it is; its lines
     are in `librarian.log` as well, which is kept in parts."""
     with suppress(OSError):
         now = os.fstat(_STDERR)
@@ -293,9 +293,9 @@ def shorten_log(index: Path) -> None:
 def _failed(library: Library, code: int) -> SetupError | Unavailable:
     last = _last_words(library.index / LOG)
     if code == SETUP:
-        return SetupError(last or "The keeper's configuration is wrong.", hint="" if last else f"See {LOG}.")
+        return SetupError(last or "The daemon's configuration is wrong.", hint="" if last else f"See {LOG}.")
     return Unavailable(
-        f"The keeper of {library.index} ended with code {code} while starting: {last or 'it left no word'}",
+        f"The daemon of {library.index} ended with code {code} while starting: {last or 'it left no word'}",
         hint=f"The whole story is in {library.index / LOG}.",
     )
 
@@ -304,7 +304,7 @@ def _late(library: Library) -> Unavailable:
     holder = FolderLock(library.index, KEEPER).holder()
     if holder is None:
         return Unavailable(
-            f"No keeper of {library.index} has begun to listen within {START_S:g} s.",
+            f"No daemon of {library.index} has begun to listen within {START_S:g} s.",
             hint=f"See {library.index / LOG}.",
         )
     return Unavailable(
@@ -314,17 +314,17 @@ def _late(library: Library) -> Unavailable:
 
 
 def _last_words(log: Path) -> str:
-    """The last line that a keeper wrote before it ended."""
+    """The last line that a daemon wrote before it ended."""
     try:
         text = log.read_bytes()[-8192:].decode("utf-8", "replace")
     except OSError:
         return ""
-    own = text.rpartition("--- keeper started by process")[2].splitlines()[1:]
+    own = text.rpartition("--- daemon started by process")[2].splitlines()[1:]
     return next((line.strip() for line in reversed(own) if line.strip()), "")
 
 
 def _older(welcome: Welcome, version: str) -> bool:
-    """Whether a background keeper is of an older version; one that a person started with `serve` stays."""
+    """Whether a background daemon is of an older version; one that a person started with `serve` stays."""
     return welcome.role == "background" and _parts(welcome.version) < _parts(version)
 
 
@@ -333,7 +333,7 @@ def _differs(welcome: Welcome, library: Library) -> bool:
 
 
 def _makes_way(greeted: Greeted, library: Library) -> bool:
-    """Whether another keeper is started in its place; that one says whether the index belongs to other documents. What
+    """Whether another daemon is started in its place; that one says whether the index belongs to other documents. What
     hosts are connected to isn't taken from them for a variable that one shell has and another hasn't."""
     welcome = greeted.welcome
     if _older(welcome, library.version):

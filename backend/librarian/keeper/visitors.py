@@ -34,7 +34,7 @@ class Visitor:
 
 
 class Visitors:
-    """The list of one keeper; not safe to use from several threads."""
+    """The list of one daemon; not safe to use from several threads."""
 
     def __init__(self, index: Path, clock: Callable[[], float] = time.time) -> None:
         self._path = index / CLIENTS

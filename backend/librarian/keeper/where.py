@@ -4,7 +4,7 @@ A relay must know the index folder before anything heavy is imported. The rules 
 test holds the two together: command line, then environment, then `.env` beside the configuration file, then the
 configuration file, then defaults; paths are relative to the configuration file's folder, those of the command line to
 the working directory. Mistakes elsewhere in the configuration are not noticed
-here; the keeper names them when it starts.
+here; the daemon names them when it starts.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ VARIABLES: Final = frozenset(
         *("USE_HYBRID_SEARCH", "USE_RERANKING", "VECTOR_MATCH_COUNT", "VECTOR_SEARCH_EF_SEARCH", "VECTOR_WEIGHT"),
     )
 )
-"""The variables that matter to a keeper. Those that `find` heeds aren't among them, nor those of HTTP."""
+"""The variables that matter to a daemon. Those that `find` heeds aren't among them, nor those of HTTP."""
 
 _COMMENT_OR_COMMA: Final = re.compile(
     r'"(?:\\.|[^"\\\n])*"'  # strings stay

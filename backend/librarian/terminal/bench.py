@@ -1,4 +1,4 @@
-"""How long searches take, as a caller sees it and inside the keeper."""
+"""How long searches take, as a caller sees it and inside the daemon."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PLAIN = frozenset({"keyword", "semantic"})  #: modes in which no language model
 def measure(
     place: Place, *, modes: Sequence[str], rounds: int, questions: Sequence[str] | None = None, llm: bool = False
 ) -> dict[str, Any]:
-    """Median and 95th percentile in ms by mode: `inside` the keeper, and `outside` with the way there and back.
+    """Median and 95th percentile in ms by mode: `inside` the daemon, and `outside` with the way there and back.
 
     Answers from a cache aren't counted. The first question of each mode warms up and isn't counted either. `llm`: a
     language model rewrites the questions where one is configured.

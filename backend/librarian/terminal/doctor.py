@@ -37,7 +37,7 @@ class Finding:
 
 
 def examine(settings: Settings, *, offline: bool = False) -> Iterator[Finding]:
-    """Everything that can be seen without the keeper.
+    """Everything that can be seen without the daemon.
 
     `offline`: nothing may need another machine; where no setting does, that is proved by indexing and searching.
     """

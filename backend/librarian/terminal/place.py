@@ -1,4 +1,4 @@
-"""Which library a command is about: `--root`, `--index` and `--config`, and how to ask its keeper."""
+"""Which library a command is about: `--root`, `--index` and `--config`, and how to ask its daemon."""
 
 from __future__ import annotations
 

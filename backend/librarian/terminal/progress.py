@@ -50,7 +50,7 @@ class ProgressLine:
 
     @property
     def indexing(self) -> OnProgress | None:
-        """What to call with each progress of the keeper; None where nothing is shown."""
+        """What to call with each progress of the daemon; None where nothing is shown."""
         return None if self._quiet else self._indexing
 
     def _indexing(self, progress: Mapping[str, Any]) -> None:

@@ -189,7 +189,7 @@ def bench(
     index: Index = None,
     config: Config = None,
 ) -> None:
-    """Measure how long searches take on this machine, in the keeper and all in all."""
+    """Measure how long searches take on this machine, in the daemon and all in all."""
     from .bench import measure, read_questions
 
     questions = read_questions(queries) if queries else None
@@ -215,9 +215,9 @@ def doctor(
     try:
         state = place.ask("health", timeout=30.0)
         told = ", ".join([state["status"], *state.get("reasons", [])])
-        findings.append(Finding("keeper", "note" if state["status"] == "degraded" else "ok", told))
+        findings.append(Finding("daemon", "note" if state["status"] == "degraded" else "ok", told))
     except LibrarianError as error:
-        findings.append(Finding("keeper", "wrong", error.message, error.hint))
+        findings.append(Finding("daemon", "wrong", error.message, error.hint))
     if as_json:
         write_json({"findings": [asdict(finding) for finding in findings]})
     else:

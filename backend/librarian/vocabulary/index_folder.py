@@ -11,7 +11,7 @@ from .owned_folder import Kind, claim, is_own, json_object
 
 APPLICATION_ID: Final = 0x4C696272  #: "Libr", in the header of catalog.sqlite: tells it from any other SQLite file
 
-_MARKS = (("keeper.lock",), ("catalog.sqlite", "vectors.sqlite"))
+_MARKS = (("daemon.lock",), ("catalog.sqlite", "vectors.sqlite"))
 
 
 def is_index(folder: str) -> bool:
@@ -77,7 +77,7 @@ def _is_lock(path: Path) -> bool:
 
 
 _CRAWL: Final = {"format", "project", "root_url", "records"}
-_LOCKS: Final = ("keeper.lock", "starting.lock")
+_LOCKS: Final = ("daemon.lock", "starting.lock")
 _INDEX: Final = Kind(
     "index",
     "librarian.vocabulary.index_folder",

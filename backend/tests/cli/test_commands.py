@@ -4,7 +4,7 @@
 * Exit codes mean what they say; errors come as one line with the next step, without a traceback.
 * On a terminal matches are marked; in a pipe there are plain lines.
 
-The keeper is stood in for by a recorder that answers with real wire models.
+The daemon is stood in for by a recorder that answers with real wire models.
 """
 
 from __future__ import annotations
@@ -434,8 +434,8 @@ def test_a_bug_shows_its_traceback_and_ends_with_70(keeper: Keeper, capsys: pyte
     assert "ZeroDivisionError" in capsys.readouterr().err
     assert run("status", "--json") == 70
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "internal"
-    keeper.error = as_error({"code": "internal", "message": "KeyError: 'x'", "hint": "See keeper.log."})
-    assert run("status") == 70, "where the keeper met it, too"
+    keeper.error = as_error({"code": "internal", "message": "KeyError: 'x'", "hint": "See daemon.log."})
+    assert run("status") == 70, "where the daemon met it, too"
 
 
 @pytest.mark.parametrize(

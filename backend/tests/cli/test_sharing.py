@@ -3,7 +3,7 @@
 * `migrate` copies everything; afterwards the same questions find the same passages, nothing is embedded again, and the
   answer says how it was ranked. Back again, the answers are the ones from before, those about mails included.
 * A worker embeds what a server without its own time would; another model than the library's is refused.
-* A keeper at work, a wrong storage and missing addresses are refused with the way out.
+* A daemon at work, a wrong storage and missing addresses are refused with the way out.
 """
 
 from __future__ import annotations

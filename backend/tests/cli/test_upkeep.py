@@ -292,7 +292,7 @@ def test_doctor_says_what_is_wrong_and_what_to_do(house: SimpleNamespace, capsys
     house.health = {"status": "degraded", "reasons": ["root"]}
     assert cli.run(["doctor", "--root", "gone"]) == 78
     out = capsys.readouterr().out
-    for piece in ("isn't there", "Correct docs.root_path", "isn't installed", "models fetch", "note  keeper"):
+    for piece in ("isn't there", "Correct docs.root_path", "isn't installed", "models fetch", "note  daemon"):
         assert piece in out
 
 
@@ -332,7 +332,7 @@ def test_doctor_survives_a_keeper_that_does_not(
     house.config.write_text('{"embeddings": {"enabled": false, "max_text_length": 5}}')
     assert cli.run(["doctor", "--json"]) == 78
     found = findings(capsys)
-    assert (found["keeper"], found["model"], found["settings"]) == ("wrong", "note", "note")
+    assert (found["daemon"], found["model"], found["settings"]) == ("wrong", "note", "note")
 
 
 def test_doctor_notes_a_port_in_use_and_an_empty_folder(

@@ -98,7 +98,7 @@ class Stage:
                 self._followed.add(each.name)
 
     def close(self) -> None:
-        """End the server, and the keepers that commands have started, those too that don't listen yet."""
+        """End the server, and the daemons that commands have started, those too that don't listen yet."""
         self._server.terminate()
         assert self._server.stdout is not None
         self._server.stdout.close()

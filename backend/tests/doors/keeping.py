@@ -1,4 +1,4 @@
-"""A keeper's socket over a desk of this process, for the length of a test: relays and the command line find it."""
+"""A daemon's socket over a desk of this process, for the length of a test: relays and the command line find it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from librarian.opening import LibraryHandle
 
 @contextlib.contextmanager
 def kept(index: Path, desk: Any, door: McpDoor | None = None) -> Iterator[Path]:
-    """`desk` as the keeper of `index`; with `door`, one that runs elsewhere already."""
+    """`desk` as the daemon of `index`; with `door`, one that runs elsewhere already."""
     lock = FolderLock(index)
     if not lock.acquire(version=__version__):  # a library that was opened in this process owns its folder
         assert (holder := lock.holder()) is not None
@@ -45,10 +45,10 @@ def kept(index: Path, desk: Any, door: McpDoor | None = None) -> Iterator[Path]:
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
     try:
-        assert ready.wait(20), "the keeper did not start"
+        assert ready.wait(20), "the daemon did not start"
         yield index
     finally:
         loops[0].call_soon_threadsafe(stop.set)
         thread.join(20)
         lock.release()
-        assert not thread.is_alive(), "the keeper did not stop"
+        assert not thread.is_alive(), "the daemon did not stop"

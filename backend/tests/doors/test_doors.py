@@ -160,7 +160,7 @@ POSITIONAL = {"query": 0, "thread_id": 0, "path": 0, "product": 0}
 
 
 def by_command(place: Place, tool: str, given: dict[str, Any]) -> Any:
-    """By `librarian … --json`, which asks the keeper of the index."""
+    """By `librarian … --json`, which asks the daemon of the index."""
     words = list(COMMANDS[tool])
     first = {"list_components": "product", "get_document": "path"}.get(tool, "query" if "query" in given else "")
     first = first or next(iter(given), "")

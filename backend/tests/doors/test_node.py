@@ -48,7 +48,7 @@ def url() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """What starts a relay to a running keeper."""
+    """What starts a relay to a running daemon."""
     index, root = tmp_path_factory.mktemp("kept"), tmp_path_factory.mktemp("root")
     with kept(index, FakeLibrary()):
         yield relay(root, index)

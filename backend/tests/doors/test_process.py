@@ -1,12 +1,12 @@
-"""Hosts start relays, relays start a keeper, and nobody notices: the shipped programs, as processes.
+"""Hosts start relays, relays start a daemon, and nobody notices: the shipped programs, as processes.
 
-* However many relays come at once, one keeper is started; two libraries have one each.
-* A keeper that dies in mid-request fails that request in words, and the next one is answered by another.
-* `librarian serve` takes over from a keeper and relays go on with it; a second one says that the first is there.
-* A library that can't be opened says why to whoever asks, and no keeper is started before somebody asks again.
+* However many relays come at once, one daemon is started; two libraries have one each.
+* A daemon that dies in mid-request fails that request in words, and the next one is answered by another.
+* `librarian serve` takes over from a daemon and relays go on with it; a second one says that the first is there.
+* A library that can't be opened says why to whoever asks, and no daemon is started before somebody asks again.
 * A host that is connected hears of files that change, and is answered all the while.
 * An index folder that is deleted stays so until somebody asks, and is then made with the settings of then.
-* Stdin's end ends the relay; a keeper that nobody uses ends by itself; stdout holds protocol and nothing else.
+* Stdin's end ends the relay; a daemon that nobody uses ends by itself; stdout holds protocol and nothing else.
 * What a host cancels, stops; who asks for progress gets it, through the pipes as anywhere.
 * Starting costs what it may: the handshake doesn't wait for the library.
 """
@@ -42,7 +42,7 @@ from tests.doors.keeping import kept as keeping
 from tests.doors.raw_host import BACKEND, RawHost, relay
 
 PATIENCE_S = 180.0  #: matters only where something is wrong
-STARTED = "--- keeper started"
+STARTED = "--- daemon started"
 FILES = {
     "ray/core/tokens.md": "# Tokens\n\nRotate a token with `ray token rotate`.\n\n## Expiry\n\nAfter 30 days.\n",
     "ray/core/install.md": "# Install\n\nInstall it with pip.\n",
@@ -69,12 +69,12 @@ class Library:
 
     @property
     def starts(self) -> int:
-        """How many keepers have been started so far."""
+        """How many daemons have been started so far."""
         return (self.index / LOG).read_text("utf-8").count(STARTED)
 
     @property
     def keeper(self) -> int:
-        """The keeper's process; 0 where there is none."""
+        """The daemon's process; 0 where there is none."""
         holder = FolderLock(self.index, KEEPER).holder()
         return holder.pid if holder else 0
 
@@ -88,7 +88,7 @@ def library(tmp_path: Path) -> Iterator[Library]:
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
-    """A library whose keeper runs."""
+    """A library whose daemon runs."""
     made = Library(tmp_path_factory.mktemp("kept"))
     with made.host() as host:
         host.initialize()
@@ -168,12 +168,12 @@ def test_a_library_that_cannot_be_opened_says_why_and_starts_no_keeper_in_vain(l
     broken.mkdir()
     with library.host() as host:
         assert "catalog.sqlite" in host.initialize()["result"]["instructions"]
-        until(lambda: not library.keeper, "the keeper's end")
+        until(lambda: not library.keeper, "the daemon's end")
         assert library.starts == 1
         answer = host.call("search_documentation", query="tokens")
         assert answer["result"]["isError"], answer
         assert "catalog.sqlite" in answer["result"]["content"][0]["text"]
-        until(lambda: not library.keeper, "the second keeper's end")
+        until(lambda: not library.keeper, "the second daemon's end")
         assert library.starts == 2
         broken.rmdir()
         assert found(host.call("search_documentation", query="tokens"))[0] == "ray/core/tokens.md"
@@ -290,7 +290,7 @@ def test_keepers_that_make_way_while_they_open_fail_no_request(library: Library)
         asking = threading.Thread(target=lambda: asked.extend(asked_until(ended, host)))
         asking.start()
         for _ in range(2):  # the second is just opening its library
-            until(lambda: client.retire(library.index), "a keeper to retire")
+            until(lambda: client.retire(library.index), "a daemon to retire")
         ended.set()
         asking.join()
     assert asked
@@ -305,7 +305,7 @@ def test_an_index_does_not_answer_for_another_root(library: Library) -> None:
     with library.host("--config", str(config)) as host:
         host.initialize()
         assert found(host.call("search_documentation", query="storage"))
-        with pytest.raises(SetupError, match="belongs to the library in"):  # the keeper that runs
+        with pytest.raises(SetupError, match="belongs to the library in"):  # the daemon that runs
             client.call(library.index, "search_documentation", {"query": "storage"}, root=other, config=config)
     client.retire(library.index)
     with pytest.raises(SetupError, match="belongs to the library in"):  # and one that is started for it
@@ -341,7 +341,7 @@ def test_a_keeper_that_runs_does_not_answer_for_the_root_that_the_settings_name_
     monkeypatch.delenv("DOCS_ROOT_PATH")
     client.retire(library.index)
     settle(other)
-    assert hers.ask("search_documentation", query="storage")["results"]  # starts a keeper for a root that was named
+    assert hers.ask("search_documentation", query="storage")["results"]  # starts a daemon for a root that was named
     assert mine.ask("search_documentation", query="storage")["results"]  # and needn't name it again
 
 
@@ -364,14 +364,14 @@ def test_an_index_folder_that_is_deleted_stays_so_until_somebody_asks_with_the_s
 
     assert asked(2) == 2
     pid = delete_it()
-    until(lambda: not is_running(pid) or library.keeper == pid, "the keeper's noticing")
+    until(lambda: not is_running(pid) or library.keeper == pid, "the daemon's noticing")
     assert not library.index.exists()
     assert asked(1) == 1
     with library.host("--config", str(config)) as host:
         host.initialize()
         assert found(host.call("search_documentation", query="storage"))
         pid = delete_it()
-        until(lambda: not is_running(pid), "the keeper's end")
+        until(lambda: not is_running(pid), "the daemon's end")
         assert found(host.call("search_documentation", query="storage"))
 
 
@@ -392,7 +392,7 @@ def test_stdins_end_ends_the_relay_and_an_idle_keeper_ends_by_itself(tmp_path: P
         pid = library.keeper
     assert host.process.returncode == 0
     assert pid
-    until(lambda: not library.keeper, "the idle keeper's end")
+    until(lambda: not library.keeper, "the idle daemon's end")
     assert addresses.read(library.index) is None
 
 

@@ -1,6 +1,6 @@
 """The process that owns an index folder, run in this one: what is proved here.
 
-* As a keeper it answers over the socket and ends when it is asked to; as a server it answers over HTTP, too, under the
+* As a daemon it answers over the socket and ends when it is asked to; as a server it answers over HTTP, too, under the
   name that the settings give it.
 * An answer's body doesn't wait for the acknowledgement of its head.
 * A library that can't be opened is the answer to whoever asks, and the process's own end.
@@ -53,7 +53,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 
 def beside(work: Callable[[], Any], index: Path) -> tuple[threading.Thread, list[Any]]:
-    """`work` in a thread, as soon as a keeper is there, which is asked to end after it; what it gave or raised."""
+    """`work` in a thread, as soon as a daemon is there, which is asked to end after it; what it gave or raised."""
     outcome: list[Any] = []
 
     def run() -> None:

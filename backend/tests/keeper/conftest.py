@@ -16,7 +16,7 @@ StartRelay = Callable[..., RelayProcess]
 
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[Path]:
-    """An index folder; a keeper that a test leaves there is asked to retire."""
+    """An index folder; a daemon that a test leaves there is asked to retire."""
     folder = tmp_path / "index"
     folder.mkdir()
     yield folder
@@ -26,13 +26,13 @@ def index(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def library(index: Path) -> Library:
-    """The library of that folder, whose keeper is the tests' own."""
+    """The library of that folder, whose daemon is the tests' own."""
     return Library(index, version="1.0", idle_timeout_s=60, program=ECHO)
 
 
 @pytest.fixture
 def relay(index: Path) -> Iterator[StartRelay]:
-    """Starts relays; all are ended with the test, before their keeper."""
+    """Starts relays; all are ended with the test, before their daemon."""
     started: list[RelayProcess] = []
 
     def start(*arguments: str, at: Path = index, environ: Mapping[str, str] = {}) -> RelayProcess:

@@ -1,4 +1,4 @@
-"""A keeper for the tests: everything real but what it serves, which answers with what it was asked.
+"""A daemon for the tests: everything real but what it serves, which answers with what it was asked.
 
 Started as `librarian.serve` would be. `ECHO_MODE` makes it misbehave: `setup` (wrong configuration), `crash` (dies
 while starting), `deaf` (listens and never greets).

@@ -1,4 +1,4 @@
-"""Relays and keepers as real processes, for the tests of this folder."""
+"""Relays and daemons as real processes, for the tests of this folder."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Properties of the command line's client, against real keepers:
+"""Properties of the command line's client, against real daemons:
 
-* A verb is answered, with its progress, by a keeper that is started where there is none.
-* A keeper that nobody uses makes way where it was started with other settings; one that somebody uses stays, and who
+* A verb is answered, with its progress, by a daemon that is started where there is none.
+* A daemon that nobody uses makes way where it was started with other settings; one that somebody uses stays, and who
   asks is told.
-* What the verb raised is raised here, by its code; a keeper that dies or takes too long is a clear error.
+* What the verb raised is raised here, by its code; a daemon that dies or takes too long is a clear error.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def unused(library: Library) -> bool:
 
 
 def with_settings(library: Library, settings: str, monkeypatch: pytest.MonkeyPatch) -> Library:
-    """The library as one asks for it who finds these settings; a keeper started for it has them."""
+    """The library as one asks for it who finds these settings; a daemon started for it has them."""
     monkeypatch.setenv("ECHO_SETTINGS", settings)
     return library._replace(settings=settings)
 
@@ -123,7 +123,7 @@ def test_what_the_verb_raised_is_raised_here(library: Library) -> None:
 
 
 def test_a_keeper_that_dies_is_a_clear_error_and_the_next_call_works(library: Library) -> None:
-    with pytest.raises(Unavailable, match=r"ended before.*keeper\.log"):
+    with pytest.raises(Unavailable, match=r"ended before.*daemon\.log"):
         call(library, "die")
     assert call(library, "search")["verb"] == "search"
 
@@ -154,4 +154,4 @@ def test_every_family_of_errors_survives_the_wire(kind: type[LibrarianError]) ->
 
 
 def test_an_error_without_words_is_still_one() -> None:
-    assert as_error("nonsense").message == "The keeper gave no reason."
+    assert as_error("nonsense").message == "The daemon gave no reason."

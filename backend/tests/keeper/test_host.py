@@ -1,4 +1,4 @@
-"""Properties of the keeper's side:
+"""Properties of the daemon's side:
 
 * Sixteen relays with two hundred messages each get every answer, and one that doesn't read holds up nobody.
 * A verb's progress, result and errors arrive by their ids; hanging up cancels it; a bug is told and logged.

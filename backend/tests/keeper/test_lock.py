@@ -240,7 +240,7 @@ def test_what_answers_otherwise_is_named(tmp_path: Path) -> None:
     thread = threading.Thread(target=answer)
     thread.start()
     try:
-        with pytest.raises(Unavailable, match="no keeper of this program"):
+        with pytest.raises(Unavailable, match="no daemon of this program"):
             greet(where, "ping", "1")
     finally:
         thread.join(PATIENCE_S)

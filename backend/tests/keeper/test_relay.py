@@ -1,10 +1,10 @@
 """Properties of the relay, with real processes:
 
-* A host gets its answers through it, whether or not a keeper ran; ten at once start one keeper.
+* A host gets its answers through it, whether or not a daemon ran; ten at once start one daemon.
 * It ends with its stdin, after the answers that are due; nothing but protocol is on its stdout.
-* A keeper killed in mid-request fails that request clearly; the next one is answered by a new keeper, which was told
+* A daemon killed in mid-request fails that request clearly; the next one is answered by a new daemon, which was told
   the same handshake, level and subscriptions; the host sees none of it.
-* A keeper that can't start, hangs, or is older than the relay: each ends in a clear answer or a new keeper.
+* A daemon that can't start, hangs, or is older than the relay: each ends in a clear answer or a new daemon.
 * It is small and quick.
 """
 
@@ -69,21 +69,21 @@ def test_ten_relays_at_once_start_one_keeper(relay: StartRelay, index: Path) -> 
     for one in relays:
         one.send(0, "initialize")
     assert {one.receive()["result"]["pid"] for one in relays} == {keeper_pid(index)}
-    assert (index / "keeper.log").read_bytes().count(b"keeper started") == 1
+    assert (index / "daemon.log").read_bytes().count(b"daemon started") == 1
 
 
 @pytest.mark.parametrize("before", [None, 0o644])
 def test_the_keepers_log_which_may_tell_of_questions_is_for_this_user_alone(
     relay: StartRelay, index: Path, before: int | None
 ) -> None:
-    log = index / "keeper.log"
+    log = index / "daemon.log"
     if before is not None:
         claim_index(index)
         log.write_text("of an earlier version\n")
         log.chmod(before)
     shake_hands(relay())
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
-    assert log.read_text("utf-8").startswith("of an earlier" if before else "--- keeper started")
+    assert log.read_text("utf-8").startswith("of an earlier" if before else "--- daemon started")
 
 
 def test_a_log_that_grows_long_under_a_keeper_begins_anew(index: Path) -> None:
@@ -91,10 +91,10 @@ def test_a_log_that_grows_long_under_a_keeper_begins_anew(index: Path) -> None:
     code = f"import sys; from pathlib import Path; from librarian.keeper.starting import shorten_log; {writing}"
     environ = {**os.environ, "PYTHONPATH": str(BACKEND)}
     for before, left in ((1 << 20, 0), (1000, 1101)):
-        (index / "keeper.log").write_bytes(b"x" * before)
-        with open(index / "keeper.log", "ab") as log:
+        (index / "daemon.log").write_bytes(b"x" * before)
+        with open(index / "daemon.log", "ab") as log:
             subprocess.run([sys.executable, "-c", code, str(index)], stderr=log, check=True, env=environ)
-        assert (index / "keeper.log").stat().st_size == left
+        assert (index / "daemon.log").stat().st_size == left
     with open(index / "other.log", "wb") as log:  # what isn't its own log is left alone
         log.write(b"x" * (1 << 20))
         log.flush()
@@ -164,7 +164,7 @@ def test_nothing_but_protocol_is_on_stdout_whatever_a_library_prints(relay: Star
     assert "so does a child" in one.errors()
 
 
-# -- the keeper's end ----------------------------------------------------------------------------------------------
+# -- the daemon's end ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("death", ["kill", "die"])
@@ -234,7 +234,7 @@ def test_an_answer_to_a_dead_keepers_question_goes_nowhere(relay: StartRelay, in
     assert one.receive()["id"] == "again"
     one.send(6, "ask")
     assert {one.receive().get("method"), one.receive().get("method")} == {"roots/list", None}
-    one.send("q1", None, result={"roots": []})  # as the keeper before was answered, this one is
+    one.send("q1", None, result={"roots": []})  # as the daemon before was answered, this one is
     assert "answer to q1" in one.ask(7, "tools/list")["result"]["seen"]
 
 
@@ -262,7 +262,7 @@ def test_a_keeper_that_retires_during_the_handshake_is_followed_by_the_next(
     one.send("lost", "silence")
     assert "silence" in one.ask("after", "tools/list")["result"]["seen"]
     os.kill(first, signal.SIGKILL)
-    assert one.receive()["id"] == "lost"  # what is sent from now on goes to the next keeper
+    assert one.receive()["id"] == "lost"  # what is sent from now on goes to the next daemon
     one.send("open", "tools/list")
     until(lambda: shaken.read_text() == "..", "the second handshake")
     second = keeper_pid(index)
@@ -330,11 +330,11 @@ def test_where_one_keeper_after_the_other_makes_way_it_is_said(
     monkeypatch.setattr(Relay, "_repeat", lambda self, lines: False)
     relay = Relay(library, lambda line: answers.append(json.loads(line)))
     relay.forward(b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n')
-    assert "5 keepers have made way, one after another." in answers[0]["error"]["message"]
+    assert "5 daemons have made way, one after another." in answers[0]["error"]["message"]
     relay.close()
 
 
-# -- keepers that don't work ---------------------------------------------------------------------------------------
+# -- daemons that don't work ---------------------------------------------------------------------------------------
 
 
 def test_a_wrong_configuration_is_the_answer_and_ends_with_78(relay: StartRelay) -> None:
@@ -349,7 +349,7 @@ def test_a_keeper_that_crashes_while_starting_is_named_with_its_last_words(relay
     one = relay(environ={"ECHO_MODE": "crash"})
     message = one.ask(0, "initialize")["error"]["message"]
     assert "out of luck" in message
-    assert "keeper.log" in message
+    assert "daemon.log" in message
     assert one.end() == 0
 
 
@@ -405,7 +405,7 @@ def test_who_holds_the_folder_without_an_address_is_waited_for_and_followed(
     def looking(*given: Any) -> Any:
         looks.append(True)
         if len(looks) == 4:
-            assert not (library.index / "keeper.log").exists(), "another was started beside it"
+            assert not (library.index / "daemon.log").exists(), "another was started beside it"
             other.release()
         return look(*given)
 
@@ -415,7 +415,7 @@ def test_who_holds_the_folder_without_an_address_is_waited_for_and_followed(
     greeted = connect(library, "ping")
     greeted.lines.close()
     assert greeted.started
-    assert (library.index / "keeper.log").read_bytes().count(b"keeper started") == 1
+    assert (library.index / "daemon.log").read_bytes().count(b"daemon started") == 1
 
 
 def test_a_keeper_that_ends_because_another_has_the_folder_is_no_failure(
@@ -428,7 +428,7 @@ def test_a_keeper_that_ends_because_another_has_the_folder_is_no_failure(
     looks: list[bool] = []
 
     def looking(*given: Any) -> Any:
-        if mark.exists() and not any(thread.name == "keeper's end" for thread in threading.enumerate()):
+        if mark.exists() and not any(thread.name == "daemon's end" for thread in threading.enumerate()):
             looks.append(True)
         if len(looks) == 3:
             other.release()

@@ -1,6 +1,6 @@
 """Who has called: what is proved here.
 
-* A program's name, version, number of calls and last time outlive the keeper; the last caller is last.
+* A program's name, version, number of calls and last time outlive the daemon; the last caller is last.
 * The list stays short, whatever programs call themselves; one that can't be read counts as empty.
 """
 

@@ -2,7 +2,7 @@
 
 * In every combination of command line, environment, `.env`, configuration files and defaults, it names the same
   configuration file, root and index as `librarian.config` does, and refuses what that refuses.
-* The fingerprint of the settings differs where a file or a variable that a keeper heeds does.
+* The fingerprint of the settings differs where a file or a variable that a daemon heeds does.
 * A `.env` file is read as python-dotenv reads it (oracle, hypothesis).
 """
 

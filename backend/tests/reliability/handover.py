@@ -1,4 +1,4 @@
-"""A server that takes a library over from the keeper which a relay has started, and a kill in the middle of that."""
+"""A server that takes a library over from the daemon which a relay has started, and a kill in the middle of that."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.reliability.running import Running, until
 PATIENCE_S = 120.0
 
 
-def hand_over(folder: Path, killed: Literal["keeper", "server", "both"], after_s: float) -> None:
-    """Kill one (or both) so long after the server's start; whoever asks is answered afterwards, by one keeper.
+def hand_over(folder: Path, killed: Literal["daemon", "server", "both"], after_s: float) -> None:
+    """Kill one (or both) so long after the server's start; whoever asks is answered afterwards, by one daemon.
 
     `folder`/docs holds the library.
     """
@@ -34,12 +34,12 @@ def hand_over(folder: Path, killed: Literal["keeper", "server", "both"], after_s
             keeper = psutil.Process(holder.pid)
             server = Running(folder, {"embeddings": {"enabled": False}})
             threading.Event().wait(after_s)
-            if killed in ("keeper", "both") and keeper.is_running():
+            if killed in ("daemon", "both") and keeper.is_running():
                 keeper.kill()
             if killed in ("server", "both"):
                 server.process.kill()
                 server.process.wait()
-            if killed == "keeper":
+            if killed == "daemon":
                 server.url()  # it gets the folder, whoever held it
             until(lambda: _found(host), "an answer", PATIENCE_S)
             until(lambda: _documents(host) == files, "every file", PATIENCE_S)
@@ -53,7 +53,7 @@ def hand_over(folder: Path, killed: Literal["keeper", "server", "both"], after_s
 
 
 def _found(host: RawHost) -> bool:
-    """Whether a search is answered with results; what was under way when its keeper was killed is told so."""
+    """Whether a search is answered with results; what was under way when its daemon was killed is told so."""
     answer = host.call("search_documentation", query="Page", timeout_s=PATIENCE_S)
     if error := answer.get("error"):
         assert "Send the request again" in error["message"], error

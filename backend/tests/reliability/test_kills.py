@@ -5,7 +5,7 @@
 * that holds for a first index, for updates, and while another model's vectors are being made;
 * a move to PostgreSQL or back goes on where it was killed, and nothing is embedded for it;
 * an index of an older format that is killed while it is brought up to date opens the next time;
-* a library that a server takes over from a keeper is answered for, whichever of the two is killed meanwhile.
+* a library that a server takes over from a daemon is answered for, whichever of the two is killed meanwhile.
 
 `benchmarks/faults.py` does the same two hundred times, and with the whole program.
 """
@@ -110,9 +110,9 @@ def test_an_older_format_opens_although_bringing_it_up_to_date_was_killed(tmp_pa
     library.close()
 
 
-@pytest.mark.parametrize(("killed", "after_s"), [("keeper", 0.6), ("server", 1.2), ("both", 0.9)])
+@pytest.mark.parametrize(("killed", "after_s"), [("daemon", 0.6), ("server", 1.2), ("both", 0.9)])
 def test_a_kill_while_a_server_takes_over_leaves_nobody_unanswered(
-    tmp_path: Path, killed: Literal["keeper", "server", "both"], after_s: float
+    tmp_path: Path, killed: Literal["daemon", "server", "both"], after_s: float
 ) -> None:
     dice = random.Random(5)
     for number in range(30):

@@ -1,8 +1,8 @@
 """What one user keeps no other user of the machine reads:
 
-* index and log of a keeper that a command has started, and prepared models, though its user makes files for everybody;
+* index and log of a daemon that a command has started, and prepared models, though its user makes files for everybody;
 * folders that an earlier version left open are closed at the start;
-* the keeper's socket answers its own user alone.
+* the daemon's socket answers its own user alone.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def test_no_other_user_reads_the_models_that_were_prepared(home: Path) -> None:
 def test_no_other_user_reads_index_or_log_of_a_keeper_or_asks_it(home: Path) -> None:
     (home / "index" / "keyword").mkdir(parents=True)  # as an earlier version left them
     (home / "index" / "keyword" / "librarian.json").write_text('{"format": 1, "identity": "", "generation": 1}')
-    (home / "index" / "keeper.lock").write_text('{"pid": 1, "version": "0.0.9"}')
+    (home / "index" / "daemon.lock").write_text('{"pid": 1, "version": "0.0.9"}')
     settings = {
         "docs": {"root_path": "docs"},
         "index": {"path": "index", "workers": 1},
@@ -105,7 +105,7 @@ def test_no_other_user_reads_index_or_log_of_a_keeper_or_asks_it(home: Path) -> 
         folders = [home / name for name in ("index", "log")]
         files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
         names = {path.name for path in files}
-        assert {"catalog.sqlite", "meta.json", "librarian.log", "keeper.json"} <= names
+        assert {"catalog.sqlite", "meta.json", "librarian.log", "daemon.json"} <= names
         control = home / "docs" / "p" / "c" / "a.md"
         assert read_by_nobody(found.path, [*files, control]) == [str(control)]
         assert [mode(folder) for folder in (*folders, home / "index" / "keyword")] == [0o700] * 3

@@ -382,6 +382,6 @@ def test_a_server_in_which_something_hangs_ends_in_time_too(tmp_path: Path) -> N
     assert running.stop() < 5
     assert running.process.returncode == 0
     assert "so it ends here" in running.said.read_text()
-    assert not (running.index / "keeper.sock").exists()
+    assert not (running.index / "daemon.sock").exists()
     with Librarian.open(running.config) as library:
         assert library.check().problems == []

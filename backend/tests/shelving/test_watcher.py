@@ -355,7 +355,7 @@ def test_a_folder_that_becomes_a_virtual_environment_is_told_once_and_no_longer_
 def test_an_index_below_the_root_is_not_watched(tmp_path: Path) -> None:
     (tmp_path / "index").mkdir()
     assert not usually_ignored(str(tmp_path / "index"))
-    (tmp_path / "index" / "keeper.lock").touch()
+    (tmp_path / "index" / "daemon.lock").touch()
     assert usually_ignored(str(tmp_path / "index"))
 
 

@@ -39,7 +39,7 @@ def foreign_database(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["letter.txt", "catalog.sqlite", "keeper.lock", "keyword/meta.json", "vectors.sqlite", MARK + ".txt", MARK]
+    "name", ["letter.txt", "catalog.sqlite", "daemon.lock", "keyword/meta.json", "vectors.sqlite", MARK + ".txt", MARK]
 )
 def test_a_folder_of_somebody_elses_is_refused_and_stays_as_it_is(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -71,7 +71,7 @@ def test_an_index_of_an_earlier_version_is_known_by_its_content(tmp_path: Path, 
     if made == "catalog":
         SqliteCatalog(tmp_path / "catalog.sqlite").close()
     else:
-        (tmp_path / "keeper.lock").write_text('{"pid": 1, "version": "0.0.9"}')
+        (tmp_path / "daemon.lock").write_text('{"pid": 1, "version": "0.0.9"}')
     (tmp_path / "librarian.log").write_text("a line")
     tmp_path.chmod(0o755)
     claim_index(tmp_path)
@@ -111,7 +111,7 @@ def test_what_lies_in_such_a_folder_is_no_document(tmp_path: Path) -> None:
     assert left_out_folder(str(tmp_path / "p")) == "a library's index"
 
 
-@pytest.mark.parametrize("name", ["keeper.log", "keeper.lock", "catalog.sqlite"])
+@pytest.mark.parametrize("name", ["daemon.log", "daemon.lock", "catalog.sqlite"])
 def test_a_file_that_leads_out_of_the_folder_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / ".bashrc").write_text("alias ll='ls -l'")
     index = tmp_path / "index"
