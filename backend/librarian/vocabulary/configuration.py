@@ -148,7 +148,7 @@ def trust(path: Path) -> None:
         identity = _identity(path)
     except OSError as error:
         raise SetupError(f"{path} can't be read: {error.strerror}.", hint="Name a configuration file.") from error
-    if hasattr(os, "getuid") and identity["uid"] not in (os.getuid(), 0):
+    if identity["uid"] not in (os.getuid(), 0):
         raise SetupError(f"{path} belongs to another user.", hint="Copy it, and trust your copy.")
     _write({**_trusted(), os.path.realpath(path): identity})
 
