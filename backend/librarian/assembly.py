@@ -30,7 +30,6 @@ from .assembly_parts import (
     search_options,
     watcher,
 )
-from .assembly_sharing import keeping_of
 from .assembly_spaces import ProjectSpaces
 from .assembly_storage import Storage, storage
 from .assembly_study import Study
@@ -68,7 +67,7 @@ LOADING_S = 5.0  #: that closing a library waits for a model
 _INSTEAD = "Ask it instead (`librarian search`, REST), end it (`librarian serve`, hosts), or use another index."
 
 if TYPE_CHECKING:
-    from .assembly_sharing import Keeping
+    from .shelving.postgres.leader import LeaderLock
 
 
 class Librarian(desk.Librarian):
@@ -156,7 +155,7 @@ def _joined(settings: Settings, held: Storage) -> desk.Parts:
     spaces = partial(projects.searched, indexer.spaces, held.stores.answering, embedded)
     rewriting, reranker = rewriting_of(settings), reranker_of(settings)
     asking = answering_model(settings, embedder, indexer) if embedder is not None else None
-    options = search_options(settings, bm25=held.shared is None)
+    options = search_options(settings, bm25=held.database is None)
     engine = HybridSearchEngine(
         catalog,
         held.lexical,
@@ -209,7 +208,7 @@ def _joined(settings: Settings, held: Storage) -> desk.Parts:
         sites=Sites(catalog, cached.search),
         questions=QuestionLog(settings.index.path / "questions.jsonl", enabled=settings.analytics.enabled),
         language_model=rewriting,
-        notes=lambda: (*study.notes(), *fitting.notes(), *writing.notes()),
+        notes=lambda: (*study.notes(), *fitting.notes(), *keeping.notes()),
         learning=fitting,
         reranker=reranker if settings.search.reranker == "cross-encoder" else None,
         start=partial(_start, keeping, warming, rewriting, fitting),
@@ -225,28 +224,27 @@ class _Writing:
     """The side that writes: what makes the index, what keeps it true, and who hears of new generations."""
 
     indexer: FileIndexer
-    keeping: Keeping
+    keeping: Upkeep
     listeners: Listeners
-    notes: Callable[[], Sequence[str]]
 
 
 def _writing(settings: Settings, held: Storage, projects: ProjectSpaces) -> _Writing:
     listeners, tally = Listeners(), Tally()
+    leader = _leader_lock(held, listeners)
     indexer = FileIndexer(
         settings.docs.root_path,
         scanner(settings),
         reader(settings),
-        held.shared.claims if held.shared else held.catalog,
+        held.catalog,
         held.lexical,
         held.archive,
         stores_for=held.stores,
         embedder=embedding_child(settings) if settings.embeddings.enabled else None,
         model_key=model_key(settings),
         further=projects.wanted,
-        company=held.shared.writers if held.shared else None,
         options=indexer_options(settings),
         observer=tally,
-        on_generation=[lambda generation: tell(generation)],  # which is known below, from what keeps the indexer
+        on_generation=[leader.announce if leader else listeners],
     )
     upkeep = Upkeep(
         indexer,
@@ -256,9 +254,18 @@ def _writing(settings: Settings, held: Storage, projects: ProjectSpaces) -> _Wri
         listeners=listeners,
         tally=tally,
         look_at_start=settings.docs.index_on_startup,
+        leader=leader,
     )
-    kept, tell = keeping_of(upkeep, held, listeners)
-    return _Writing(indexer, kept, listeners, upkeep.notes)
+    return _Writing(indexer, upkeep, listeners)
+
+
+def _leader_lock(held: Storage, listeners: Listeners) -> LeaderLock | None:
+    """The lock of the server that indexes, where the library is in PostgreSQL."""
+    if held.database is None:
+        return None
+    from .shelving.postgres.leader import LeaderLock
+
+    return LeaderLock(held.database, on_generation=listeners)
 
 
 def _cached(
@@ -350,7 +357,7 @@ def _complete(catalog: Catalog, settings: Settings, indexer: FileIndexer) -> boo
 
 
 def _start(
-    upkeep: Keeping,
+    upkeep: Upkeep,
     warming: _Warming | None,
     rewriting: Rewriting | None,
     fitting: Fitting,

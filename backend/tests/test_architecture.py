@@ -49,7 +49,6 @@ MAY_IMPORT: dict[str, set[str]] = {
         "assembly_fitting",
         "assembly_study",
         "assembly_storage",
-        "assembly_sharing",
         "assembly_spaces",
         "assembly_parts",
         "keeper.lock",  # who opens a library in a program of their own owns its index folder as a keeper does
@@ -66,7 +65,6 @@ MAY_IMPORT: dict[str, set[str]] = {
         "desk",
         *(INNER - {"evaluation", "gathering"}),
     },  # settings as the rooms' options
-    "assembly_sharing": {"vocabulary", "config", "assembly_storage", "shelving"},
     "assembly_spaces": {"vocabulary", "config", "assembly_parts", "gathering", "models", "shelving"},
     "assembly_storage": {"vocabulary", "config", "models", "shelving"},
     "log": {"config", "vocabulary"},
@@ -99,7 +97,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "listening": {"vocabulary"},
     "welcome": {"vocabulary", "config"},
     "terminal": {"vocabulary", "config", "keeper", "gathering", "models", "serve", "assembly", "assembly_parts"}
-    | {"assembly_sharing", "listening"},
+    | {"listening"},
     "__init__": {"assembly", "shelving", "finding"},
 }
 """Room (or module of the top floor) → rooms that it may import. A dotted name allows that module alone."""

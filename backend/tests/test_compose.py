@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "compose.yaml").read_text()
 COMPOSE: dict[str, Any] = yaml.safe_load(TEXT)
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
-OURS = ("server", "worker")
+OURS = ("server",)
 
 
 def given(text: str) -> str:

@@ -29,12 +29,10 @@ from librarian.vocabulary.protocols import (
 from librarian.vocabulary.types import IndexReport, Progress
 
 from .children import Children
-from .company import Company
 from .embedding import Rate
 from .folder_diff import examine_folder
 from .index_log import tell_embedded, tell_report
 from .indexer_options import IndexerOptions
-from .migration import COPY_OF
 from .missing_files import MissingFiles, is_moved
 from .reconcile import examine_lexical, is_worn, repair_lexical
 from .refresh import Refresh, Scope
@@ -73,7 +71,6 @@ class IndexWork:
         embedder: Callable[[], Embedder] | None = None,
         model_key: str = "",
         further: Callable[[], Sequence[Space]] = tuple,
-        company: Company | None = None,
         options: IndexerOptions = IndexerOptions(),
         observer: Observer | None = None,
         on_generation: Iterable[Callable[[int], None]] = (),
@@ -92,7 +89,7 @@ class IndexWork:
         self._on_generation = list(on_generation)
         self._fault = fault
         self._clock = clock
-        self._shelf = VectorShelf(catalog, archive, stores_for, fault, company=company)
+        self._shelf = VectorShelf(catalog, archive, stores_for, fault)
         self._writer = TextWriter(catalog, lexical, self._shelf, fault)
         self._refreshing = threading.RLock()  # one refresh at a time
         self._filling = threading.Lock()  # one filling at a time
@@ -246,8 +243,6 @@ class IndexWork:
             )
         if held != self._root:
             self._catalog.set_meta("root", self._root)
-        if self._meta(COPY_OF):  # a copy that was broken off: what it lacks is read from the files from now on
-            self._catalog.set_meta(COPY_OF, "")
 
     def _reconcile(self, *, thoroughly: bool = False) -> list[str]:
         """Repair what can be repaired without reading files, and note which files the next full look must read."""

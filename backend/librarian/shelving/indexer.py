@@ -26,7 +26,6 @@ __all__ = ["FileIndexer", "IndexerOptions"]
 
 logger = logging.getLogger(__name__)
 
-_HELD_S = 5.0  # passages that other processes hold are asked for again: they may be left behind
 _ROOT_RETRY_S = 30.0  # a root that is missing is looked for that often
 _BACK_AFTER = 4  # times as long as the last look at everything, until the next where missing files may be back
 
@@ -301,9 +300,7 @@ class FileIndexer(IndexWork):
                 self.embed(self._stop)
                 self._problem_log.tell(self._problems)
                 with self._state:
-                    self._backoff_s, self._unwritten = 0.0, False
-                    self._retry_at = time.monotonic() + _HELD_S if self._vectors.elsewhere else 0.0
-                    self._lacking = self._lacking or self._vectors.elsewhere
+                    self._backoff_s, self._retry_at, self._unwritten = 0.0, 0.0, False
             except Exception as error:
                 if self._stop.is_set():
                     return

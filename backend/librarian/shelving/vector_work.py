@@ -68,7 +68,6 @@ class VectorWork:
         self.unfit: dict[int, str] = {}  #: chunk id → why it can't be embedded
         self._untidy: dict[str, int] = {}  # model → windows embedded since unused ones were last dropped
         self._resting: dict[str, Rest] = {}  # by the name of their space
-        self.elsewhere = False  #: other processes hold passages, which they may leave behind
 
     def fill(self, wait: Callable[[], bool], stopped: Callable[[], bool]) -> tuple[int, bool]:
         """(passages done, whether all that can be embedded is).
@@ -76,15 +75,14 @@ class VectorWork:
         Raises `Unfilled` at the end where the library's own space failed. A further one that failed rests for a while.
         `wait` blocks while something more urgent goes on, and says whether to go on at all.
         """
-        done, elsewhere = 0, False
+        done = 0
         failed: dict[str, Unavailable] = {}
         spaces = self._spaces.settle()
         self._resting = {space.name: rest for space in spaces if (rest := self._resting.get(space.name))}
         for space in spaces:
             try:
                 self._wake(space)
-                own, others = self._fill(space, wait, stopped)
-                done, elsewhere = done + own, elsewhere or others
+                done += self._fill(space, wait, stopped)
                 self._resting.pop(space.name, None)
             except Unavailable as error:
                 failed[space.part] = error
@@ -93,7 +91,6 @@ class VectorWork:
                 self._lay(space, error)
             if stopped():
                 return done, False
-        self.elsewhere = elsewhere
         self._say(failed)
         if own_error := failed.get(EMBEDDINGS):
             raise Unfilled(own_error.message, hint=own_error.hint)
@@ -121,8 +118,8 @@ class VectorWork:
         pause_s = min(2 * rest.pause_s, BACKOFF_S[1]) if rest is not None else BACKOFF_S[0]
         self._resting[space.name] = Rest(error, time.monotonic() + pause_s, pause_s)
 
-    def _fill(self, space: Space, wait: Callable[[], bool], stopped: Callable[[], bool]) -> tuple[int, bool]:
-        """(passages done, whether other processes hold some)."""
+    def _fill(self, space: Space, wait: Callable[[], bool], stopped: Callable[[], bool]) -> int:
+        """Embed what one space lacks; returns the number of passages done."""
         filling = Filling(
             self._catalog,
             self._archive,
@@ -141,7 +138,7 @@ class VectorWork:
         )
         done = filling.run(model)
         if stopped():
-            return done, False
+            return done
         left = set(self._catalog.lacking(model, len(self.unfit) + 1, space.products)) - self.unfit.keys()
         if not left:
             with self._writing:
@@ -149,12 +146,12 @@ class VectorWork:
         if done:
             self._observe("embedded", chunks=done, windows=filling.embedded)
             self._tidy(model, filling.embedded)
-        return done, bool(left)
+        return done
 
     def _tidy(self, model: str, embedded: int) -> None:
         """Now and then drop vectors of texts that are no more, so that changes don't fill the disk."""
         self._untidy[model] = self._untidy.get(model, 0) + embedded
-        if self._untidy[model] >= _TIDY_AFTER and not self._shelf.shared:  # elsewhere another may be about to use one
+        if self._untidy[model] >= _TIDY_AFTER:
             with self._writing:
                 self._archive.prune(model, self._shelf.hashes(model))
             self._untidy[model] = 0

@@ -109,8 +109,26 @@ def _note(flags: Iterable[str], command: str) -> None:
     )
 
 
+#: Commands and options of earlier versions: the words that begin and the option, each with what to do instead.
+_REMOVED = {
+    ("migrate", ""): (
+        "librarian migrate no longer exists.",
+        "Set storage.catalog, then run librarian index: it reads the folder into the other storage.",
+    ),
+    ("index", "--worker"): (
+        "librarian index --worker no longer exists.",
+        "Start librarian serve on each machine: one of them indexes, all of them answer.",
+    ),
+}
+
+
 class _Group(_BareFlags, TyperGroup):
-    pass
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that `args` name. Raises `CallerError` for one that an earlier version had."""
+        for (name, option), (message, hint) in _REMOVED.items():
+            if args[:1] == [name] and (not option or option in args):
+                raise CallerError(message, hint=hint)
+        return super().resolve_command(ctx, args)
 
 
 class Application(typer.Typer):

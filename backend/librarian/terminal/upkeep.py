@@ -43,7 +43,6 @@ def add_to(app: typer.Typer) -> None:
     )(stdio)
     app.command(epilog="Example: librarian index --rebuild", rich_help_panel=KEEP)(index)
     app.command(epilog="Example: librarian check --repair", rich_help_panel=KEEP)(check)
-    app.command(epilog="Example: librarian migrate --to postgres", rich_help_panel=KEEP)(migrate)
     app.command(
         epilog="Example: librarian evaluate --queries queries.jsonl --qrels qrels.tsv", rich_help_panel=MEASURE
     )(evaluate)
@@ -96,9 +95,6 @@ def index(
             "--prune", help="Drop what vanished, even where much vanished at once, and vectors that nothing uses."
         ),
     ] = False,
-    worker: Annotated[
-        bool, typer.Option("--worker", help="Only embed, for a library in PostgreSQL, until ended.")
-    ] = False,
     as_json: Json = False,
     root: Root = None,
     index: Index = None,
@@ -108,29 +104,10 @@ def index(
 
     Exit code 3 where files can't be read, 78 where the folder or the model can't.
     """
-    if worker:
-        from .sharing import work
-
-        work(Place(root, index, config), sys.stderr)
-        return
     with ProgressLine(quiet=as_json) as progress:
         answer = Place(root, index, config).ask("refresh", rebuild=rebuild, prune=prune, on_progress=progress.indexing)
     write_answer(answer, as_json, rendering.refresh)
     raise typer.Exit(SETUP if answer.get("reasons") else UNREADABLE if answer["failed"] else 0)
-
-
-def migrate(
-    to: Annotated[str, typer.Option("--to", help="embedded or postgres.")],
-    as_json: Json = False,
-    root: Root = None,
-    index: Index = None,
-    config: Config = None,
-) -> None:
-    """Copy the library to another storage, vectors included: nothing is embedded again."""
-    from .sharing import move_to
-
-    answer = move_to(Place(root, index, config), to, None if as_json else sys.stderr)
-    write_answer(answer, as_json, rendering.migrated)
 
 
 def check(

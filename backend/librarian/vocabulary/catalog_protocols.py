@@ -199,7 +199,7 @@ class Catalog(Protocol):
         """Chunks of these products that lack vectors of `model`, with their embedding prefix, lowest id first."""
 
     def lacking(self, model: str, limit: int, within: Products = ALL_PRODUCTS) -> list[int]:
-        """Ids of such chunks, those included that another process has in its hands; lowest first."""
+        """Ids of such chunks, lowest first."""
 
     def mark_embedded(self, model: str, windows: Mapping[int, Sequence[str]]) -> None:
         """Chunk id → hashes of its windows, in order."""

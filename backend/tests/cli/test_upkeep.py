@@ -113,7 +113,16 @@ def test_config_shows_value_origin_and_sentence(house: SimpleNamespace, capsys: 
             ["connect"],
             "connect needs the name of a host. Known: claude-desktop, claude-code, cursor, vscode, codex, gemini.",
         ),
-        (["migrate", "--to", "mongo"], "--to is 'mongo', which is no storage. Use embedded or postgres."),
+        (
+            ["migrate", "--to", "postgres"],
+            "librarian migrate no longer exists. Set storage.catalog, then run librarian index: it reads the folder "
+            "into the other storage.",
+        ),
+        (
+            ["index", "--worker"],
+            "librarian index --worker no longer exists. Start librarian serve on each machine: one of them indexes, "
+            "all of them answer.",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_the_callers_mistake(

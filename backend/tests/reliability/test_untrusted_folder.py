@@ -42,7 +42,6 @@ COMMANDS: dict[str, tuple[list[str], set[int]]] = {
     "stdio": (["stdio"], {0}),
     "index": (["index"], {0}),
     "check": (["check"], {0}),
-    "migrate": (["migrate", "--to", "postgres"], {78}),
     "crawl": (["crawl", "--refresh"], {1}),
     "evaluate": (["evaluate", "--self", "--modes", "keyword"], {0}),
     "tune": (["tune"], {0}),

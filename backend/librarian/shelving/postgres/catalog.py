@@ -1,8 +1,7 @@
 """The truth about text in PostgreSQL: `SqliteCatalog`'s twin for libraries that several servers share.
 
-Every server reads; the one that holds the indexer's lock writes text, and any worker may mark what it has embedded.
-What a change touched is noted in the database, so that every server brings its columns up to date instead of reading
-them anew.
+Every server reads; the one that holds the leader lock writes. The database records what a change touched, so that every
+server updates its columns instead of reading them again.
 """
 
 from __future__ import annotations
@@ -64,11 +63,8 @@ _PENDING = """FROM chunks c WHERE c.id >= %(from)s AND NOT EXISTS (
     SELECT 1 FROM windows w JOIN models m ON m.id = w.model_id WHERE w.chunk_id = c.id AND m.fingerprint = %(model)s)"""
 
 
-def pending_of(within: Products) -> str:
-    """Chunks of %(model)s without windows, those of %(products)s alone where not every product is meant.
-
-    Used by `pending`, and to fill the queue that workers share.
-    """
+def _pending_of(within: Products) -> str:
+    """Chunks of %(model)s without windows, those of %(products)s alone where not every product is meant."""
     return f"{_PENDING} {_among('c.doc_id', within)}"
 
 
@@ -239,13 +235,13 @@ class PostgresCatalog:
     def pending(self, model: str, limit: int, within: Products = ALL_PRODUCTS) -> list[tuple[StoredChunk, str]]:
         """Chunks of these products that lack vectors of `model`, with their embedding prefix, lowest id first."""
         with self._database.snapshot() as connection:
-            return with_prefixes(connection, self.lacking(model, limit, within))
+            return _with_prefixes(connection, self.lacking(model, limit, within))
 
     def lacking(self, model: str, limit: int, within: Products = ALL_PRODUCTS) -> list[int]:
-        """Ids of such chunks, those included that another process has claimed; lowest first."""
+        """Ids of such chunks, lowest first."""
         with self._database.snapshot() as connection:
             ids = connection.execute(
-                f"SELECT c.id {pending_of(within)} ORDER BY c.id LIMIT %(limit)s",
+                f"SELECT c.id {_pending_of(within)} ORDER BY c.id LIMIT %(limit)s",
                 {"model": model, "from": 0, "limit": limit, "products": list(within.named)},
             ).fetchall()
         return [number for (number,) in ids]
@@ -288,7 +284,6 @@ class PostgresCatalog:
             ).fetchall()
             if within.everything:
                 connection.execute("DELETE FROM models WHERE fingerprint = %(model)s", given)
-            connection.execute(f"DELETE FROM embedding_queue WHERE model = %(model)s {chunks}", given)
         return [chunk_id for (chunk_id,) in gone]
 
     # -- care ------------------------------------------------------------------------------------------------------
@@ -305,7 +300,7 @@ class PostgresCatalog:
             self._database.leave()
 
 
-def with_prefixes(connection: Connection[Any], chunk_ids: Sequence[int]) -> list[tuple[StoredChunk, str]]:
+def _with_prefixes(connection: Connection[Any], chunk_ids: Sequence[int]) -> list[tuple[StoredChunk, str]]:
     """Chunks with their embedding prefix, lowest id first; those that are gone are missing."""
     rows = connection.execute(
         f"""SELECT c.id, {_CHUNK_COLUMNS_OF_C}, d.title, d.title_in_text FROM chunks c
