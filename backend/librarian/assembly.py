@@ -204,6 +204,7 @@ def _joined(settings: Settings, held: Storage) -> desk.Parts:
         sites=Sites(catalog, cached.search),
         questions=QuestionLog(settings.index.path / "questions.jsonl", enabled=settings.analytics.enabled),
         language_model=rewriting,
+        keyword_damage=lambda: held.lexical.damage,
         notes=lambda: (*fitting.notes(), *writing.notes()),
         learning=fitting,
         reranker=reranker if settings.search.reranker == "cross-encoder" else None,
