@@ -78,7 +78,7 @@ def idf(containing: int, entries: int) -> float:
 
 
 def _reading(method: Callable[Concatenate[TantivyIndex, P], T]) -> Callable[Concatenate[TantivyIndex, P], T]:
-    """A method that notes in `damage` where tantivy can't read its files. What it raises then is an `Exception`."""
+    """A method that notes it in `damage`, and raises `Damaged`, where tantivy can't read its files."""
 
     @functools.wraps(method)
     def guarded(self: TantivyIndex, /, *args: P.args, **given: P.kwargs) -> T:
@@ -88,9 +88,7 @@ def _reading(method: Callable[Concatenate[TantivyIndex, P], T]) -> Callable[Conc
             if not is_failure(error):
                 raise
             self.give_up(error)
-            if isinstance(error, Exception):
-                raise
-            raise RuntimeError(f"The keyword index {self._path} is damaged: {error}") from error
+            raise damaged(self._path, error) from error
 
     return guarded
 

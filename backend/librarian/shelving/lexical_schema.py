@@ -145,7 +145,7 @@ def damaged(path: Path | None, why: BaseException | str) -> BaseException:
         return why
     return Damaged(
         f"The keyword index {path} can't be read: {textwrap.shorten(str(why), 200)}.",  # tantivy quotes whole files
-        hint="Delete the folder, or run `librarian index --rebuild`: it is made again from the catalog's documents.",
+        hint="Start Librarian again: the keyword index is then made again from the documents.",
     )
 
 
