@@ -174,12 +174,7 @@ def _joined(settings: Settings, held: Storage) -> desk.Parts:
     adapting, fitting = _fitting(settings, options.fusion, engine, held, asking, indexer, complete)
     writing.listeners.add(fitting.look)
     study = Study(
-        engine,
         catalog,
-        settings.index.path,
-        fitting.look,
-        model=lambda: " and ".join(sorted({key.split(";")[0] for key in indexer.answering() if key})),
-        fusion=options.fusion,
         most=settings.search.max_results,
         rewriter=rewriting is not None,
         adapted=lambda: adapting.in_use,
@@ -208,7 +203,8 @@ def _joined(settings: Settings, held: Storage) -> desk.Parts:
         sites=Sites(catalog, cached.search),
         questions=QuestionLog(settings.index.path / "questions.jsonl", enabled=settings.analytics.enabled),
         language_model=rewriting,
-        notes=lambda: (*study.notes(), *fitting.notes(), *keeping.notes()),
+        keyword_damage=lambda: held.lexical.damage,
+        notes=lambda: (*fitting.notes(), *keeping.notes()),
         learning=fitting,
         reranker=reranker if settings.search.reranker == "cross-encoder" else None,
         start=partial(_start, keeping, warming, rewriting, fitting),

@@ -22,7 +22,7 @@ from .models.store import ModelStore, state_of
 from .models.table import spec_of
 from .reading.chunking import StructureChunker
 from .reading.including import IncludeRoots
-from .reading.parsers import READABLE, SOURCES
+from .reading.parsers import READABLE
 from .reading.reader import FileReader
 from .reading.scanner import FolderScanner
 from .shelving.indexer import FileIndexer, IndexerOptions
@@ -63,7 +63,7 @@ def reader(settings: Settings) -> FileReader:
 
 
 def scanner(settings: Settings) -> FolderScanner:
-    """What looks for files below the root; source files only where their comments are wanted."""
+    """What looks for files below the root."""
     docs = settings.docs
     return FolderScanner(
         docs.root_path,
@@ -73,18 +73,16 @@ def scanner(settings: Settings) -> FolderScanner:
         size_limits=docs.size_limits,
         include=docs.include,
         exclude=docs.exclude,
-        known_extensions=READABLE.union(SOURCES if docs.source_comments else ()),
+        known_extensions=READABLE,
     )
 
 
 def _unparsed(settings: Settings) -> list[str]:
     """A note where formats are wanted that nothing reads."""
-    readable = READABLE.union(SOURCES if settings.docs.source_comments else ())
-    strange = sorted({*(settings.docs.file_extensions or ())} - readable)
+    strange = sorted({*(settings.docs.file_extensions or ())} - READABLE)
     if not strange:
         return []
-    advice = ": docs.source_comments indexes their comments" if set(strange) <= set(SOURCES) else ""
-    return [f"docs.file_extensions names {', '.join(strange)}, for which there is no parser{advice}."]
+    return [f"docs.file_extensions names {', '.join(strange)}, for which there is no parser."]
 
 
 def watcher(

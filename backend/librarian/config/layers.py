@@ -44,7 +44,12 @@ DERIVED_VARIABLES = {
 }
 """Environment variables that aren't simply a setting, with their meaning."""
 _OURS = "LIBRARIAN_"  #: how users think that variables begin
-_NOT_SETTINGS = ("LIBRARIAN_TEST_", "LIBRARIAN_CONNECTIONS")  #: of the tests and of the offline trial
+_NOT_SETTINGS = ("LIBRARIAN_TEST_",)  #: variables of the tests
+#: Settings of earlier versions, each with what to do instead.
+_REMOVED = {
+    "docs.source_comments": "Delete this line: comments of source files are not indexed. "
+    "Generate Markdown or HTML from them with your documentation tool and index that.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +163,8 @@ def _layer(pairs: Iterator[tuple[str, object]], known: Mapping[str, object], sou
         key = ALIASES.get(written, written)
         if any(name.startswith(f"{key}.") for name in known):
             raise SetupError(f"{source}: {key} is {shown(value)}.", hint="Right would be: an object in braces.")
+        if key in _REMOVED:
+            raise SetupError(f"{source}: the setting {written!r} no longer exists.", hint=_REMOVED[key])
         if key not in known:
             raise SetupError(f"{source}: no setting {written!r}.", hint=_nearest(written, known))
         if key in layer and layer[key].value != value and value is not None and layer[key].value is not None:

@@ -113,7 +113,6 @@ class DocsSettings(Section):
         (".pdf:100", ".pptx:100", ".docx:50", ".odt:50", ".epub:50", ".xlsx:20"),
         "Other limits for single formats, in MB: those that hold pictures are larger than their text.",
     )
-    source_comments: bool = knob(False, "Index the documentation comments of source files (.py, .js, .go, …) too.")
     watch_for_changes: bool = knob(True, "Keep the index true while files change.")
     watch_debounce_ms: int = knob(1000, "How long changes are collected before they are indexed.", unit="ms", ge=0)
     rescan_s: int = knob(

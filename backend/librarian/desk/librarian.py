@@ -98,8 +98,8 @@ class Librarian(Knowledge, Gathered, Hosting):
 
     @property
     def damage(self) -> str:
-        """What of the catalog was found damaged since it was opened; opening it anew mends that."""
-        return self._parts.catalog.damage
+        """What of catalog or keyword index was found damaged since it was opened; opening it anew repairs that."""
+        return self._parts.catalog.damage or self._parts.keyword_damage()
 
     def close(self) -> None:
         """Stop all background work and close every store. Safe to call twice."""

@@ -189,6 +189,7 @@ class Parts:
     language_model: LanguageModel | None
     start: Callable[[], None]
     close: Callable[[], None]
+    keyword_damage: Callable[[], str] = str  #: why the keyword index can't be read; empty where it can
     notes: Callable[[], Sequence[str]] = tuple  #: sentences for the status that change with the library
     learning: Learning | None = None
     reranker: Loadable[Reranker] | None = None  #: the cross-encoder, where one is demanded

@@ -40,6 +40,8 @@ class StateReport:
         spaces = spaces and not any(reason.startswith(_SILENT) for reason in found)
         if damage := self._parts.catalog.damage:
             found.append(f"catalog: {damage}")
+        if damage := self._parts.keyword_damage():
+            found.append(f"keyword: {damage}")
         parts: dict[str, Loadable[Any] | None] = {
             "embeddings": self._parts.embedder,
             "rerank": self._parts.reranker,

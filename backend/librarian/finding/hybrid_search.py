@@ -449,13 +449,14 @@ class HybridSearchEngine:
             run.analyzed = found.query
             run.variants += found.variants
             return found.ranking
-        except LibrarianError:
-            raise
         except Exception as error:
             # Whatever breaks inside the index must not cost the answer that the other leg can give.
+            damage = self._lexical.damage
+            if isinstance(error, LibrarianError) and not damage:
+                raise
             log.exception("the keyword leg failed")
-            run.degraded.append(f"keyword: {error}")
-            return Ranking("keyword", (), (), (), "failed", str(error))
+            run.degraded.append(f"keyword: {damage or error}")
+            return Ranking("keyword", (), (), (), "failed", damage or str(error))
 
     def _by_meaning(self, run: Run, asked: AnalyzedQuery) -> Meant:
         """`asked` is the question as it was typed: the words' thread may take it otherwise meanwhile."""

@@ -186,13 +186,6 @@ class LinearRanker:
         return replace(self, weights={**self.weights, **halves, **taken_over})
 
 
-def shares_of(pool: Pool) -> dict[str, float]:
-    """What learned weights count in a question, beside those that count in full."""
-    if pool.foreign:
-        return dict.fromkeys(OF_MEANING, ABROAD)
-    return {"keyword_scaled": 1 - pool.sentence * (1 - IN_SENTENCES)} if pool.sentence else {}
-
-
 @cache
 def shipped() -> LinearRanker:
     """The ranker with the weights of the package."""

@@ -163,11 +163,11 @@ class IndexWork:
         with self._urgent(), self._refreshing:
             folder, unread = examine_folder(self._root, self._scanner, self._catalog.known(), self.away)
             if not repair:
-                found = folder + examine_lexical(self._catalog, self._lexical, thoroughly=True).sentences()
+                found = folder + examine_lexical(self._catalog, self._lexical).sentences()
                 for model in self._spaces.fingerprints():
                     found += self._shelf.examine(model) + self._shelf.examine_archive(model)
                 return found
-            found = list(dict.fromkeys([*self._prepare(), *self._reconcile(thoroughly=True)]))
+            found = list(dict.fromkeys([*self._prepare(), *self._reconcile()]))
             with self._writing:
                 for model in self._spaces.fingerprints():
                     found += self._shelf.examine_archive(model, repair=True)
@@ -244,10 +244,10 @@ class IndexWork:
         if held != self._root:
             self._catalog.set_meta("root", self._root)
 
-    def _reconcile(self, *, thoroughly: bool = False) -> list[str]:
+    def _reconcile(self) -> list[str]:
         """Repair what can be repaired without reading files, and note which files the next full look must read."""
         with self._writing:
-            findings = examine_lexical(self._catalog, self._lexical, thoroughly=thoroughly)
+            findings = examine_lexical(self._catalog, self._lexical)
             with self._catalog.read() as reader:
                 repair_lexical(self._lexical, findings, reader.generation)
             self._forced = replace(self._forced, refill=self._forced.refill | frozenset(findings.missing))

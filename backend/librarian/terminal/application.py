@@ -33,7 +33,7 @@ _ELSEWHERE = {
 }
 
 #: The parts of `librarian --help`.
-ASK, KEEP, MEASURE, SET_UP = "Ask", "Keep the library", "Measure and tune", "Set up"
+ASK, KEEP, MEASURE, SET_UP = "Ask", "Keep the library", "Measure", "Set up"
 
 
 class _BareFlags:
@@ -118,6 +118,14 @@ _REMOVED = {
     ("index", "--worker"): (
         "librarian index --worker no longer exists.",
         "Start librarian serve on each machine: one of them indexes, all of them answer.",
+    ),
+    ("tune", ""): (
+        "librarian tune no longer exists.",
+        "There is nothing to do: the query adapter learns from the library by itself (search.query_adapter).",
+    ),
+    ("doctor", "--offline"): (
+        "librarian doctor --offline no longer exists.",
+        "Use librarian doctor: it names every host that the settings send text to.",
     ),
 }
 

@@ -33,7 +33,6 @@ models_app = Application(no_args_is_help=True, help="Fetch, list and choose embe
 def add_to(app: typer.Typer) -> None:
     """Adds this module's commands to the application."""
     from .trusting import trust
-    from .tuning import tune
 
     app.command(
         epilog="Example: librarian serve --root ~/notes --index ~/notes-index --port 3002", rich_help_panel=KEEP
@@ -46,9 +45,8 @@ def add_to(app: typer.Typer) -> None:
     app.command(
         epilog="Example: librarian evaluate --queries queries.jsonl --qrels qrels.tsv", rich_help_panel=MEASURE
     )(evaluate)
-    app.command(epilog="Example: librarian tune --adopt", rich_help_panel=MEASURE)(tune)
     app.command(epilog="Example: librarian bench --rounds 10", rich_help_panel=MEASURE)(bench)
-    app.command(epilog="Example: librarian doctor --offline", rich_help_panel=SET_UP)(doctor)
+    app.command(epilog="Example: librarian doctor", rich_help_panel=SET_UP)(doctor)
     app.command(epilog="Example: librarian connect claude-desktop --write", rich_help_panel=SET_UP)(connect)
     app.command("config", epilog="Example: librarian config search.mode", rich_help_panel=SET_UP)(config_command)
     app.command(epilog="Example: librarian trust", rich_help_panel=SET_UP)(trust)
@@ -176,7 +174,6 @@ def bench(
 
 
 def doctor(
-    offline: Annotated[bool, typer.Option("--offline", help="Also prove that no other machine is needed.")] = False,
     as_json: Json = False,
     root: Root = None,
     index: Index = None,
@@ -188,7 +185,7 @@ def doctor(
     from .doctor import Finding, examine
 
     place = Place(root, index, config)
-    findings = list(examine(place.settings(), offline=offline))
+    findings = list(examine(place.settings()))
     try:
         state = place.ask("health", timeout=30.0)
         told = ", ".join([state["status"], *state.get("reasons", [])])

@@ -606,3 +606,10 @@ def test_the_cache_is_exact_unless_told_otherwise(load: Load) -> None:
         return found.exact, found.semantic
 
     assert (cache(None), cache(True), cache(False)) == ((True, False), (True, True), (False, False))
+
+
+def test_a_removed_setting_is_refused_with_what_to_do_instead(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"docs": {"source_comments": true}}')
+    with pytest.raises(SetupError, match=r"the setting 'docs\.source_comments' no longer exists") as refused:
+        Settings.load(tmp_path / "config.json")
+    assert "Markdown or HTML" in refused.value.hint

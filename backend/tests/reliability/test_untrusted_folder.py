@@ -44,7 +44,6 @@ COMMANDS: dict[str, tuple[list[str], set[int]]] = {
     "check": (["check"], {0}),
     "crawl": (["crawl", "--refresh"], {1}),
     "evaluate": (["evaluate", "--self", "--modes", "keyword"], {0}),
-    "tune": (["tune"], {0}),
     "bench": (["bench", "--rounds", "1", "--modes", "keyword"], {0}),
     "doctor": (["doctor"], {0}),
     "connect": (["connect", "cursor"], {0}),
