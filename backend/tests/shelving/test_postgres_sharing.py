@@ -30,7 +30,7 @@ from librarian.shelving.postgres.claims import ClaimingCatalog
 from librarian.shelving.postgres.database import Database
 from librarian.shelving.vector_shelf import VectorShelf
 from librarian.vocabulary.errors import Unavailable
-from librarian.vocabulary.types import Filters, Products
+from librarian.vocabulary.types import Filters
 from tests import postgres
 from tests.contracts.catalog_contract import document, result
 
@@ -252,22 +252,6 @@ def _blocked(database: Database) -> int:
         row = connection.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted").fetchone()
     assert row is not None
     return int(row[0])
-
-
-def test_passages_are_claimed_for_the_products_of_one_space(tmp_path: Path) -> None:
-    database = postgres.database(tmp_path).join()
-    claims = ClaimingCatalog(database, patience_s=0)
-    alpha, beta = claims.put([result(document(f"{name}/api/a.md")) for name in ("alpha", "beta")])
-    some = Products(frozenset({"beta"}), others=False)
-    assert {chunk.chunk_id for chunk, _ in claims.pending("m", 99)} == {*alpha.chunk_ids, *beta.chunk_ids}
-    # What was queued for the library's model before the product had one of its own leaves the queue.
-    assert {chunk.chunk_id for chunk, _ in claims.pending("m", 99, ~some)} == set(alpha.chunk_ids)
-    assert {chunk.chunk_id for chunk, _ in claims.pending("n", 99, some)} == set(beta.chunk_ids)
-    assert claims.lacking("n", 99, some) == list(beta.chunk_ids)
-    claims.mark_embedded("n", {number: ["h"] for number in beta.chunk_ids})
-    assert claims.pending("n", 99, some) == []
-    claims.close()
-    database.leave()
 
 
 def test_no_passage_is_claimed_twice_and_what_a_dead_one_held_is_free_again(tmp_path: Path) -> None:
