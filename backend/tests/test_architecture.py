@@ -50,7 +50,6 @@ MAY_IMPORT: dict[str, set[str]] = {
         "assembly_study",
         "assembly_storage",
         "assembly_sharing",
-        "assembly_spaces",
         "assembly_parts",
         "keeper.lock",  # who opens a library in a program of their own owns its index folder as a keeper does
         "keeper.starting",  # and one that a command left behind makes way for them
@@ -67,7 +66,6 @@ MAY_IMPORT: dict[str, set[str]] = {
         *(INNER - {"evaluation", "gathering"}),
     },  # settings as the rooms' options
     "assembly_sharing": {"vocabulary", "config", "assembly_storage", "shelving"},
-    "assembly_spaces": {"vocabulary", "config", "assembly_parts", "gathering", "models", "shelving"},
     "assembly_storage": {"vocabulary", "config", "models", "shelving"},
     "log": {"config", "vocabulary"},
     "reloading": {"config", "vocabulary", "log"},

@@ -14,8 +14,8 @@ from librarian.vocabulary.errors import SetupError
 from librarian.vocabulary.protocols import Catalog, LexicalIndex, VectorArchive, VectorStore
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Chunk, Document, LexicalEntry, ReadResult, StoredDocument
 
-from . import spaces
 from .catalog_rows import UNFINISHED
+from .models_in_use import ModelsInUse
 from .vector_shelf import VectorShelf
 
 T = TypeVar("T")
@@ -57,7 +57,7 @@ def copy_library(
     with source.catalog.read() as reader:
         count = reader.count()
         every = {stored.document.file_path: stored for stored in reader.iter_documents()}
-        models, facts = spaces.models(reader), {key: reader.meta(key) for key in _FACTS} | spaces.facts(reader)
+        models, facts = ModelsInUse.held(reader), {key: reader.meta(key) for key in _FACTS} | ModelsInUse.facts(reader)
         failures = reader.failures()
     ids = [stored.doc_id for stored in every.values()]
     archives = [(path, known) for path, known in source.catalog.known().items() if path not in every and known[2]]

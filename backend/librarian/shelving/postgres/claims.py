@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from librarian.vocabulary.errors import Unavailable
-from librarian.vocabulary.types import ALL_PRODUCTS, Products, StoredChunk
+from librarian.vocabulary.types import StoredChunk
 
-from .catalog import PostgresCatalog, pending_of, with_prefixes
+from .catalog import PENDING, PostgresCatalog, with_prefixes
 from .database import Database
 
 if TYPE_CHECKING:
@@ -25,16 +25,10 @@ AT_MOST: Final = 128  #: chunks that one claims at once: two seconds of work, an
 _FILLED_AT_ONCE: Final = 20_000  # rows that are queued when the queue runs low
 _CLAIM: Final = """SELECT chunk_id FROM embedding_queue WHERE model = %(model)s
     ORDER BY chunk_id LIMIT %(limit)s FOR UPDATE SKIP LOCKED"""
-
-
-def _fill(within: Products) -> str:
-    return f"""INSERT INTO embedding_queue SELECT %(model)s, c.id {pending_of(within)}
-        ORDER BY c.id LIMIT %(limit)s ON CONFLICT DO NOTHING"""
-
-
-def _done(within: Products) -> str:
-    return f"""DELETE FROM embedding_queue q WHERE q.model = %(model)s AND q.chunk_id = ANY(%(claimed)s)
-        AND NOT EXISTS (SELECT 1 {pending_of(within)} AND c.id = q.chunk_id)"""
+_FILL: Final = f"""INSERT INTO embedding_queue SELECT %(model)s, c.id {PENDING}
+    ORDER BY c.id LIMIT %(limit)s ON CONFLICT DO NOTHING"""
+_DONE: Final = f"""DELETE FROM embedding_queue q WHERE q.model = %(model)s AND q.chunk_id = ANY(%(claimed)s)
+    AND NOT EXISTS (SELECT 1 {PENDING} AND c.id = q.chunk_id)"""
 
 
 class ClaimingCatalog(PostgresCatalog):
@@ -61,19 +55,18 @@ class ClaimingCatalog(PostgresCatalog):
         self._session: Connection[Any] | None = None
         self._claimed: list[int] = []
         self._model = ""
-        self._within = ALL_PRODUCTS
         self._ended = threading.Event()
 
-    def pending(self, model: str, limit: int, within: Products = ALL_PRODUCTS) -> list[tuple[StoredChunk, str]]:
-        """Chunks of these products that lack vectors of `model` and that nobody else holds, with their prefix."""
+    def pending(self, model: str, limit: int) -> list[tuple[StoredChunk, str]]:
+        """Chunks that lack vectors of `model` and that nobody else holds, with their prefix."""
         patience = time.monotonic() + self._patience_s
         with self._claiming:
             self.release()
             while not self._ended.is_set():
-                found = self._claim(model, limit, within)
+                found = self._claim(model, limit)
                 if found:
                     return found
-                if not self.lacking(model, 1, within) or time.monotonic() > patience:
+                if not self.lacking(model, 1) or time.monotonic() > patience:
                     break
                 self._ended.wait(self._pause_s)
             return []
@@ -86,7 +79,7 @@ class ClaimingCatalog(PostgresCatalog):
                 return
             try:
                 with self._database.told():
-                    session.execute(_done(self._within), self._given(claimed=claimed))
+                    session.execute(_DONE, self._given(claimed=claimed))
                     session.execute("COMMIT")
             except BaseException:
                 self._drop_session()
@@ -102,11 +95,11 @@ class ClaimingCatalog(PostgresCatalog):
             self._drop_session()
         super().close()
 
-    def _claim(self, model: str, limit: int, within: Products) -> list[tuple[StoredChunk, str]]:
+    def _claim(self, model: str, limit: int) -> list[tuple[StoredChunk, str]]:
         try:
             with self._database.told():
                 session = self._session = self._begun()
-                self._model, self._within = model, within
+                self._model = model
                 for turn in range(2):
                     if turn:
                         session.execute("BEGIN")
@@ -115,11 +108,11 @@ class ClaimingCatalog(PostgresCatalog):
                     if self._claimed or turn:
                         break
                     session.execute("ROLLBACK")
-                    session.execute(_fill(within), self._given(limit=_FILLED_AT_ONCE))
+                    session.execute(_FILL, self._given(limit=_FILLED_AT_ONCE))
                 if not self._claimed:
                     session.execute("ROLLBACK")
                     return []
-                session.execute(_done(within), self._given(claimed=self._claimed))
+                session.execute(_DONE, self._given(claimed=self._claimed))
                 alive = session.execute(
                     "SELECT chunk_id FROM embedding_queue WHERE model = %s AND chunk_id = ANY(%s)",
                     (model, self._claimed),
@@ -130,7 +123,7 @@ class ClaimingCatalog(PostgresCatalog):
             raise
         if not found:
             self.release()
-            return self._claim(model, limit, within)
+            return self._claim(model, limit)
         return found
 
     def _begun(self) -> Connection[Any]:
@@ -145,7 +138,7 @@ class ClaimingCatalog(PostgresCatalog):
         return session
 
     def _given(self, **more: object) -> dict[str, object]:
-        return {"model": self._model, "from": 0, "products": list(self._within.named), **more}
+        return {"model": self._model, "from": 0, **more}
 
     def _drop_session(self) -> None:
         session, self._session, self._claimed = self._session, None, []

@@ -10,11 +10,9 @@ from typing import Final
 
 from librarian.vocabulary.errors import LibrarianError, SetupError
 from librarian.vocabulary.protocols import Embedder, VectorArchive, VectorStore
-from librarian.vocabulary.types import Products
 
 from ..company import Company
 from ..embedding import Filling, Rate, embedder_pool
-from ..spaces import own_products
 from ..vector_shelf import VectorShelf
 from .claims import ClaimingCatalog
 
@@ -70,7 +68,7 @@ class EmbeddingWorker:
         while not self._stop.is_set():
             try:
                 done += self._round(model)
-                if until_done and not self._catalog.pending(model, 1, self._products()):
+                if until_done and not self._catalog.pending(model, 1):
                     break
             except SetupError:
                 raise
@@ -100,11 +98,7 @@ class EmbeddingWorker:
                 hint="Give all servers and workers the same embeddings settings and the same version.",
             )
         self._shelf.use([model])
-        done = self._fill(within=self._products()).run(model)
+        done = self._fill().run(model)
         if done:
             self._catalog.bump()
         return done
-
-    def _products(self) -> Products:
-        with self._catalog.read() as reader:
-            return own_products(reader)
