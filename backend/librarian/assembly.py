@@ -5,10 +5,10 @@ from __future__ import annotations
 import atexit
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -30,7 +30,6 @@ from .assembly_parts import (
     search_options,
     watcher,
 )
-from .assembly_spaces import ProjectSpaces
 from .assembly_storage import Storage, storage
 from .assembly_study import Study
 from .config.settings import Settings
@@ -44,6 +43,7 @@ from .finding.query_router import QueryRouter
 from .finding.result_cache import Key, ResultCache
 from .finding.rewriting import Rewriting
 from .finding.semantic_cache import COSTLY, SemanticCache
+from .gathering.crawl_state import chosen_models, other_model_note
 from .gathering.registry import Registry
 from .gathering.registry_files import RegistryFiles
 from .gathering.sites import Sites
@@ -53,13 +53,13 @@ from .language.analyzer import StandardAnalyzer
 from .models.answering import AnsweringModel
 from .models.loading import Retrying
 from .models.query_cache import QueryEmbeddings
+from .models.table import canonical
 from .shelving.cache import LruCache
 from .shelving.indexer import FileIndexer
 from .shelving.upkeep import Listeners, Tally, Upkeep
 from .vocabulary.errors import LibrarianError, SetupError
 from .vocabulary.index_folder import claim_index
 from .vocabulary.protocols import Catalog, Embedder, LexicalIndex
-from .vocabulary.spaces import VectorSpace
 from .vocabulary.types import Fusion, SearchOutcome
 
 LOADING_S = 5.0  #: that closing a library waits for a model
@@ -148,11 +148,9 @@ def _make_folder(index: Path) -> None:
 def _joined(settings: Settings, held: Storage) -> desk.Parts:
     """Everything above the storage, from the writing side to what the desk is handed."""
     catalog, analyzer = held.catalog, StandardAnalyzer(settings.search.min_keyword_length)
-    embedder, projects = embedder_of(settings), ProjectSpaces(settings)
-    writing = _writing(settings, held, projects)
+    embedder = embedder_of(settings)
+    writing = _writing(settings, held)
     indexer, keeping = writing.indexer, writing.keeping
-    embedded = partial(_embedded, catalog)
-    spaces = partial(projects.searched, indexer.spaces, held.stores.answering, embedded)
     rewriting, reranker = rewriting_of(settings), reranker_of(settings)
     asking = answering_model(settings, embedder, indexer) if embedder is not None else None
     options = search_options(settings, bm25=held.database is None)
@@ -161,9 +159,8 @@ def _joined(settings: Settings, held: Storage) -> desk.Parts:
         held.lexical,
         analyzer,
         vectors=lambda: held.stores.answering(indexer.model()),
-        embedded=lambda: embedded(indexer.model()),
+        embedded=lambda: _embedded(catalog, indexer.model()),
         embedder=asking,
-        spaces=spaces,
         options=options,
         reranker=reranker,
         rewriting=rewriting,
@@ -179,7 +176,8 @@ def _joined(settings: Settings, held: Storage) -> desk.Parts:
         rewriter=rewriting is not None,
         adapted=lambda: adapting.in_use,
     )
-    warming = _Warming(embedder, spaces) if embedder is not None else None
+    ignored_models = cache(partial(_ignored_models, settings))
+    warming = _Warming(embedder) if embedder is not None else None
     return desk.Parts(
         options=desk_options(settings, held.names, held.rescued),
         catalog=catalog,
@@ -191,7 +189,6 @@ def _joined(settings: Settings, held: Storage) -> desk.Parts:
         fitted=fitted,
         indexing=keeping,
         embedder=embedder,
-        spaces=spaces,
         caches={
             "exact": cached,
             "query_embedding": QueryEmbeddings(embedder),
@@ -204,11 +201,11 @@ def _joined(settings: Settings, held: Storage) -> desk.Parts:
         questions=QuestionLog(settings.index.path / "questions.jsonl", enabled=settings.analytics.enabled),
         language_model=rewriting,
         keyword_damage=lambda: held.lexical.damage,
-        notes=lambda: (*fitting.notes(), *keeping.notes()),
+        notes=lambda: (*fitting.notes(), *keeping.notes(), *ignored_models()),
         learning=fitting,
         reranker=reranker if settings.search.reranker == "cross-encoder" else None,
         start=partial(_start, keeping, warming, rewriting, fitting),
-        close=partial(_close, fitting, keeping, engine, held, warming, projects, asking, embedder),
+        close=partial(_close, fitting, keeping, engine, held, warming, asking, embedder),
     )
 
 
@@ -224,7 +221,7 @@ class _Writing:
     listeners: Listeners
 
 
-def _writing(settings: Settings, held: Storage, projects: ProjectSpaces) -> _Writing:
+def _writing(settings: Settings, held: Storage) -> _Writing:
     listeners, tally = Listeners(), Tally()
     leader = _leader_lock(held, listeners)
     indexer = FileIndexer(
@@ -237,7 +234,6 @@ def _writing(settings: Settings, held: Storage, projects: ProjectSpaces) -> _Wri
         stores_for=held.stores,
         embedder=embedding_child(settings) if settings.embeddings.enabled else None,
         model_key=model_key(settings),
-        further=projects.wanted,
         options=indexer_options(settings),
         observer=tally,
         on_generation=[leader.announce if leader else listeners],
@@ -319,9 +315,7 @@ def _fitting(
         engine,
         held.catalog,
         complete=complete,
-        basis=lambda: "|".join(
-            ["+".join(indexer.answering()), fusion, str(engine.weights), __version__, *adapting.stamps()]
-        ),
+        basis=lambda: "|".join([indexer.model(), fusion, str(engine.weights), __version__, *adapting.stamps()]),
         scale=fusion,
         by_meaning=settings.embeddings.enabled,
         adapted=lambda: adapting.in_use,
@@ -338,6 +332,16 @@ def _generation(catalog: Catalog) -> int:
 def _embedded(catalog: Catalog, model: str) -> int:
     with catalog.read() as reading:
         return reading.count(model).embedded_chunks
+
+
+def _ignored_models(settings: Settings) -> list[str]:
+    """A note for each crawled project whose crawl asked for another embedding model than the library's."""
+    model = canonical(settings.embeddings.model)
+    return [
+        other_model_note(project, asked)
+        for project, asked in chosen_models(settings.index.path).items()
+        if canonical(asked) != model
+    ]
 
 
 def _complete(catalog: Catalog, settings: Settings, indexer: FileIndexer) -> bool:
@@ -367,11 +371,10 @@ def _start(
 
 
 class _Warming:
-    """Loads the models, so that the first question needn't wait; a failure is remembered and shown."""
+    """Loads the model, so that the first question needn't wait; a failure is remembered and shown."""
 
-    def __init__(self, embedder: Retrying[Embedder], spaces: Callable[[], Sequence[VectorSpace]]) -> None:
+    def __init__(self, embedder: Retrying[Embedder]) -> None:
         self._embedder = embedder
-        self._spaces = spaces
         self._thread = threading.Thread(target=self._run, name="load-model", daemon=True)
 
     def start(self) -> None:
@@ -383,9 +386,8 @@ class _Warming:
             self._thread.join(LOADING_S)
 
     def _run(self) -> None:
-        for each in (self._embedder, *(space.embedder for space in self._spaces())):
-            with suppress(LibrarianError):  # `problem()` has it
-                each.get()
+        with suppress(LibrarianError):  # `problem()` has it
+            self._embedder.get()
 
 
 class _Closable(Protocol):

@@ -119,19 +119,18 @@ def indexer_options(settings: Settings) -> IndexerOptions:
 # -- models ----------------------------------------------------------------------------------------------------------
 
 
-def _order(settings: Settings, name: str = "", *, threads: int, max_batch: int) -> EmbedderOrder:
-    """The library's model, or the one of that name, which may stand anywhere: on this machine, or at the service."""
+def _order(settings: Settings, *, threads: int, max_batch: int) -> EmbedderOrder:
+    """The library's model."""
     embeddings = settings.embeddings
     return EmbedderOrder(
-        name or embeddings.model,
+        embeddings.model,
         embeddings.provider,
         embeddings.base_url,
         revealed(embeddings.api_key),
         threads,
         max_batch,
         embeddings.timeout_s,
-        or_local=bool(name),
-        dimension=None if name else embeddings.dimension,
+        dimension=embeddings.dimension,
     )
 
 
@@ -156,11 +155,11 @@ def query_threads(settings: Settings) -> int:
     return max(1, settings.embeddings.threads // 2)
 
 
-def embedder_for_questions(settings: Settings, name: str = "") -> Retrying[Embedder]:
-    """The library's model, or the one of that name, loaded at first use and remembering what it was asked."""
+def embedder_for_questions(settings: Settings) -> Retrying[Embedder]:
+    """The library's model, loaded at first use and remembering what it was asked."""
 
     def load() -> Embedder:
-        order = _order(settings, name, threads=query_threads(settings), max_batch=QUERY_BATCH)
+        order = _order(settings, threads=query_threads(settings), max_batch=QUERY_BATCH)
         return CachedEmbedder(order(), QUERY_EMBEDDINGS_KEPT)
 
     return Retrying(load)
@@ -249,17 +248,16 @@ def summarizer_of(settings: Settings) -> LlmSummarizer | None:
     return LlmSummarizer(chat, timeout_s=max(SUMMARY_S, llm.timeout_s))
 
 
-def embedding_child(settings: Settings, name: str = "") -> Callable[[], Embedder]:
-    """What builds the model, the library's or another one, inside an embedding child."""
-    return _order(settings, name, threads=settings.embeddings.threads, max_batch=settings.embeddings.batch_size)
+def embedding_child(settings: Settings) -> Callable[[], Embedder]:
+    """What builds the library's model inside an embedding child."""
+    return _order(settings, threads=settings.embeddings.threads, max_batch=settings.embeddings.batch_size)
 
 
-def model_key(settings: Settings, name: str = "") -> str:
+def model_key(settings: Settings) -> str:
     """Names what would be loaded: while it stays the same, so does the model's fingerprint."""
     embeddings = settings.embeddings
-    model = name or embeddings.model
-    build = f"{__version__} {state_of(model)}".strip()  # a folder may hold another model by now
-    return "|".join((embeddings.provider, model, embeddings.base_url or "", build))
+    build = f"{__version__} {state_of(embeddings.model)}".strip()  # a folder may hold another model by now
+    return "|".join((embeddings.provider, embeddings.model, embeddings.base_url or "", build))
 
 
 # -- finding ---------------------------------------------------------------------------------------------------------

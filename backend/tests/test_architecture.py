@@ -49,7 +49,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "assembly_fitting",
         "assembly_study",
         "assembly_storage",
-        "assembly_spaces",
+        "assembly_sharing",
         "assembly_parts",
         "keeper.lock",  # who opens a library in a program of their own owns its index folder as a keeper does
         "keeper.starting",  # and one that a command left behind makes way for them
@@ -65,7 +65,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "desk",
         *(INNER - {"evaluation", "gathering"}),
     },  # settings as the rooms' options
-    "assembly_spaces": {"vocabulary", "config", "assembly_parts", "gathering", "models", "shelving"},
+    "assembly_sharing": {"vocabulary", "config", "assembly_storage", "shelving"},
     "assembly_storage": {"vocabulary", "config", "models", "shelving"},
     "log": {"config", "vocabulary"},
     "reloading": {"config", "vocabulary", "log"},

@@ -28,6 +28,12 @@ ALIASES = {
 }
 """Other names of settings in files and on the command line."""
 
+REMOVED = {
+    "crawl.model": "A library has one model: crawl into another library, with its own docs.root_path and index.path, "
+    "and set embeddings.model there.",
+}
+"""Settings that no longer exist, and what to do instead."""
+
 DERIVED_VARIABLES = {
     "CONFIG_FILE": "The configuration file, where the command line names none.",
     "USE_HYBRID_SEARCH": "Without SEARCH_MODE: true means hybrid, false semantic.",
@@ -35,7 +41,7 @@ DERIVED_VARIABLES = {
     "VECTOR_WEIGHT": "Share of meaning; chooses weighted fusion. With TEXT_WEIGHT it must sum to 1.",
     "TEXT_WEIGHT": "Share of words; chooses weighted fusion. With VECTOR_WEIGHT it must sum to 1.",
     **{f"{name}_FILE": f"A file that holds {name}, for secrets that are mounted as files." for name in SECRETS},
-    "JEDI_EMBEDDING_MODEL": "The model of projects crawled from now on; the library's where EMBEDDING_MODEL says none.",
+    "JEDI_EMBEDDING_MODEL": "The embedding model, where EMBEDDING_MODEL names none.",
     "OPENAI_API_KEY": "Key of llm and embeddings.",
     "OPENAI_BASE_URL": "Address of llm and embeddings, each where its provider is openai.",
     "OLLAMA_URL": "Address of llm where its provider is ollama.",
@@ -161,6 +167,8 @@ def _layer(pairs: Iterator[tuple[str, object]], known: Mapping[str, object], sou
     named: dict[str, str] = {}
     for written, value in pairs:
         key = ALIASES.get(written, written)
+        if key in REMOVED:
+            raise SetupError(f"{source}: the setting {key} no longer exists.", hint=REMOVED[key])
         if any(name.startswith(f"{key}.") for name in known):
             raise SetupError(f"{source}: {key} is {shown(value)}.", hint="Right would be: an object in braces.")
         if key in _REMOVED:
@@ -204,7 +212,6 @@ def from_variables(
     _add_mode(layer, variables)
     _add_weights(layer, variables)
     if "JEDI_EMBEDDING_MODEL" in variables:
-        layer["crawl.model"] = variables["JEDI_EMBEDDING_MODEL"]
         layer.setdefault("embeddings.model", variables["JEDI_EMBEDDING_MODEL"])
     if "OPENAI_API_KEY" in variables:
         layer["llm.api_key"] = layer["embeddings.api_key"] = variables["OPENAI_API_KEY"]

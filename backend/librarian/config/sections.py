@@ -351,15 +351,6 @@ class SecuritySettings(Section):
     rate_limit: int = knob(0, "The most requests of one caller; 0: no limit.", unit="requests per minute", ge=0)
 
 
-class CrawlSettings(Section):
-    model: str | None = knob(
-        None,
-        "Embedding model that newly crawled projects keep for themselves; null: they have the library's.",
-        env="JEDI_EMBEDDING_MODEL",
-        min_length=1,
-    )
-
-
 class LoggingSettings(Section):
     level: Annotated[Literal["debug", "info", "warning", "error"], LOWER] = knob(
         "info", "What is worth a line.", env="LOG_LEVEL"

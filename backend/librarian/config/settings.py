@@ -85,7 +85,6 @@ class Settings(sections.Section):
     serve: sections.ServeSettings = sections.ServeSettings()
     security: sections.SecuritySettings = sections.SecuritySettings()
     logging: sections.LoggingSettings = sections.LoggingSettings()
-    crawl: sections.CrawlSettings = sections.CrawlSettings()
     analytics: sections.AnalyticsSettings = sections.AnalyticsSettings()
     toolsets: Annotated[tuple[sections.Toolset, ...], BeforeValidator(split_words)] = sections.knob(
         (), "Further groups of tools: rag, sites, registry, or all.", env="MCP_TOOLSETS"
@@ -97,7 +96,7 @@ class Settings(sections.Section):
     _loaded: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     PATHS: ClassVar = ("docs.root_path", "index.path", "vector_db.path", "logging.file")
-    MODELS: ClassVar = ("embeddings.model", "search.reranker_model", "crawl.model")  #: by name, or by folder
+    MODELS: ClassVar = ("embeddings.model", "search.reranker_model")  #: by name, or by folder
 
     @classmethod
     def load(

@@ -89,10 +89,7 @@ class Librarian(Knowledge, Gathered, Hosting):
         self._parts.indexing.look_again()
 
     def _forget_failures(self) -> None:
-        if self._parts.embedder is not None:
-            for embedder in (self._parts.embedder, *(space.embedder for space in self._parts.spaces())):
-                embedder.reset()
-        for part in (self._parts.language_model, self._parts.reranker):
+        for part in (self._parts.embedder, self._parts.language_model, self._parts.reranker):
             if part is not None:
                 part.reset()
 

@@ -10,7 +10,6 @@ from typing import Protocol
 from ..vocabulary.protocols import Analyzer, Budget, Catalog, Embedder, Loadable, Reranker
 from ..vocabulary.registry import RegistryAnswer
 from ..vocabulary.sites import GapsAnswer, SiteDocumentsAnswer, SiteListAnswer, SiteSearchAnswer
-from ..vocabulary.spaces import VectorSpace
 from ..vocabulary.types import Hit, IndexReport, Mode, Progress, Query, SearchOutcome, StoredChunk, StoredDocument
 from ..vocabulary.wire import AnalyzeAnswer, CheckAnswer, WhyNot
 
@@ -179,7 +178,6 @@ class Parts:
     fitted: Callable[[SearchOutcome], SearchOutcome]  #: packed into what its question allows, with its size as text
     indexing: Indexing
     embedder: Loadable[Embedder] | None
-    spaces: Callable[[], Sequence[VectorSpace]]  #: of products with another model
     caches: Mapping[str, CacheControl]
     check: Callable[[bool], CheckAnswer]
     evaluate: Evaluate

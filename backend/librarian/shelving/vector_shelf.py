@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from librarian.vocabulary.protocols import BulkStore, Catalog, VectorArchive, VectorStore
-from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Document, HalfVectors, Ids, Products, Vector, Vectors
+from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Document, HalfVectors, Ids, Vector, Vectors
 
 from .columns import CODED
 from .dates import micros_or_no_date
@@ -109,12 +109,6 @@ class VectorShelf:
             for model in self._window_count:
                 self._delete(model, chunks)
         self._fault("stores delete")
-
-    def drop(self, model: str, within: Products) -> None:
-        """Drop a model's vectors of these products' passages, and that it ever embedded them."""
-        with self._lock:
-            if chunks := self._catalog.forget(model, within):
-                self._delete(model, chunks)
 
     def _delete(self, model: str, chunks: Sequence[int]) -> None:
         counts = self._window_count.setdefault(model, {})
