@@ -18,10 +18,10 @@ import numpy as np
 from judged_sets import JudgedSet, add_arguments, opened
 from librarian.assembly_parts import embedder_of, search_options
 from librarian.assembly_storage import storage
-from librarian.config.settings import Settings
 from librarian.evaluation.metrics import ndcg
 from librarian.finding.hybrid_search import HybridSearchEngine
 from librarian.language.analyzer import StandardAnalyzer
+from librarian.settings import Settings
 from librarian.shelving.vectors.exact import ExactStore
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Mode, Query
 

@@ -34,7 +34,6 @@ from .assembly_sharing import keeping_of
 from .assembly_spaces import ProjectSpaces
 from .assembly_storage import Storage, storage
 from .assembly_study import Study
-from .config.settings import Settings
 from .evaluation.question_log import QuestionLog
 from .finding.calibration import Calibration
 from .finding.explain import Analyst
@@ -54,6 +53,7 @@ from .language.analyzer import StandardAnalyzer
 from .models.answering import AnsweringModel
 from .models.loading import Retrying
 from .models.query_cache import QueryEmbeddings
+from .settings import Settings
 from .shelving.cache import LruCache
 from .shelving.indexer import FileIndexer
 from .shelving.upkeep import Listeners, Tally, Upkeep

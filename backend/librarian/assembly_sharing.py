@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Final
 
 from .assembly_storage import Storage, storage
-from .config.settings import Settings
+from .settings import Settings
 from .shelving.embedding import Rate
 from .shelving.migration import Copied, Entries, Side, copy_library
 from .shelving.upkeep import Listeners, Upkeep

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from .assembly_parts import embedder_for_questions, embedding_child, model_key
-from .config.settings import Settings
 from .gathering.project_models import ProjectModels
 from .models.table import canonical
+from .settings import Settings
 from .shelving.spaces import Answering, Space
 from .vocabulary.protocols import Embedder, Loadable, VectorStore
 from .vocabulary.spaces import VectorSpace

@@ -27,13 +27,14 @@ DOORS = {"mcp_server", "web", "cli", "terminal", "serve"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "vocabulary": set(),
-    "config": {"vocabulary"},
+    "files": {"vocabulary"},
+    "settings": {"vocabulary", "files"},
     **{room: {"vocabulary"} for room in INNER},
     "desk": {"vocabulary"},
     "mcp_server": {"vocabulary"},
     "web": {"vocabulary", "mcp_server.app", "mcp_server.coming"},  # one port: MCP's routes are grafted in
     "keeper": {
-        "vocabulary.configuration",
+        "files.config_files",
         "vocabulary.errors",
         "vocabulary.index_folder",
         "vocabulary.private_umask",
@@ -42,7 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "assembly": {
         "vocabulary",
-        "config",
+        "settings",
         "desk",
         "assembly_adapting",
         "assembly_calibration",
@@ -62,20 +63,20 @@ MAY_IMPORT: dict[str, set[str]] = {
     "assembly_study": {"vocabulary", "desk", "evaluation", "finding"},
     "assembly_parts": {
         "vocabulary",
-        "config",
+        "settings",
         "desk",
         *(INNER - {"evaluation", "gathering"}),
     },  # settings as the rooms' options
-    "assembly_sharing": {"vocabulary", "config", "assembly_storage", "shelving"},
-    "assembly_spaces": {"vocabulary", "config", "assembly_parts", "gathering", "models", "shelving"},
-    "assembly_storage": {"vocabulary", "config", "models", "shelving"},
-    "log": {"config", "vocabulary"},
-    "reloading": {"config", "vocabulary", "log"},
+    "assembly_sharing": {"vocabulary", "settings", "assembly_storage", "shelving"},
+    "assembly_spaces": {"vocabulary", "settings", "assembly_parts", "gathering", "models", "shelving"},
+    "assembly_storage": {"vocabulary", "settings", "models", "shelving"},
+    "log": {"settings", "vocabulary"},
+    "reloading": {"settings", "vocabulary", "log"},
     "opening": {"vocabulary", "desk"},
     "command_door": {"vocabulary", "keeper"},
     "serve": {
         "vocabulary",
-        "config",
+        "settings",
         "keeper",
         "assembly",
         "mcp_server",
@@ -97,8 +98,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     "event_loop": set(),
     "garbage": set(),
     "listening": {"vocabulary"},
-    "welcome": {"vocabulary", "config"},
-    "terminal": {"vocabulary", "config", "keeper", "gathering", "models", "serve", "assembly", "assembly_parts"}
+    "welcome": {"vocabulary", "settings"},
+    "terminal": {
+        "vocabulary",
+        "files",
+        "settings",
+        "keeper",
+        "gathering",
+        "models",
+        "serve",
+        "assembly",
+        "assembly_parts",
+    }
     | {"assembly_sharing", "listening"},
     "__init__": {"assembly", "shelving", "finding"},
 }
@@ -112,7 +123,7 @@ KEEPERS: dict[str, tuple[str, ...]] = {
     "chardet": ("reading/*",),
     "chromadb": ("shelving/vectors/*",),
     "compressed_rtf": ("reading/mail/outlook.py",),
-    "dotenv": ("config/layers.py",),
+    "dotenv": ("files/config_files.py",),
     "fastapi": ("web/*",),
     "httpx": ("models/*", "gathering/*"),
     "huggingface_hub": ("models/*",),
@@ -127,7 +138,8 @@ KEEPERS: dict[str, tuple[str, ...]] = {
     "psycopg": ("shelving/postgres/*",),
     "psycopg_pool": ("shelving/postgres/*",),
     "psutil": ("shelving/*", "listening.py"),
-    "pydantic": ("vocabulary/*", "config/*", "mcp_server/*"),
+    "pydantic": ("vocabulary/*", "settings.py", "mcp_server/*"),
+    "pydantic_settings": ("settings.py",),
     "pypdfium2": ("reading/parsers/pdf.py",),
     "qdrant_client": ("shelving/vectors/qdrant.py",),
     "rich": ("terminal/page.py",),

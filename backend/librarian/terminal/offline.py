@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from librarian.config.settings import Settings
+from librarian.settings import Settings
 
 TIMEOUT_S = 120.0
 _WRITTEN = "LIBRARIAN_CONNECTIONS"

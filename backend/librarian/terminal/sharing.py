@@ -13,7 +13,7 @@ from librarian.vocabulary.private_umask import private_umask
 from .place import Place
 
 if TYPE_CHECKING:
-    from librarian.config.settings import Settings
+    from librarian.settings import Settings
 
 _SAID_EVERY = 1_000  #: passages
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from librarian.config.settings import Settings
+from librarian.settings import Settings
 from librarian.terminal import offline
 from librarian.terminal.doctor import examine
 

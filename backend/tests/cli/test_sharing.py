@@ -18,9 +18,9 @@ from librarian import assembly_parts
 from librarian.assembly import Librarian
 from librarian.assembly_sharing import worker
 from librarian.assembly_storage import storage
-from librarian.config.settings import Settings
 from librarian.keeper.lock import KEEPER, FolderLock
 from librarian.models.store import ModelStore
+from librarian.settings import Settings
 from librarian.terminal.place import Place
 from librarian.terminal.sharing import move_to
 from librarian.vocabulary.errors import CallerError, SetupError

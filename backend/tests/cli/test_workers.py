@@ -23,8 +23,8 @@ import pytest
 from librarian import assembly_parts
 from librarian.assembly import Librarian
 from librarian.assembly_storage import storage
-from librarian.config.settings import Settings
 from librarian.models.store import ModelStore
+from librarian.settings import Settings
 from tests import postgres
 
 BACKEND = Path(__file__).resolve().parents[2]
