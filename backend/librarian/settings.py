@@ -19,7 +19,6 @@ import re
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import suppress
-from dataclasses import dataclass
 from difflib import get_close_matches
 from ipaddress import IPv6Address, ip_address
 from operator import attrgetter
@@ -44,20 +43,8 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
-from .files.config_files import (
-    REPOSITORY,
-    SECRETS,
-    Configuration,
-    DotEnv,
-    absolute,
-    index_by_root,
-    locate,
-    may_write,
-    read_config,
-    read_dotenv,
-    require_library,
-    secret_files,
-)
+from .files import config_files
+from .files.config_files import REPOSITORY, SECRETS, Configuration, DotEnv, absolute
 from .vocabulary.errors import CallerError, SetupError
 from .vocabulary.index_folder import require_apart
 from .vocabulary.types import Fusion, Mode
@@ -266,14 +253,12 @@ class SearchSettings(Section):
     query_adapter: bool = setting(True, "Adapt query vectors by what the library's headings and link texts teach.")
     candidates: int = setting(
         100,
-        "Maximum number of passages to page through; each retriever proposes as many, and at least 200.",
+        "Passages to page through; each retriever proposes as many, at least 200.",
         "HYBRID_CANDIDATE_COUNT",
         ge=1,
         le=1000,
     )
-    similarity_threshold: float = setting(
-        0.05, "Passages with a lower cosine are not proposed.", "SIMILARITY_THRESHOLD", ge=-1, le=1
-    )
+    similarity_threshold: float = setting(0.05, "Minimum cosine of a passage.", "SIMILARITY_THRESHOLD", ge=-1, le=1)
     enable_document_limiting: bool = setting(True, "Whether max_per_document applies.")
     max_per_document: int = setting(3, "Passages of each document that an answer shows or lists; 0: no limit.", ge=0)
     reranker: Lower[Literal["auto", "cross-encoder", "keyword-stage", "none"]] = setting(
@@ -446,7 +431,7 @@ class SecuritySettings(Section):
 class CrawlSettings(Section):
     model: str | None = setting(
         None,
-        "Embedding model that newly crawled projects keep for themselves; null: they have the library's.",
+        "Embedding model of projects crawled from now on; null: the library's.",
         "JEDI_EMBEDDING_MODEL",
         min_length=1,
     )
@@ -564,23 +549,26 @@ class Settings(BaseSettings):
         cwd = Path(os.path.abspath(cwd or working_directory()))
         loaded = {"overrides": dict(overrides or {}), "environ": environ, "cwd": cwd, "repository": repository}
         environ = os.environ if environ is None else environ
-        found = locate(config, environ, cwd, repository, must_be_trusted=must_be_trusted)
+        found = config_files.locate(config, environ, cwd, repository, must_be_trusted=must_be_trusted)
+        must_be_trusted = must_be_trusted or found.kind == "trusted"
         folder = found.path.parent if found.path else cwd
-        dotenv = read_dotenv(found.path)
+        dotenv = config_files.read_dotenv(found.path)
         variables = _read_variables(found, dotenv, environ)
 
         adjusted: dict[str, Given] = {}
         flags = [(key, value) for key, value in (overrides or {}).items() if value is not None]
         command_line = _by_key(flags, "command line")
         by_variable: dict[str, Given] = {}
-        in_file = _by_key(_leaves(read_config(found.path)), str(found.path)) if found.path else {}
+        in_file = _by_key(_leaves(config_files.read_config(found.path)), str(found.path)) if found.path else {}
         defaults = {key: Given(SETTINGS[key].default, "default") for key in cls.PATHS}
         layers = (adjusted, command_line, by_variable, in_file, defaults)
         given = ChainMap(*layers)
 
         by_variable.update(_from_variables(variables))
         by_variable.update(_addresses(variables, given))
-        _choose_weighted_fusion(given)
+        weight = given.get("embeddings.semantic_weight")
+        if weight and "search.fusion" not in given and weight.value not in (0.5, None):
+            given["search.fusion"] = Given("weighted", weight.source)
         notices = _guard_destinations(given, found)
         written_index = in_file["index.path"].value if "index.path" in in_file else None
         for layer in layers:
@@ -594,17 +582,10 @@ class Settings(BaseSettings):
         require_apart(settings.docs.root_path, settings.index.path)
         settings._given = dict(given)
         settings._configuration = found
-        must = must_be_trusted or found.kind == "trusted"
-        settings._loaded = loaded | {"config": found.path, "must_be_trusted": must}
+        settings._loaded = loaded | {"config": found.path, "must_be_trusted": must_be_trusted}
         settings._notices = (
-            *(
-                f"{dotenv.path}, line {n}, isn't understood and does nothing; write NAME=value."
-                for n in dotenv.invalid_lines
-            ),
-            *_unknown_variables(variables),
-            *notices,
-            *settings._lowered(),
-            *settings._without_effect(variables),
+            *(*dotenv.notices, *_unknown_variables(variables), *notices),
+            *(*settings._lowered(), *settings._without_effect(variables)),
         )
         return settings
 
@@ -690,7 +671,7 @@ class Settings(BaseSettings):
         """Raises `SetupError` if nothing names a library; see `config_files.require_library`."""
         sources = {self.provenance(key).source for key in ("docs.root_path", "index.path")}
         named = any(source == "command line" or source.startswith("environment: ") for source in sources)
-        require_library(self._configuration, self.index.path, self._loaded["cwd"], named=named)
+        config_files.require_library(self._configuration, self.index.path, self._loaded["cwd"], named=named)
 
     def check_listening(self) -> None:
         """Raises `SetupError` if the server would listen beyond this machine without a token."""
@@ -723,8 +704,7 @@ class Settings(BaseSettings):
             yield f"MCP_SSE_URL has no effect: nothing connects to another server; the SSE transport is at {url}/sse."
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """A setting as the settings page shows it. `kind` says in words which values are right."""
 
     key: str
@@ -738,8 +718,7 @@ class Setting:
     aliases: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
+class Provenance(NamedTuple):
     """A setting's value in force (secrets masked), and its source."""
 
     key: str
@@ -796,6 +775,8 @@ SETTINGS: Final = {each.key: each for each in _describe(Settings)}
 ALIASES: Final = {alias: each.key for each in SETTINGS.values() for alias in each.aliases}
 """Other keys of settings, in files and on the command line."""
 
+_SECTIONS: Final = {key.rpartition(".")[0] for key in SETTINGS}
+
 
 # -- reading the sources ---------------------------------------------------------------------------------------------
 
@@ -806,12 +787,8 @@ def _leaves(content: Mapping[str, object], prefix: str = "") -> Iterator[tuple[s
         key = f"{prefix}{name}"
         if isinstance(value, dict) and value and key not in SETTINGS:
             yield from _leaves(value, f"{key}.")
-        elif value != {} or not _is_section(key):
+        elif value != {} or key not in _SECTIONS:
             yield key, value
-
-
-def _is_section(key: str) -> bool:
-    return any(other.startswith(f"{key}.") for other in SETTINGS)
 
 
 def _by_key(pairs: Iterable[tuple[str, object]], source: str) -> dict[str, Given]:
@@ -822,7 +799,7 @@ def _by_key(pairs: Iterable[tuple[str, object]], source: str) -> dict[str, Given
         key = ALIASES.get(written, written)
         if key in REMOVED:
             raise SetupError(f"{source}: the setting {written!r} no longer exists.", hint=REMOVED[key])
-        if _is_section(key):
+        if key in _SECTIONS:
             raise SetupError(f"{source}: {key} is {_shown(value)}.", hint="Right would be: an object in braces.")
         if key not in SETTINGS:
             raise SetupError(f"{source}: no setting {written!r}.", hint=_nearest(written))
@@ -863,11 +840,11 @@ def _read_variables(found: Configuration, dotenv: DotEnv, environ: Mapping[str, 
             f"{dotenv.path}: {files[0]}_FILE is taken only from the environment or from a trusted file.",
             hint=f"Set it in the environment, or run `librarian trust {found.path}`.",
         )
-    secrets = secret_files(pairs, dotenv.path.parent)
-    result |= {name: Given(value, f"{dotenv.path}: {name}_FILE") for name, value in secrets}
+    for name, value in config_files.secret_files(pairs, dotenv.path.parent):
+        result[name] = Given(value, f"{dotenv.path}: {name}_FILE")
     result |= {name: Given(value, f"environment: {name}") for name, value in environ.items() if value}
-    secrets = secret_files(environ, Path())
-    result |= {name: Given(value, f"environment: {name}_FILE") for name, value in secrets}
+    for name, value in config_files.secret_files(environ, Path()):
+        result[name] = Given(value, f"environment: {name}_FILE")
     for name in REMOVED.keys() & result.keys():
         raise SetupError(f"{result[name].source} no longer exists.", hint=REMOVED[name])
     return result
@@ -997,20 +974,13 @@ def _is_users(source: str, found: Configuration) -> bool:
     return found.trusted or source == "command line" or source.startswith("environment: ")
 
 
-def _choose_weighted_fusion(given: MutableMapping[str, Given]) -> None:
-    """A weight other than the default chooses weighted fusion, unless a fusion was chosen."""
-    weight = given.get("embeddings.semantic_weight")
-    if weight and "search.fusion" not in given and weight.value not in (0.5, None):
-        given["search.fusion"] = Given("weighted", weight.source)
-
-
 def _choose_index(given: MutableMapping[str, Given], found: Configuration, written: object) -> None:
     """Give documents that command line or environment name an index of their own, if nothing names one.
 
     `written` is index.path as the configuration file has it.
     """
     root, index = given["docs.root_path"], given["index.path"]
-    chosen = index_by_root(
+    chosen = config_files.index_by_root(
         found,
         root.value if isinstance(root.value, Path) else Path(),
         root_named=isinstance(root.value, Path) and root.source in ("command line", "environment: DOCS_ROOT_PATH"),
@@ -1025,7 +995,7 @@ def _require_inside(given: Mapping[str, Given], found: Configuration) -> None:
     """Raises `SetupError` for a path to write to that a file which isn't trusted names outside of its own folder."""
     for key in ("index.path", "vector_db.path", "logging.file"):
         path, source = given[key]
-        if isinstance(path, Path) and not _is_users(source, found) and not may_write(path, found):
+        if isinstance(path, Path) and not _is_users(source, found) and not config_files.may_write(path, found):
             option = "--index DIR or INDEX_PATH, " if key == "index.path" else ""
             raise SetupError(
                 f"{found.path}: {key} is {path}, outside of the folder of that file.",

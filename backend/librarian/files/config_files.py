@@ -315,11 +315,11 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class DotEnv(NamedTuple):
-    """A `.env` file: its variables that are not empty, and the numbers of the lines that can't be parsed."""
+    """A `.env` file: its variables that are not empty, and a notice for each line that can't be parsed."""
 
     path: Path
     variables: dict[str, str]
-    invalid_lines: tuple[int, ...] = ()
+    notices: tuple[str, ...] = ()
 
 
 def read_dotenv(config: Path | None) -> DotEnv:
@@ -337,8 +337,9 @@ def read_dotenv(config: Path | None) -> DotEnv:
     except (OSError, UnicodeDecodeError) as error:
         raise SetupError(f"{path} can't be read: {error}.", hint="Make it readable as UTF-8.") from error
     variables = {each.key: each.value or "" for each in statements if each.key is not None and not each.error}
-    invalid = tuple(each.original.line for each in statements if each.error)
-    return DotEnv(path, {name: value for name, value in variables.items() if value}, invalid)
+    invalid = (each.original.line for each in statements if each.error)
+    notices = (f"{path}, line {line}, isn't understood and does nothing; write NAME=value." for line in invalid)
+    return DotEnv(path, {name: value for name, value in variables.items() if value}, tuple(notices))
 
 
 def secret_files(environ: Mapping[str, str], folder: Path) -> Iterator[tuple[str, str]]:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from librarian.files.config_files import parse_json
 from librarian.keeper import where
-from librarian.settings import DERIVED_VARIABLES, SETTINGS, Settings
+from librarian.settings import DERIVED_VARIABLES, REMOVED, SETTINGS, Settings
 from librarian.vocabulary.errors import CallerError, SetupError
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -311,6 +311,27 @@ def test_a_line_of_dotenv_that_says_nothing_is_noticed(
     assert settings.mcp.port == 3002
     assert settings.notices == (f"{tmp_path / '.env'}, line 4, isn't understood and does nothing; write NAME=value.",)
     assert not caplog.records, "said once, with the file's name"
+
+
+def test_only_documented_variables_and_files_are_sources(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text('SEARCH={"mode": "hyde"}\nMCP_PORT=1\n')
+    environ = {"SEARCH": '{"mode": "hyde"}', "TOOLSETS": '["rag"]', "search__mode": "hyde"}
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    for settings in (load(environ=environ), Settings()):
+        assert (settings.search.mode, settings.toolsets, settings.mcp.port) == ("auto", (), 3001)
+
+
+def test_a_removed_setting_is_refused_with_what_to_do_instead(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(REMOVED, "docs.gone", "Take it away.")
+    monkeypatch.setitem(REMOVED, "DOCS_GONE", "Unset it.")
+    with pytest.raises(SetupError, match=r"config\.json: the setting 'docs\.gone' no longer exists\. Take it away\."):
+        load({"docs": {"gone": 1}})
+    with pytest.raises(SetupError, match=r"environment: DOCS_GONE no longer exists\. Unset it\."):
+        load({}, environ={"DOCS_GONE": "1"})
 
 
 def test_an_empty_variable_counts_as_unset(load: Load) -> None:
