@@ -24,7 +24,7 @@ from ipaddress import IPv6Address, ip_address
 from operator import attrgetter
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Self, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Self, TypeVar, get_args, get_origin
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -81,7 +81,6 @@ _OUR_PREFIX: Final = "LIBRARIAN_"
 _NOT_SETTINGS: Final = ("LIBRARIAN_TEST_", "LIBRARIAN_CONNECTIONS")  #: of the tests and of the offline check
 _BEDROCK: Final = re.compile(r"([\w-]+\.)?bedrock-runtime(-fips)?\.[a-z0-9-]+\.(vpce\.)?amazonaws\.com(\.cn)?(:443)?")
 _SQL_NAME: Final = r"^[a-z_][a-z0-9_]{0,50}$"
-_UNITS: Final = {"ms": "ms", "s": "s", "mb": "MB"}  #: by the last part of a setting's name
 _ENDPOINT: Final = re.compile(r"/[A-Za-z0-9._~-][A-Za-z0-9._~/-]*")
 _HOST: Final = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(?::\d{1,5})?")
 _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s?#@]+")
@@ -107,8 +106,7 @@ def split_words(value: object) -> object:
 
 
 def _each_word(normalize: Callable[[str], str]) -> BeforeValidator:
-    def validate(value: object) -> object:
-        words = split_words(value)
+    def validate(words: object) -> object:
         if isinstance(words, (list, tuple)) and all(isinstance(word, str) for word in words):
             return tuple(normalize(word.strip().lower()) for word in words)
         return words
@@ -151,18 +149,8 @@ def revealed(secret: SecretStr | None) -> str | None:
     return secret.get_secret_value() if secret else None
 
 
-T = TypeVar("T")
-Lower = Annotated[T, BeforeValidator(lambda value: value.strip().lower() if isinstance(value, str) else value)]
-Words = Annotated[tuple[str, ...], BeforeValidator(split_words)]
-Secret = Annotated[
-    SecretStr | None, BeforeValidator(lambda value: value.strip() or None if isinstance(value, str) else value)
-]
-Extensions = Annotated[tuple[str, ...] | None, _each_word(lambda word: "." + word.lstrip("."))]
-Hosts = Annotated[tuple[str, ...], _each_word(_host)]
-Origins = Annotated[tuple[str, ...], _each_word(_origin)]
-_EMPTY_AS_NONE: Final = BeforeValidator(lambda value: None if value == "" else value)
-Location = Annotated[Path, _EMPTY_AS_NONE]
-OptionalLocation = Annotated[Path | None, _EMPTY_AS_NONE]
+Words = tuple[str, ...]
+Secret = SecretStr | None
 Toolset = Literal["rag", "sites", "registry", "all"]
 StoreName = Literal["auto", "exact", "chroma", "qdrant", "sqlite-vec", "pgvector"]
 
@@ -179,11 +167,21 @@ class Section(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _refuse_true_and_false_as_numbers(cls, value: object, field: ValidationInfo) -> object:
-        kind = cls.model_fields[str(field.field_name)].annotation
-        if isinstance(value, bool) and {int, float} & {kind, *get_args(kind)}:
+    def _normalize(cls, value: object, field: ValidationInfo) -> object:
+        """Accept words in any case, lists as words with commas between them, and blanks around secrets."""
+        annotation = cls.model_fields[str(field.field_name)].annotation
+        kinds = (annotation, *get_args(annotation))
+        if isinstance(value, bool) and (int in kinds or float in kinds):
             raise ValueError("It should be a number")
-        return value
+        if not isinstance(value, str):
+            return value
+        if get_origin(annotation) is Literal:
+            return value.strip().lower()
+        if SecretStr in kinds:
+            return value.strip() or None
+        if Path in kinds:
+            return value or None
+        return split_words(value) if any(get_origin(kind) is tuple for kind in kinds) else value
 
 
 class SystemSettings(Section):
@@ -192,11 +190,13 @@ class SystemSettings(Section):
 
 
 class DocsSettings(Section):
-    root_path: Location = setting(Path("docs"), "The folder to index. Only `crawl` writes to it.", "DOCS_ROOT_PATH")
-    layout: Lower[Literal["product/component", "flat"]] = setting(
+    root_path: Path = setting(Path("docs"), "The folder to index. Only `crawl` writes to it.", "DOCS_ROOT_PATH")
+    layout: Literal["product/component", "flat"] = setting(
         "product/component", "The first folder is the product, the second the component; flat: the root is the product."
     )
-    file_extensions: Extensions = setting(None, 'Formats to index, for example [".md"]; null: all that have a parser.')
+    file_extensions: Annotated[Words | None, _each_word(lambda word: "." + word.lstrip("."))] = setting(
+        None, 'Formats to index, for example [".md"]; null: all that have a parser.'
+    )
     include: Words = setting((), "Glob patterns below the root; if any is given, only files that match are indexed.")
     exclude: Words = setting((), "Glob patterns to leave out, besides hidden folders, .gitignore and .librarianignore.")
     include_roots: Words = setting((), "Further folders from which pages may include files; they aren't indexed.")
@@ -209,14 +209,12 @@ class DocsSettings(Section):
     source_comments: bool = setting(False, "Index the documentation comments of source files (.py, .js, .go, …) too.")
     watch_for_changes: bool = setting(True, "Update the index while files change.")
     watch_debounce_ms: int = setting(1000, "How long changes are collected before they are indexed.", ge=0)
-    rescan_s: int = setting(
-        300, "How often the whole folder is scanned, because watchers miss changes; 0: never.", ge=0
-    )
+    rescan_s: int = setting(300, "Time between scans of the whole folder, as watchers miss changes; 0: never.", ge=0)
     index_on_startup: bool = setting(True, "Compare the folder with the index at start.")
 
 
 class IndexSettings(Section):
-    path: Location = setting(Path(".librarian"), "Folder of everything derived from the documents.", "INDEX_PATH")
+    path: Path = setting(Path(".librarian"), "Folder of everything derived from the documents.", "INDEX_PATH")
     workers: int = setting(2, "Child processes that read files.", ge=1, le=64)
     file_timeout_s: float = setting(60.0, "A file that takes longer to read is given up and listed.", gt=0)
     file_memory_mb: int = setting(1024, "Memory that reading one file may take; 0: no limit.", ge=0)
@@ -242,13 +240,13 @@ class CacheSettings(Section):
 
 
 class SearchSettings(Section):
-    mode: Lower[Mode] = setting("auto", "Search mode if the caller names none.", "SEARCH_MODE")
+    mode: Mode = setting("auto", "Search mode if the caller names none.", "SEARCH_MODE")
     max_results: int = setting(50, "Maximum number of results that a caller may ask for.", ge=1, le=50)
     default_results: int = setting(10, "Number of results if the caller names none.", "VECTOR_MATCH_COUNT", ge=1, le=50)
     snippet_length: int = setting(200, "Target length of a snippet, in characters.", ge=40, le=600)
     context_lines: int = setting(3, "Lines on each side of the match, as far as the snippet's length allows.", ge=0)
     min_keyword_length: int = setting(2, "Shorter words, in characters, are not searched for.", ge=1, le=10)
-    fusion: Lower[Fusion] = setting("learned", "The fusion of keyword and semantic results in hybrid mode.")
+    fusion: Fusion = setting("learned", "The fusion of keyword and semantic results in hybrid mode.")
     rrf_k: int = setting(10, "The constant of reciprocal rank fusion.", ge=0)
     query_adapter: bool = setting(True, "Adapt query vectors by what the library's headings and link texts teach.")
     candidates: int = setting(
@@ -261,18 +259,14 @@ class SearchSettings(Section):
     similarity_threshold: float = setting(0.05, "Minimum cosine of a passage.", "SIMILARITY_THRESHOLD", ge=-1, le=1)
     enable_document_limiting: bool = setting(True, "Whether max_per_document applies.")
     max_per_document: int = setting(3, "Passages of each document that an answer shows or lists; 0: no limit.", ge=0)
-    reranker: Lower[Literal["auto", "cross-encoder", "keyword-stage", "none"]] = setting(
+    reranker: Literal["auto", "cross-encoder", "keyword-stage", "none"] = setting(
         "auto", "The second stage of rerank mode; auto: a cross-encoder if one is installed, else nothing."
     )
     reranker_model: str = setting(
         "cross-encoder/ms-marco-MiniLM-L-6-v2", "The cross-encoder, by name or folder.", "CROSSENCODER_MODEL"
     )
-    reranker_max_length: int = setting(
-        512, "Tokens of question and passage that the cross-encoder reads.", "CROSSENCODER_MAX_LENGTH", ge=16
-    )
-    rerank_timeout_ms: float = setting(
-        350.0, "Time limit of the cross-encoder; passages it did not score stay behind those it did.", gt=0
-    )
+    reranker_max_length: int = setting(512, "Tokens that the cross-encoder reads.", "CROSSENCODER_MAX_LENGTH", ge=16)
+    rerank_timeout_ms: float = setting(350.0, "Time limit of the cross-encoder; unscored passages come last.", gt=0)
     rerank_candidates: int = setting(50, "Passages that are reranked.", ge=1, le=1000)
     rerank_multiplier: int = setting(
         5, "At least this many times the wanted results are reranked.", "RERANKING_CANDIDATE_MULTIPLIER", ge=1, le=100
@@ -294,7 +288,7 @@ class SearchSettings(Section):
 class EmbeddingsSettings(Section):
     enabled: bool = setting(True, "Whether passages are embedded, for semantic search.", "ENABLE_EMBEDDINGS")
     model: str = setting("all-MiniLM-L6-v2", "The embedding model, by name or folder.", "EMBEDDING_MODEL", min_length=1)
-    provider: Lower[Literal["local", "openai", "bedrock"]] = setting("local", "Where texts are embedded.")
+    provider: Literal["local", "openai", "bedrock"] = setting("local", "Where texts are embedded.")
     base_url: str | None = setting(None, "Address of an OpenAI-compatible embedding service, or of Bedrock's runtime.")
     api_key: Secret = setting(None, "Key of the embedding service.", "OPENAI_API_KEY")
     timeout_s: float = setting(30, "Timeout of one request to the embedding service.", gt=0, le=90)
@@ -351,28 +345,24 @@ class HnswSettings(Section):
 
 
 class VectorDbSettings(Section):
-    store: Lower[StoreName] = setting(
+    store: StoreName = setting(
         "auto",
         "The vector store; auto: an exact scan, above a million windows Chroma; pgvector on PostgreSQL.",
         aliases=("store", "storage.vectors"),
     )
-    path: OptionalLocation = setting(
+    path: Path | None = setting(
         None, "Folder of Chroma; null: inside index.path.", aliases=("path", "embeddings.persist_directory")
     )
     collection_name: str = setting(
         "documents", "Collection of Chroma or Qdrant, before its model's suffix.", min_length=3, max_length=100
     )
-    distance_metric: Lower[Literal["cosine", "l2", "ip"]] = setting(
-        "cosine", "Chroma's distance; vectors have unit length, so all three order alike."
-    )
+    distance_metric: Literal["cosine", "l2", "ip"] = setting("cosine", "Chroma's distance; all three order alike.")
     hnsw_config: HnswSettings = HnswSettings()
-    quantization: Lower[Literal["none", "scalar", "binary"]] = setting(
-        "none", "How a Qdrant server packs the copies of vectors that it keeps in memory."
-    )
+    quantization: Literal["none", "scalar", "binary"] = setting("none", "How Qdrant packs vectors in memory.")
 
 
 class StorageSettings(Section):
-    catalog: Lower[Literal["embedded", "postgres"]] = setting("embedded", "Where documents and passages are kept.")
+    catalog: Literal["embedded", "postgres"] = setting("embedded", "Where documents and passages are kept.")
     database_url: Secret = setting(None, "Address of the PostgreSQL database.", "DATABASE_URL")
     database_schema: str = setting(
         "librarian", "Schema that holds this library, so that one database can hold several.", pattern=_SQL_NAME
@@ -380,16 +370,12 @@ class StorageSettings(Section):
     text_search: str = setting(
         "english", "PostgreSQL's text search configuration: the language of stems and stop words.", pattern=_SQL_NAME
     )
-    qdrant_url: Secret = setting(
-        None, "Address of the Qdrant server; null: Qdrant's local mode inside index.path.", "QDRANT_URL"
-    )
+    qdrant_url: Secret = setting(None, "Address of the Qdrant server; null: local Qdrant in index.path.", "QDRANT_URL")
 
 
 class LlmSettings(Section):
-    enabled: bool = setting(
-        False, "Whether a language model may rewrite questions and summarise crawled pages.", "AGENT_USE_LLM"
-    )
-    provider: Lower[Literal["openai", "ollama"]] = setting("openai", "Which protocol it speaks.", "LLM_PROVIDER")
+    enabled: bool = setting(False, "Let an LLM rewrite questions and summarise crawled pages.", "AGENT_USE_LLM")
+    provider: Literal["openai", "ollama"] = setting("openai", "Which protocol it speaks.", "LLM_PROVIDER")
     model: str | None = setting(None, "Its name; null: gpt-4o-mini, or llama3.1 with Ollama.", "LLM_MODEL")
     base_url: str | None = setting(None, "Its address, if not the provider's usual one.", "OPENAI_BASE_URL")
     api_key: Secret = setting(None, "Its key.", "OPENAI_API_KEY")
@@ -407,9 +393,7 @@ class LlmSettings(Section):
 
 
 class McpSettings(Section):
-    transport: Lower[Literal["http-sse", "stdio"]] = setting(
-        "http-sse", "What serve opens: all HTTP transports, or one stdio connection."
-    )
+    transport: Literal["http-sse", "stdio"] = setting("http-sse", "What serve opens: all HTTP transports, or stdio.")
     host: str = setting("127.0.0.1", "Address to listen on; beyond this machine only with a token.", "MCP_HOST")
     port: int = setting(3001, "Port of MCP, REST and the page.", "MCP_PORT", ge=0, le=65535)
     endpoint: Annotated[str, BeforeValidator(_endpoint)] = setting("/mcp", "Path of Streamable HTTP.")
@@ -421,8 +405,10 @@ class ServeSettings(Section):
 
 class SecuritySettings(Section):
     token: Secret = setting(None, "The bearer token that requests must carry.", "MCP_AUTH_TOKEN")
-    cors_origins: Origins = setting((), "Web origins that may call, besides the page itself.")
-    allowed_hosts: Hosts = setting(
+    cors_origins: Annotated[Words, _each_word(_origin)] = setting(
+        (), "Web origins that may call, besides the page itself."
+    )
+    allowed_hosts: Annotated[Words, _each_word(_host)] = setting(
         (), "Host names under which the server answers, besides those of this machine.", "MCP_ALLOWED_HOSTS"
     )
     rate_limit: int = setting(0, "Maximum number of requests per minute of one client; 0: no limit.", ge=0)
@@ -438,8 +424,8 @@ class CrawlSettings(Section):
 
 
 class LoggingSettings(Section):
-    level: Lower[Literal["debug", "info", "warning", "error"]] = setting("info", "Minimum level to log.", "LOG_LEVEL")
-    file: OptionalLocation = setting(None, "Log file, besides stderr; null: librarian.log inside index.path.")
+    level: Literal["debug", "info", "warning", "error"] = setting("info", "Minimum level to log.", "LOG_LEVEL")
+    file: Path | None = setting(None, "Log file, besides stderr; null: librarian.log inside index.path.")
     slow_query_ms: float = setting(1000.0, "Slower searches are logged with their retrievers' times; 0: none.", ge=0)
     as_json: bool = setting(False, "Write each line as a JSON object.", aliases=("json",))
 
@@ -630,10 +616,7 @@ class Settings(BaseSettings):
         """
         key = ALIASES.get(key, key)
         if key not in SETTINGS:
-            near = get_close_matches(key, SETTINGS, 1)
-            raise CallerError(
-                f"No setting {key!r}.", hint=f"Nearest: {near[0]!r}." if near else "See librarian config."
-            )
+            raise CallerError(f"No setting {key!r}.", hint=_nearest(key))
         value = attrgetter(SETTINGS[key].attribute)(self)
         if isinstance(value, SecretStr):
             value = "********" if masked else value.get_secret_value()
@@ -711,10 +694,8 @@ class Setting(NamedTuple):
     attribute: str  #: where its value is in a `Settings` object
     kind: str
     default: object
-    unit: str
     env: str
     description: str
-    secret: bool
     aliases: tuple[str, ...]
 
 
@@ -735,17 +716,9 @@ def _describe(model: type[BaseModel], prefix: str = "") -> Iterator[Setting]:
         choices = field.validation_alias
         name, *aliases = map(str, choices.choices) if isinstance(choices, AliasChoices) else [attribute]
         extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-        yield Setting(
-            f"{prefix}{name}",
-            f"{prefix}{attribute}",
-            _kind(field),
-            field.default,
-            _UNITS.get(attribute.rpartition("_")[2], ""),
-            str(extra.get("env", "")),
-            field.description or "",
-            SecretStr in (field.annotation, *get_args(field.annotation)),
-            tuple(aliases),
-        )
+        env, description = str(extra.get("env", "")), field.description or ""
+        path, kind = f"{prefix}{attribute}", _kind(field)
+        yield Setting(f"{prefix}{name}", path, kind, field.default, env, description, tuple(aliases))
 
 
 def _kind(field: FieldInfo) -> str:
@@ -886,6 +859,9 @@ def _addresses(variables: Mapping[str, Given], given: Mapping[str, Given]) -> It
             yield f"{section}.base_url", variables[variable]
 
 
+T = TypeVar("T", bool, float)
+
+
 def _parsed(variables: Mapping[str, Given], name: str, kind: type[T]) -> T | None:
     if name not in variables:
         return None
@@ -1017,7 +993,7 @@ def _as_setup_error(error: ValidationError, given: Mapping[str, Given]) -> Setup
     if first["type"] == "value_error" and each.kind == "text":
         hint = f"The default is {each.default!r}."
     message = "Input should be a path" if first["type"] == "path_type" else first["msg"].removeprefix("Value error, ")
-    shown = "'********'" if each.secret else _shown(value)
+    shown = "'********'" if each.kind.startswith("secret") else _shown(value)
     return SetupError(f"{source}: {each.key} is {shown}. {message}.", hint=hint)
 
 

@@ -47,7 +47,8 @@ tags: [settings, configuration, environment]
 # Settings
 
 `config.json` < `.env` < environment < command line: the later wins. Comments (`//`) are fine in `config.json`. An
-unknown key is refused, and the nearest name is shown.
+unknown key is refused, and the nearest name is shown. Settings whose names end in `_ms`, `_s` or `_mb` are in
+milliseconds, seconds or megabytes.
 
 Which file: the one given by `--config`, else by `CONFIG_FILE`, else a `librarian.json` or `config.json` in the working
 directory that you have trusted, else `~/.config/librarian/librarian.json`, else, in a checkout, the one next to the
@@ -143,7 +144,7 @@ def settings_page() -> str:
 
 
 def _row(each: Setting) -> str:
-    kind = each.kind.replace("|", "\\|") + (f" ({each.unit})" if each.unit else "")
+    kind = each.kind.replace("|", "\\|")
     variable = f"`{each.env}`" if each.env else ""
     return f"| `{each.key}` | {kind} | `{_json(each.default)}` | {variable} | {each.description} |"
 

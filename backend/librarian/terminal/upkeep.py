@@ -386,10 +386,9 @@ def config_command(
     page = Page()
     for each in found:
         given = each.source != "default"
-        unit = f" {each.setting.unit}" if each.setting.unit else ""
         page.line(
             (each.key, "bold"),
-            f" = {json.dumps(each.value, ensure_ascii=False, default=str)}{unit}",
+            f" = {json.dumps(each.value, ensure_ascii=False, default=str)}",
             (f"  ({each.source})", "cyan" if given else "dim"),
         )
         if key or page.styled:
