@@ -291,7 +291,7 @@ class EmbeddingsSettings(Section):
     provider: Literal["local", "openai", "bedrock"] = setting("local", "Where texts are embedded.")
     base_url: str | None = setting(None, "Address of an OpenAI-compatible embedding service, or of Bedrock's runtime.")
     api_key: Secret = setting(None, "Key of the embedding service.", "OPENAI_API_KEY")
-    timeout_s: float = setting(30, "Timeout of one request to the embedding service.", gt=0, le=90)
+    timeout_s: float = setting(30.0, "Timeout of one request to the embedding service.", gt=0, le=90)
     dimension: int | None = setting(None, "Checked against the model's if given.", ge=1)
     semantic_weight: float = setting(
         0.5,
@@ -827,11 +827,12 @@ def _from_variables(variables: Mapping[str, Given]) -> dict[str, Given]:
     """What the variables set, by dotted key, apart from addresses."""
     layer = {each.key: variables[each.env] for each in SETTINGS.values() if each.env in variables}
     layer.pop("llm.base_url", None)
-    hybrid, rerank = _parsed(variables, "USE_HYBRID_SEARCH", bool), _parsed(variables, "USE_RERANKING", bool)
-    if rerank and "search.mode" not in layer:
-        layer["search.mode"] = Given("rerank", variables["USE_RERANKING"].source)
-    elif hybrid is not None and "search.mode" not in layer:
-        layer["search.mode"] = Given("hybrid" if hybrid else "semantic", variables["USE_HYBRID_SEARCH"].source)
+    if "search.mode" not in layer:
+        hybrid = _parsed(variables, "USE_HYBRID_SEARCH", bool)
+        if _parsed(variables, "USE_RERANKING", bool):
+            layer["search.mode"] = Given("rerank", variables["USE_RERANKING"].source)
+        elif hybrid is not None:
+            layer["search.mode"] = Given("hybrid" if hybrid else "semantic", variables["USE_HYBRID_SEARCH"].source)
     vector, text = _parsed(variables, "VECTOR_WEIGHT", float), _parsed(variables, "TEXT_WEIGHT", float)
     if vector is not None or text is not None:
         weight = vector if vector is not None else 1.0 - (text or 0.0)

@@ -43,18 +43,18 @@ VARIABLES: Final = frozenset(
         *("USE_HYBRID_SEARCH", "USE_RERANKING", "VECTOR_MATCH_COUNT", "VECTOR_SEARCH_EF_SEARCH", "VECTOR_WEIGHT"),
     )
 )
-"""The variables that matter to a keeper. Those that `find` heeds aren't among them, nor those of HTTP."""
+"""Variables that change what a daemon answers; not those that `find` uses, nor those of HTTP."""
 
 
 class Where(NamedTuple):
-    """A library's places, absolute. `config` is None where there is no configuration file at all."""
+    """The absolute paths of a library. `config` is None if there is no configuration file."""
 
     config: Path | None
     root: Path
     index: Path  # type: ignore[assignment]  # hides tuple.index, which nobody asks it for
-    named: bool = False  #: whether the root was named beside the configuration file, by command line or environment
-    must_be_trusted: bool = False  #: the file was found in the working directory: it counts only while it is trusted
-    notes: tuple[str, ...] = ()  #: what the user should know: a file that is ignored, which library this is
+    named: bool = False  #: whether command line or environment name the root
+    must_be_trusted: bool = False  #: the file lies in the working directory and counts only while it is trusted
+    notes: tuple[str, ...] = ()  #: for the user: a file that is ignored, which library this is
 
 
 def find(
@@ -129,7 +129,7 @@ def fingerprint(config: Path | None, *, environ: Mapping[str, str] | None = None
     try:
         content = config.read_bytes() if config else b""
     except OSError:
-        content = b""  # who loads the settings says so
+        content = b""  # loading the settings reports it
     text = json.dumps([str(config or ""), said, _state(repository)]).encode() + content
     return f"{len(text):x}-{zlib.crc32(text):08x}"
 

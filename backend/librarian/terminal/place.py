@@ -18,7 +18,7 @@ OnProgress = Callable[[Mapping[str, Any]], None]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A library as the command line names it. What isn't named is found as `librarian.config` says."""
+    """A library as the command line names it. `librarian.settings` finds what it doesn't name."""
 
     root: Path | None = None
     index: Path | None = None
