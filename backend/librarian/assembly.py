@@ -32,7 +32,6 @@ from .assembly_parts import (
 )
 from .assembly_storage import Storage, storage
 from .assembly_study import Study
-from .config.settings import Settings
 from .evaluation.question_log import QuestionLog
 from .finding.calibration import Calibration
 from .finding.explain import Analyst
@@ -54,6 +53,7 @@ from .models.answering import AnsweringModel
 from .models.loading import Retrying
 from .models.query_cache import QueryEmbeddings
 from .models.table import canonical
+from .settings import Settings
 from .shelving.cache import LruCache
 from .shelving.indexer import FileIndexer
 from .shelving.upkeep import Listeners, Tally, Upkeep

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from . import __version__, desk
-from .config.sections import revealed
-from .config.settings import Settings
 from .finding.options import SearchOptions
 from .finding.rewriting import Rewriting
 from .language.analyzer import StandardAnalyzer
@@ -25,6 +23,7 @@ from .reading.including import IncludeRoots
 from .reading.parsers import READABLE
 from .reading.reader import FileReader
 from .reading.scanner import FolderScanner
+from .settings import Settings, revealed
 from .shelving.indexer import FileIndexer, IndexerOptions
 from .shelving.watcher import FileWatcher, FileWatchers
 from .vocabulary.errors import SetupError, Unavailable

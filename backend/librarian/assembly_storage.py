@@ -10,9 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from .config.sections import revealed
-from .config.settings import Settings
 from .models.table import dimension_of
+from .settings import Settings, revealed
 from .shelving.catalog import SqliteCatalog
 from .shelving.lexical_index import TantivyIndex
 from .shelving.vectors import chroma_files

@@ -22,8 +22,6 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from . import __version__, event_loop
 from .command_door import Verbs
-from .config.sections import revealed
-from .config.settings import Settings
 from .ending import cut_short, leave
 from .garbage import seldom, uncollected
 from .keeper.address import url_of
@@ -37,6 +35,7 @@ from .listening import bind
 from .log import configure
 from .opening import Opening
 from .reloading import reload
+from .settings import Settings, revealed
 from .shelving.heap import keep_small
 from .vocabulary.arguments import Counts
 from .vocabulary.calls import Calls

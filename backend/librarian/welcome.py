@@ -10,7 +10,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from .config.settings import Settings
+from .settings import Settings
 from .vocabulary.errors import SetupError
 
 FIRST_PERSON = 501 if sys.platform == "darwin" else 1000  #: the least number of a user who is a person

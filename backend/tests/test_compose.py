@@ -20,7 +20,7 @@ import pytest
 import typer.main
 import yaml
 
-from librarian.config.settings import Settings, knobs
+from librarian.settings import SETTINGS, Settings
 from librarian.terminal.commands import app
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,7 +49,7 @@ def test_what_is_named_is_there() -> None:
 @pytest.mark.parametrize("name", OURS)
 def test_its_settings_load_and_its_commands_are_commands(name: str, tmp_path: Path) -> None:
     service = SERVICES[name]
-    known = {knob.env for knob in knobs()} | {"CONFIG_FILE"}
+    known = {each.env for each in SETTINGS.values()} | {"CONFIG_FILE"}
     environ = {key: given(value) for key, value in service["environment"].items()}
     assert set(environ) <= known
     config = tmp_path / "librarian.json"

@@ -20,9 +20,9 @@ from .place import Place
 from .progress import ProgressLine
 
 if TYPE_CHECKING:
-    from librarian.config.settings import Settings
     from librarian.gathering.crawl_options import CrawlOptions, ProjectModel
     from librarian.gathering.crawl_report import CrawlProgress
+    from librarian.settings import Settings
 
 EVERY_S = 5.0  #: between two lines of progress where there is no terminal
 SHOWN = 20

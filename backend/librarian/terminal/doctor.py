@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from librarian.config.settings import Settings
 from librarian.listening import holder
+from librarian.settings import Settings
 from librarian.vocabulary.working_directory import working_directory
 
 from .connected import callers, configured

@@ -261,7 +261,7 @@ def use(
     config: Config = None,
 ) -> None:
     """Fetch a model and name it in the configuration file. Old vectors answer until the new ones are there."""
-    from librarian.config.editing import put_text
+    from librarian.files.config_files import write_value
 
     settings = Place(root, index, config).settings()
     path = settings.config_file
@@ -272,7 +272,7 @@ def use(
     if "/" in name and (folder := Path(name).expanduser()).is_dir():
         name = str(folder.resolve())  # a relative one would be read from where the configuration lies
     _models().ensure(name)
-    put_text(path, "embeddings", "model", name)
+    write_value(path, "embeddings", "model", name)
     if (winner := settings.again().provenance("embeddings.model")).source != str(path):
         sys.stderr.write(f"Note: {winner.source} says {winner.value!r} and beats the file; take it away.\n")
     if as_json:
@@ -349,25 +349,24 @@ def config_command(
     config: Config = None,
 ) -> None:
     """Show settings: the value in force, where it comes from, and what it means."""
-    from librarian.config.settings import knobs
+    from librarian.settings import SETTINGS
 
     settings = Place(root, index, config).settings()
-    found = [settings.provenance(name) for name in ([key] if key else [knob.key for knob in knobs()])]
+    found = [settings.provenance(name) for name in ([key] if key else list(SETTINGS))]
     if as_json:
-        rows = [{"key": f.key, "value": f.value, "source": f.source, "sentence": f.knob.sentence} for f in found]
+        rows = [{"key": f.key, "value": f.value, "source": f.source, "sentence": f.setting.description} for f in found]
         write_json({"settings": rows, "notices": list(settings.notices), "file": settings.config_file})
         return
     page = Page()
     for each in found:
         given = each.source != "default"
-        unit = f" {each.knob.unit}" if each.knob.unit else ""
         page.line(
             (each.key, "bold"),
-            f" = {json.dumps(each.value, ensure_ascii=False, default=str)}{unit}",
+            f" = {json.dumps(each.value, ensure_ascii=False, default=str)}",
             (f"  ({each.source})", "cyan" if given else "dim"),
         )
         if key or page.styled:
-            page.line((each.knob.sentence, "dim"), indent=3)
-    about = [name for each in found for name in (each.key, each.knob.env) if name]
+            page.line((each.setting.description, "dim"), indent=3)
+    about = [name for each in found for name in (each.key, each.setting.env) if name]
     for notice in (notice for notice in settings.notices if any(name in notice for name in about) or not key):
         page.line(("note: ", "yellow"), notice)

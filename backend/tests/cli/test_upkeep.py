@@ -19,8 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from librarian import cli
-from librarian.config import jsonc
-from librarian.config.editing import set_text
+from librarian.files.config_files import parse_json, with_value
 from librarian.keeper import client
 from librarian.keeper.visitors import Visitors
 from librarian.models import store
@@ -174,9 +173,9 @@ def test_using_a_model_changes_one_value_of_the_file(
     assert cli.run(["models", "use", "other"]) == 0
     after = house.config.read_text()
     assert "// where" in after
-    assert jsonc.parse(after) == jsonc.parse(before) | {"embeddings": {"model": "other"}}
+    assert parse_json(after) == parse_json(before) | {"embeddings": {"model": "other"}}
     assert cli.run(["models", "use", "third", "--json"]) == 0
-    assert jsonc.parse(house.config.read_text())["embeddings"] == {"model": "third"}
+    assert parse_json(house.config.read_text())["embeddings"] == {"model": "third"}
     assert "Note" not in capsys.readouterr().err
     house.config.unlink()
 
@@ -214,13 +213,13 @@ def test_setting_one_value_changes_no_other(
 ) -> None:
     content = {**others, "embeddings": section}
     for whole in (content, others):
-        found = jsonc.parse(set_text(json.dumps(whole, indent=indent), "embeddings", "model", name))
+        found = parse_json(with_value(json.dumps(whole, indent=indent), "embeddings", "model", name))
         assert found == whole | {"embeddings": {**whole.get("embeddings", {}), "model": name}}  # type: ignore[dict-item]
 
 
 def test_a_file_that_cannot_be_changed_safely_is_left_alone() -> None:
     with pytest.raises(SetupError, match="by hand"):
-        set_text('{"embeddings": {"model": 3}}', "embeddings", "model", "c")
+        with_value('{"embeddings": {"model": 3}}', "embeddings", "model", "c")
 
 
 def findings(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:

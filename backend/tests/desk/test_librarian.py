@@ -12,11 +12,11 @@ import psutil
 import pytest
 
 from librarian.assembly import Librarian, build
-from librarian.config.settings import Settings
 from librarian.desk import hosting
 from librarian.keeper import client
 from librarian.keeper.starting import Library
 from librarian.keeper.where import find
+from librarian.settings import Settings
 from librarian.vocabulary.errors import CallerError, NotFound, SetupError
 from librarian.vocabulary.visible import visible
 

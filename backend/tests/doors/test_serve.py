@@ -24,12 +24,12 @@ import pytest
 
 from librarian import __version__, cli
 from librarian.command_door import VERBS
-from librarian.config.settings import Settings
 from librarian.keeper import address, client
 from librarian.keeper.client import served_at
 from librarian.listening import bind
 from librarian.opening import KEPT, Opening
 from librarian.serve import serve
+from librarian.settings import Settings
 from librarian.vocabulary.desk_protocol import Desk
 from librarian.vocabulary.errors import CallerError, LibrarianError, SetupError
 from librarian.vocabulary.index_folder import claim_index

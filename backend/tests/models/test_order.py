@@ -24,7 +24,14 @@ import pickle, sys
 embedder = pickle.loads(sys.stdin.buffer.read())()
 print(embedder.embed_query("a pod").shape, *sorted({name for name in sys.modules if name in UNWANTED}))
 """
-UNWANTED = ("librarian.config", "librarian.desk", "librarian.finding", "librarian.assembly_parts", "pydantic", "httpx")
+UNWANTED = (
+    "librarian.settings",
+    "librarian.desk",
+    "librarian.finding",
+    "librarian.assembly_parts",
+    "pydantic",
+    "httpx",
+)
 
 
 def order(name: str, *, provider: Provider = "local", dimension: int | None = None) -> EmbedderOrder:

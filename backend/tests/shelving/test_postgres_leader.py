@@ -22,7 +22,7 @@ import pytest
 
 from librarian.assembly import Librarian
 from librarian.assembly_storage import storage
-from librarian.config.settings import Settings
+from librarian.settings import Settings
 from librarian.language.analyzer import StandardAnalyzer
 from librarian.models.store import ModelStore
 from librarian.shelving.postgres.database import Database
