@@ -22,9 +22,9 @@ import pytest
 
 from librarian.assembly import Librarian
 from librarian.assembly_storage import storage
-from librarian.settings import Settings
 from librarian.language.analyzer import StandardAnalyzer
 from librarian.models.store import ModelStore
+from librarian.settings import Settings
 from librarian.shelving.postgres.database import Database
 from librarian.vocabulary.errors import SetupError, Unavailable
 from librarian.vocabulary.types import Filters
