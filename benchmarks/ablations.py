@@ -24,7 +24,6 @@ import judged_sets
 from judged_sets import UNADAPTED, JudgedSet, engine_of, opened, ranked, weights_without
 from librarian import desk
 from librarian.assembly_parts import embedder_of
-from librarian.config.settings import Settings
 from librarian.evaluation.metrics import ndcg, recall
 from librarian.finding import modes, names
 from librarian.finding.options import SearchOptions
@@ -32,6 +31,7 @@ from librarian.finding.pool import Pool
 from librarian.finding.query_router import QueryRouter
 from librarian.finding.ranker import IN_LINKS, LinearRanker
 from librarian.language.analyzer import StandardAnalyzer
+from librarian.settings import Settings
 from librarian.shelving.field_weights import FieldWeights
 from librarian.shelving.lexical_index import TantivyIndex
 from librarian.shelving.vectors.archive import SqliteVectorArchive

@@ -21,9 +21,9 @@ from typing import NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+import learning
 from judged_sets import UNADAPTED, JudgedSet, engine_of, opened, weights_without
 from librarian import desk
-from librarian.evaluation import learning
 from librarian.evaluation.judgments import Judged
 from librarian.evaluation.statistics import randomisation
 from librarian.finding import modes

@@ -1,15 +1,15 @@
 """Some three hundred kills, and what they cost: nothing but the batch under way.
 
     PYTHONPATH=backend python benchmarks/faults.py    # 160 of the indexer alone, 40 of the whole program, and the rest
-    PYTHONPATH=backend python benchmarks/faults.py --kills 20 --programs 5 --moves 0 --upgrades 0 --handovers 0
+    PYTHONPATH=backend python benchmarks/faults.py --kills 20 --programs 5 --upgrades 0 --handovers 0
 
 Each is `kill -9` at a moment drawn by chance: during a first index, its repair, updates, or the change to another
 model. Then the next start has to make the index whole by itself: catalog, keyword index and vectors equal the folder,
 every page is found once by its number and once by its vector, and no passage was embedded twice beyond the batches that
 were under way. The whole program runs with its real model, its children, the exact store and Chroma.
 
-Moves to PostgreSQL and back, indexes of older formats that are brought up to date, and servers that take a library over
-from a daemon are killed in the middle, too.
+Indexes of older formats that are brought up to date, and servers that take a library over from a keeper are killed in
+the middle, too.
 """
 
 from __future__ import annotations
@@ -47,7 +47,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--kills", type=int, default=160, help="of the indexer alone")
     parser.add_argument("--programs", type=int, default=40, help="of the whole program")
-    parser.add_argument("--moves", type=int, default=40, help="of moves to PostgreSQL and back")
     parser.add_argument("--upgrades", type=int, default=30, help="of indexes of older formats")
     parser.add_argument("--handovers", type=int, default=30, help="of daemons and servers that take over from them")
     parser.add_argument("--seed", type=int, default=1)
@@ -57,8 +56,6 @@ def main() -> int:
         print(indexer_alone(given.kills, given.seed), flush=True)
     if given.programs:
         print(whole_program(given.programs, given.seed), flush=True)
-    if given.moves:
-        print(moves(given.moves, given.seed), flush=True)
     if given.upgrades:
         print(upgrades(given.upgrades, given.seed), flush=True)
     if given.handovers:
@@ -192,33 +189,6 @@ def first_window(library: Librarian, file_path: str) -> str:
         assert stored is not None
         chunk = reader.chunks_of(stored.doc_id)[0].chunk
     return parts.embedder.get().windows(embedding_prefix(stored.document, chunk.heading_path), chunk.text)[0].text
-
-
-def moves(wanted: int, seed: int) -> str:
-    """Kills of moves to PostgreSQL and back, four for each library."""
-    from tests import postgres
-    from tests.reliability.moving import assert_arrived, documents_of, move
-
-    movers, dice, url = Victims(move), random.Random(seed), postgres.url()
-    kills = rounds = 0
-    while kills < wanted:
-        rounds += 1
-        folder = Path(tempfile.mkdtemp())
-        filled(folder / "one" / "library", dice, FILES)
-        (folder / "two").mkdir()
-        first = opened(folder / "one", "fake")
-        first.complete()
-        first.close()
-        schema = postgres.schema_of(folder)
-        for back in (False, True):
-            for _ in range(2):
-                kills += movers.kill_after(dice.uniform(0, 0.8), str(folder), url, schema, back)
-            before = documents_of(url, schema)
-            move(str(folder), url, schema, back)
-            assert before <= documents_of(url, schema), "documents that had arrived were copied again"
-        assert_arrived(folder, url, schema)
-        shutil.rmtree(folder)
-    return f"moves: {kills} kills in {rounds} libraries of {FILES} files survived; nothing was embedded again"
 
 
 def upgrades(wanted: int, seed: int) -> str:

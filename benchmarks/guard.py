@@ -33,8 +33,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from librarian.assembly import build
 from librarian.assembly_parts import reader as reader_of
 from librarian.assembly_parts import scanner as scanner_of
-from librarian.config.settings import Settings
 from librarian.library import Librarian
+from librarian.settings import Settings
 from librarian.shelving.vectors.exact import ExactStore
 from librarian.vocabulary.types import Filters, Selection, SourceFile
 from speed_library import noisy_vectors

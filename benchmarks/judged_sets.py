@@ -14,16 +14,16 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "backend"))
 
+from learning import Asked
 from librarian import desk
 from librarian.assembly import build
-from librarian.config.settings import Settings
 from librarian.evaluation import own_questions
 from librarian.evaluation.judgments import Judged, load
-from librarian.evaluation.learning import Asked
 from librarian.finding import modes
 from librarian.finding.explain import Analyst
 from librarian.finding.hybrid_search import HybridSearchEngine
 from librarian.finding.ranker import READ, shipped
+from librarian.settings import Settings
 from librarian.vocabulary.protocols import Budget
 from librarian.vocabulary.types import Document, Mode, Query
 

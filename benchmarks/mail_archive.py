@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from librarian import Librarian
-from librarian.config.settings import Settings
+from librarian.settings import Settings
 from speed_library import noisy_vectors
 from speed_parts import RawParts, timed
 

@@ -30,11 +30,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import speed_rivals as rivals
 from librarian.assembly import build
-from librarian.config.settings import Settings
 from librarian.language.analyzer import StandardAnalyzer
 from librarian.library import Librarian
 from librarian.models.embedder import batches, padded
 from librarian.models.loading import load_embedder
+from librarian.settings import Settings
 from librarian.shelving.vectors.archive import SqliteVectorArchive
 from librarian.shelving.vectors.exact import ExactStore
 from librarian.vocabulary.protocols import Catalog

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from librarian.assembly import build
-from librarian.config.settings import Settings
 from librarian.library import Librarian
+from librarian.settings import Settings
 from speed_library import write_documents
 from speed_parts import RawParts, processor_ms, questions_of
 from speed_report import Report

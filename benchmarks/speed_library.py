@@ -17,9 +17,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend"))
 
 from librarian.assembly import build
-from librarian.config.settings import Settings
 from librarian.library import Librarian
 from librarian.models.loading import load_embedder
+from librarian.settings import Settings
 from librarian.shelving.catalog import SqliteCatalog
 from librarian.shelving.vectors.archive import SqliteVectorArchive
 from librarian.vocabulary.types import Vectors

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from librarian.assembly import build
-from librarian.config.settings import Settings
 from librarian.library import Librarian
 from librarian.models.cross_encoder import OnnxCrossEncoder
 from librarian.models.store import ModelStore
 from librarian.models.table import DEFAULT
+from librarian.settings import Settings
 from librarian.vocabulary.protocols import Budget
 from speed_parts import percentile
 from speed_report import Report

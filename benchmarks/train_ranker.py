@@ -25,7 +25,7 @@ import numpy.typing as npt
 import answers
 import judged_sets
 from judged_sets import LEFT_OUT, JudgedSet
-from librarian.evaluation.learning import Asked, quality, trained
+from learning import Asked, quality, trained
 from librarian.evaluation.statistics import SEED
 from librarian.finding.features import SCALED
 from librarian.finding.ranker import READ, shipped

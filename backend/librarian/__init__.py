@@ -15,9 +15,9 @@ __all__ = ["FileIndexer", "HybridSearchEngine", "Librarian", "Settings", "__vers
 if TYPE_CHECKING:
     from typing import Any
 
-    from .config.settings import Settings
     from .finding.hybrid_search import HybridSearchEngine
     from .library import Librarian
+    from .settings import Settings
     from .shelving.indexer import FileIndexer
 
 
@@ -36,7 +36,7 @@ def __getattr__(name: str) -> Any:
 
         return HybridSearchEngine
     if name == "Settings":
-        from .config.settings import Settings
+        from .settings import Settings
 
         return Settings
     raise AttributeError(f"module 'librarian' has no attribute {name!r}")

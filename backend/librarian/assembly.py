@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -28,11 +28,8 @@ from .assembly_parts import (
     search_options,
     watcher,
 )
-from .assembly_sharing import keeping_of
-from .assembly_spaces import ProjectSpaces
 from .assembly_storage import Storage, storage
 from .assembly_study import Study
-from .config.settings import Settings
 from .evaluation.question_log import QuestionLog
 from .finding.calibration import Calibration
 from .finding.explain import Analyst
@@ -43,6 +40,7 @@ from .finding.query_router import QueryRouter
 from .finding.result_cache import Key, ResultCache
 from .finding.rewriting import Rewriting
 from .finding.semantic_cache import COSTLY, SemanticCache
+from .gathering.crawl_state import chosen_models, other_model_note
 from .gathering.registry import Registry
 from .gathering.registry_files import RegistryFiles
 from .gathering.sites import Sites
@@ -50,19 +48,20 @@ from .language.analyzer import StandardAnalyzer
 from .models.answering import AnsweringModel
 from .models.loading import Retrying
 from .models.query_cache import QueryEmbeddings
+from .models.table import canonical
+from .settings import Settings
 from .shelving.cache import LruCache
 from .shelving.indexer import FileIndexer
 from .shelving.upkeep import Listeners, Tally, Upkeep
 from .vocabulary.errors import LibrarianError, SetupError
 from .vocabulary.index_folder import claim_index
 from .vocabulary.protocols import Catalog, Embedder, LexicalIndex
-from .vocabulary.spaces import VectorSpace
 from .vocabulary.types import Fusion, SearchOutcome
 
 LOADING_S = 5.0  #: that closing a library waits for a model
 
 if TYPE_CHECKING:
-    from .assembly_sharing import Keeping
+    from .shelving.postgres.leader import LeaderLock
 
 
 def build(settings: Settings) -> desk.Parts:
@@ -91,22 +90,19 @@ def _make_folder(index: Path) -> None:
 def _joined(settings: Settings, held: Storage) -> desk.Parts:
     """Everything above the storage, from the writing side to what the desk is handed."""
     catalog, analyzer = held.catalog, StandardAnalyzer(settings.search.min_keyword_length)
-    embedder, projects = embedder_of(settings), ProjectSpaces(settings)
-    writing = _writing(settings, held, projects)
+    embedder = embedder_of(settings)
+    writing = _writing(settings, held)
     indexer, keeping = writing.indexer, writing.keeping
-    embedded = partial(_embedded, catalog)
-    spaces = partial(projects.searched, indexer.spaces, held.stores.answering, embedded)
     rewriting, reranker = rewriting_of(settings), reranker_of(settings)
     asking = answering_model(settings, embedder, indexer) if embedder is not None else None
-    options = search_options(settings, bm25=held.shared is None)
+    options = search_options(settings, bm25=held.database is None)
     engine = HybridSearchEngine(
         catalog,
         held.lexical,
         analyzer,
         vectors=lambda: held.stores.answering(indexer.model()),
-        embedded=lambda: embedded(indexer.model()),
+        embedded=lambda: _embedded(catalog, indexer.model()),
         embedder=asking,
-        spaces=spaces,
         options=options,
         reranker=reranker,
         rewriting=rewriting,
@@ -117,17 +113,13 @@ def _joined(settings: Settings, held: Storage) -> desk.Parts:
     adapting, fitting = _fitting(settings, options.fusion, engine, held, asking, indexer, complete)
     writing.listeners.add(fitting.look)
     study = Study(
-        engine,
         catalog,
-        settings.index.path,
-        fitting.look,
-        model=lambda: " and ".join(sorted({key.split(";")[0] for key in indexer.answering() if key})),
-        fusion=options.fusion,
         most=settings.search.max_results,
         rewriter=rewriting is not None,
         adapted=lambda: adapting.in_use,
     )
-    warming = _Warming(embedder, spaces) if embedder is not None else None
+    ignored_models = cache(partial(_ignored_models, settings))
+    warming = _Warming(embedder) if embedder is not None else None
     return desk.Parts(
         options=desk_options(settings, held.names, held.rescued),
         catalog=catalog,
@@ -139,7 +131,6 @@ def _joined(settings: Settings, held: Storage) -> desk.Parts:
         fitted=fitted,
         indexing=keeping,
         embedder=embedder,
-        spaces=spaces,
         caches={
             "exact": cached,
             "query_embedding": QueryEmbeddings(embedder),
@@ -151,11 +142,12 @@ def _joined(settings: Settings, held: Storage) -> desk.Parts:
         sites=Sites(catalog, cached.search),
         questions=QuestionLog(settings.index.path / "questions.jsonl", enabled=settings.analytics.enabled),
         language_model=rewriting,
-        notes=lambda: (*study.notes(), *fitting.notes(), *writing.notes()),
+        keyword_damage=lambda: held.lexical.damage,
+        notes=lambda: (*fitting.notes(), *keeping.notes(), *ignored_models()),
         learning=fitting,
         reranker=reranker if settings.search.reranker == "cross-encoder" else None,
         start=partial(_start, keeping, warming, rewriting, fitting),
-        close=partial(_close, fitting, keeping, engine, held, warming, projects, asking, embedder),
+        close=partial(_close, fitting, keeping, engine, held, warming, asking, embedder),
     )
 
 
@@ -167,28 +159,26 @@ class _Writing:
     """The side that writes: what makes the index, what keeps it true, and who hears of new generations."""
 
     indexer: FileIndexer
-    keeping: Keeping
+    keeping: Upkeep
     listeners: Listeners
-    notes: Callable[[], Sequence[str]]
 
 
-def _writing(settings: Settings, held: Storage, projects: ProjectSpaces) -> _Writing:
+def _writing(settings: Settings, held: Storage) -> _Writing:
     listeners, tally = Listeners(), Tally()
+    leader = _leader_lock(held, listeners)
     indexer = FileIndexer(
         settings.docs.root_path,
         scanner(settings),
         reader(settings),
-        held.shared.claims if held.shared else held.catalog,
+        held.catalog,
         held.lexical,
         held.archive,
         stores_for=held.stores,
         embedder=embedding_child(settings) if settings.embeddings.enabled else None,
         model_key=model_key(settings),
-        further=projects.wanted,
-        company=held.shared.writers if held.shared else None,
         options=indexer_options(settings),
         observer=tally,
-        on_generation=[lambda generation: tell(generation)],  # which is known below, from what keeps the indexer
+        on_generation=[leader.announce if leader else listeners],
     )
     upkeep = Upkeep(
         indexer,
@@ -198,9 +188,18 @@ def _writing(settings: Settings, held: Storage, projects: ProjectSpaces) -> _Wri
         listeners=listeners,
         tally=tally,
         look_at_start=settings.docs.index_on_startup,
+        leader=leader,
     )
-    kept, tell = keeping_of(upkeep, held, listeners)
-    return _Writing(indexer, kept, listeners, upkeep.notes)
+    return _Writing(indexer, upkeep, listeners)
+
+
+def _leader_lock(held: Storage, listeners: Listeners) -> LeaderLock | None:
+    """The lock of the server that indexes, where the library is in PostgreSQL."""
+    if held.database is None:
+        return None
+    from .shelving.postgres.leader import LeaderLock
+
+    return LeaderLock(held.database, on_generation=listeners)
 
 
 def _cached(
@@ -258,9 +257,7 @@ def _fitting(
         engine,
         held.catalog,
         complete=complete,
-        basis=lambda: "|".join(
-            ["+".join(indexer.answering()), fusion, str(engine.weights), __version__, *adapting.stamps()]
-        ),
+        basis=lambda: "|".join([indexer.model(), fusion, str(engine.weights), __version__, *adapting.stamps()]),
         scale=fusion,
         by_meaning=settings.embeddings.enabled,
         adapted=lambda: adapting.in_use,
@@ -279,6 +276,16 @@ def _embedded(catalog: Catalog, model: str) -> int:
         return reading.count(model).embedded_chunks
 
 
+def _ignored_models(settings: Settings) -> list[str]:
+    """A note for each crawled project whose crawl asked for another embedding model than the library's."""
+    model = canonical(settings.embeddings.model)
+    return [
+        other_model_note(project, asked)
+        for project, asked in chosen_models(settings.index.path).items()
+        if canonical(asked) != model
+    ]
+
+
 def _complete(catalog: Catalog, settings: Settings, indexer: FileIndexer) -> bool:
     """Whether an answer may be kept: nothing that it rests on is still being embedded or read into memory."""
     if not settings.embeddings.enabled:
@@ -292,7 +299,7 @@ def _complete(catalog: Catalog, settings: Settings, indexer: FileIndexer) -> boo
 
 
 def _start(
-    upkeep: Keeping,
+    upkeep: Upkeep,
     warming: _Warming | None,
     rewriting: Rewriting | None,
     fitting: Fitting,
@@ -306,11 +313,10 @@ def _start(
 
 
 class _Warming:
-    """Loads the models, so that the first question needn't wait; a failure is remembered and shown."""
+    """Loads the model, so that the first question needn't wait; a failure is remembered and shown."""
 
-    def __init__(self, embedder: Retrying[Embedder], spaces: Callable[[], Sequence[VectorSpace]]) -> None:
+    def __init__(self, embedder: Retrying[Embedder]) -> None:
         self._embedder = embedder
-        self._spaces = spaces
         self._thread = threading.Thread(target=self._run, name="load-model", daemon=True)
 
     def start(self) -> None:
@@ -322,9 +328,8 @@ class _Warming:
             self._thread.join(LOADING_S)
 
     def _run(self) -> None:
-        for each in (self._embedder, *(space.embedder for space in self._spaces())):
-            with suppress(LibrarianError):  # `problem()` has it
-                each.get()
+        with suppress(LibrarianError):  # `problem()` has it
+            self._embedder.get()
 
 
 class _Closable(Protocol):

@@ -243,7 +243,7 @@ class _Vectors:
             self._doc_ids = {stored.document.file_path: stored.doc_id for stored in reader.iter_documents()}
 
     def answerable(self, questions: Sequence[OwnQuestion]) -> list[OwnQuestion]:
-        """Those with vectors of an answer: pages may be empty, or have a model of their own."""
+        """Those with vectors of an answer: pages may be empty."""
         embedded = set(self._docs.tolist())
         return [one for one in questions if not embedded.isdisjoint(self._ids_of(one.answers))]
 

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from . import __version__, desk
-from .config.sections import revealed
-from .config.settings import Settings
 from .finding.options import SearchOptions
 from .finding.rewriting import Rewriting
 from .language.analyzer import StandardAnalyzer
@@ -22,9 +20,10 @@ from .models.store import ModelStore, state_of
 from .models.table import spec_of
 from .reading.chunking import StructureChunker
 from .reading.including import IncludeRoots
-from .reading.parsers import READABLE, SOURCES
+from .reading.parsers import READABLE
 from .reading.reader import FileReader
 from .reading.scanner import FolderScanner
+from .settings import Settings, revealed
 from .shelving.indexer import FileIndexer, IndexerOptions
 from .shelving.watcher import FileWatcher, FileWatchers
 from .vocabulary.errors import SetupError, Unavailable
@@ -63,7 +62,7 @@ def reader(settings: Settings) -> FileReader:
 
 
 def scanner(settings: Settings) -> FolderScanner:
-    """What looks for files below the root; source files only where their comments are wanted."""
+    """What looks for files below the root."""
     docs = settings.docs
     return FolderScanner(
         docs.root_path,
@@ -73,18 +72,16 @@ def scanner(settings: Settings) -> FolderScanner:
         size_limits=docs.size_limits,
         include=docs.include,
         exclude=docs.exclude,
-        known_extensions=READABLE.union(SOURCES if docs.source_comments else ()),
+        known_extensions=READABLE,
     )
 
 
 def _unparsed(settings: Settings) -> list[str]:
     """A note where formats are wanted that nothing reads."""
-    readable = READABLE.union(SOURCES if settings.docs.source_comments else ())
-    strange = sorted({*(settings.docs.file_extensions or ())} - readable)
+    strange = sorted({*(settings.docs.file_extensions or ())} - READABLE)
     if not strange:
         return []
-    advice = ": docs.source_comments indexes their comments" if set(strange) <= set(SOURCES) else ""
-    return [f"docs.file_extensions names {', '.join(strange)}, for which there is no parser{advice}."]
+    return [f"docs.file_extensions names {', '.join(strange)}, for which there is no parser."]
 
 
 def watcher(
@@ -121,19 +118,18 @@ def indexer_options(settings: Settings) -> IndexerOptions:
 # -- models ----------------------------------------------------------------------------------------------------------
 
 
-def _order(settings: Settings, name: str = "", *, threads: int, max_batch: int) -> EmbedderOrder:
-    """The library's model, or the one of that name, which may stand anywhere: on this machine, or at the service."""
+def _order(settings: Settings, *, threads: int, max_batch: int) -> EmbedderOrder:
+    """The library's model."""
     embeddings = settings.embeddings
     return EmbedderOrder(
-        name or embeddings.model,
+        embeddings.model,
         embeddings.provider,
         embeddings.base_url,
         revealed(embeddings.api_key),
         threads,
         max_batch,
         embeddings.timeout_s,
-        or_local=bool(name),
-        dimension=None if name else embeddings.dimension,
+        dimension=embeddings.dimension,
     )
 
 
@@ -158,11 +154,11 @@ def query_threads(settings: Settings) -> int:
     return max(1, settings.embeddings.threads // 2)
 
 
-def embedder_for_questions(settings: Settings, name: str = "") -> Retrying[Embedder]:
-    """The library's model, or the one of that name, loaded at first use and remembering what it was asked."""
+def embedder_for_questions(settings: Settings) -> Retrying[Embedder]:
+    """The library's model, loaded at first use and remembering what it was asked."""
 
     def load() -> Embedder:
-        order = _order(settings, name, threads=query_threads(settings), max_batch=QUERY_BATCH)
+        order = _order(settings, threads=query_threads(settings), max_batch=QUERY_BATCH)
         return CachedEmbedder(order(), QUERY_EMBEDDINGS_KEPT)
 
     return Retrying(load)
@@ -251,17 +247,16 @@ def summarizer_of(settings: Settings) -> LlmSummarizer | None:
     return LlmSummarizer(chat, timeout_s=max(SUMMARY_S, llm.timeout_s))
 
 
-def embedding_child(settings: Settings, name: str = "") -> Callable[[], Embedder]:
-    """What builds the model, the library's or another one, inside an embedding child."""
-    return _order(settings, name, threads=settings.embeddings.threads, max_batch=settings.embeddings.batch_size)
+def embedding_child(settings: Settings) -> Callable[[], Embedder]:
+    """What builds the library's model inside an embedding child."""
+    return _order(settings, threads=settings.embeddings.threads, max_batch=settings.embeddings.batch_size)
 
 
-def model_key(settings: Settings, name: str = "") -> str:
+def model_key(settings: Settings) -> str:
     """Names what would be loaded: while it stays the same, so does the model's fingerprint."""
     embeddings = settings.embeddings
-    model = name or embeddings.model
-    build = f"{__version__} {state_of(model)}".strip()  # a folder may hold another model by now
-    return "|".join((embeddings.provider, model, embeddings.base_url or "", build))
+    build = f"{__version__} {state_of(embeddings.model)}".strip()  # a folder may hold another model by now
+    return "|".join((embeddings.provider, embeddings.model, embeddings.base_url or "", build))
 
 
 # -- finding ---------------------------------------------------------------------------------------------------------

@@ -10,9 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from .config.sections import revealed
-from .config.settings import Settings
 from .models.table import dimension_of
+from .settings import Settings, revealed
 from .shelving.catalog import SqliteCatalog
 from .shelving.lexical_index import TantivyIndex
 from .shelving.vectors import chroma_files
@@ -28,9 +27,7 @@ from .vocabulary.owned_folder import require_own
 from .vocabulary.protocols import Catalog, LexicalIndex, VectorArchive, VectorStore
 
 if TYPE_CHECKING:
-    from .shelving.postgres.claims import ClaimingCatalog
     from .shelving.postgres.database import Database
-    from .shelving.postgres.writers import Writers
 
 EXACT_UP_TO = 1_000_000  #: windows; above, a graph index answers (decisions page)
 
@@ -45,23 +42,13 @@ class Storage:
     stores: StoreSet
     names: tuple[str, str, str]
     rescued: str = ""  #: a sentence, where a damaged file was set aside
-    shared: Shared | None = None  #: where several servers may use the library
+    database: Database | None = None  #: PostgreSQL, where several servers may use the library
 
     def close(self) -> None:
         """Close everything, though some of it may fail."""
-        claims = (self.shared.claims,) if self.shared is not None else ()
         with ExitStack() as closing:  # which ends with what it was given first
-            for part in (self.catalog, *claims, self.archive, self.lexical, self.stores):
+            for part in (self.catalog, self.archive, self.lexical, self.stores):
                 closing.callback(part.close)
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """What the servers and workers of one library agree through."""
-
-    database: Database
-    claims: ClaimingCatalog  #: the catalog as those see it who embed
-    writers: Writers
 
 
 def storage(settings: Settings) -> Storage:
@@ -102,7 +89,7 @@ def database(settings: Settings) -> Database:
 
     if settings.storage.database_url is None:
         raise SetupError(
-            "No PostgreSQL database is named, and storage.catalog postgres needs one, as librarian migrate does.",
+            "storage.catalog is postgres, and no PostgreSQL database is named.",
             hint="Set storage.database_url (DATABASE_URL) to postgresql://user:password@host/name.",
         )
     return Database(
@@ -125,19 +112,16 @@ def _postgres(settings: Settings) -> Storage:
     try:
         from .shelving.postgres.archive import PostgresVectorArchive
         from .shelving.postgres.catalog import PostgresCatalog
-        from .shelving.postgres.claims import ClaimingCatalog
         from .shelving.postgres.lexical import PostgresLexicalIndex
-        from .shelving.postgres.writers import Writers
 
-        products = settings.docs.shared_products
-        catalog = PostgresCatalog(opened, shared_products=products)
+        catalog = PostgresCatalog(opened, shared_products=settings.docs.shared_products)
         return Storage(
             catalog,
             PostgresLexicalIndex(opened, identity=catalog.identity, note=_ranking(settings)),
             PostgresVectorArchive(opened),
             StoreSet(partial(_shared_stores, settings, opened), exact_up_to=EXACT_UP_TO),
             ("postgres", "postgres", "qdrant" if chosen == "qdrant" else "pgvector"),
-            shared=Shared(opened, ClaimingCatalog(opened, shared_products=products), Writers(opened)),
+            database=opened,
         )
     finally:
         opened.leave()

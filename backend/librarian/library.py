@@ -101,8 +101,8 @@ class Librarian:
         owns the index.
         """
         from .assembly import build
-        from .config.settings import Settings
         from .keeper.starting import owned
+        from .settings import Settings
 
         given: dict[str, object] = dict(overrides)
         given |= {key: str(value) for key, value in {"docs.root_path": root, "index.path": index}.items() if value}
@@ -178,7 +178,7 @@ class Librarian:
     @property
     def damage(self) -> str:
         """What of the catalog was found damaged since it was opened; opening it again repairs that."""
-        return self._parts.catalog.damage
+        return self._parts.catalog.damage or self._parts.keyword_damage()
 
     # -- operations by name
 
@@ -648,9 +648,6 @@ class Librarian:
         product: str | None = None,
         own: bool = False,
         llm: bool = False,
-        tune: bool = False,
-        adopt: bool = False,
-        reset: bool = False,
         deadline: Budget | None = None,
     ) -> Mapping[str, object]:
         """Measure the ranking on judged questions; see `librarian evaluate --help`.
@@ -677,10 +674,7 @@ class Librarian:
     # -- what several operations share
 
     def _forget_failures(self) -> None:
-        if self._parts.embedder is not None:
-            for embedder in (self._parts.embedder, *(space.embedder for space in self._parts.spaces())):
-                embedder.reset()
-        for part in (self._parts.language_model, self._parts.reranker):
+        for part in (self._parts.embedder, self._parts.language_model, self._parts.reranker):
             if part is not None:
                 part.reset()
 

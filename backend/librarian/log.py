@@ -15,7 +15,7 @@ from pathlib import Path
 from textwrap import indent
 from typing import Any
 
-from .config.settings import Settings
+from .settings import Settings
 from .vocabulary.errors import SetupError
 from .vocabulary.index_folder import claim_index
 from .vocabulary.owned_folder import Kind, claim, is_marked

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from . import log
-from .config.sections import revealed
-from .config.settings import Settings, knobs
+from .settings import SETTINGS, Settings, revealed
 from .vocabulary.errors import SetupError
 
 logger = logging.getLogger(__name__)
@@ -33,8 +32,8 @@ def reload(settings: Settings, app: Any | None, *, begun: Settings) -> Settings:
         now = settings.again()
         if app is not None:
             now.check_listening()
-        changed = {knob.key for knob in knobs() if settings.value(knob.key) != now.value(knob.key)}
-        waiting = {knob.key for knob in knobs() if begun.value(knob.key) != now.value(knob.key)} - AT_ONCE
+        changed = {key for key in SETTINGS if settings.value(key) != now.value(key)}
+        waiting = {key for key in SETTINGS if begun.value(key) != now.value(key)} - AT_ONCE
         log.configure(now)
     except SetupError as error:
         logger.error("The settings stay as they were: %s", error)

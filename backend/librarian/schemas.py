@@ -416,9 +416,6 @@ class EvaluateRequest(RequestModel):
     product: Text | None = None
     own: Flag = False
     llm: Flag = False
-    tune: Flag = False
-    adopt: Flag = False
-    reset: Flag = False
 
 
 class BenchRequest(RequestModel):

@@ -22,8 +22,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from . import __version__, event_loop
 from .command_door import CommandApi
-from .config.sections import revealed
-from .config.settings import Settings
 from .ending import cut_short, leave
 from .garbage import seldom, uncollected
 from .keeper.address import url_of
@@ -38,6 +36,7 @@ from .log import configure
 from .opening import LibraryHandle
 from .reloading import reload
 from .schemas import ResultLimits
+from .settings import Settings, revealed
 from .shelving.heap import keep_small
 from .vocabulary.calls import Calls
 from .vocabulary.errors import SETUP, LibrarianError, SetupError, Unavailable

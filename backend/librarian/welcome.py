@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import shlex
 import shutil
 import sys
 from pathlib import Path
 
-from .config.settings import Settings
+from .settings import Settings
 from .vocabulary.errors import SetupError
 
 FIRST_PERSON = 501 if sys.platform == "darwin" else 1000  #: the least number of a user who is a person
@@ -82,10 +83,6 @@ def _shared(settings: Settings) -> list[str]:
 
 def _others() -> bool:
     """Whether people besides this process's user can log in here, as the system's list of users says."""
-    try:
-        import pwd
-    except ImportError:  # Windows
-        return False
     return any(
         each.pw_uid >= FIRST_PERSON
         and each.pw_uid != os.getuid()

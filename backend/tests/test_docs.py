@@ -18,12 +18,11 @@ import pytest
 from packaging.requirements import Requirement
 
 from librarian import cli, schemas
-from librarian.config.layers import ALIASES, DERIVED_VARIABLES
-from librarian.config.settings import knobs
 from librarian.finding import ranker
 from librarian.models.table import known, spec_of
 from librarian.reading import metadata
 from librarian.schemas import TOOLSETS, Operation
+from librarian.settings import ALIASES, DERIVED_VARIABLES, SETTINGS
 from librarian.shelving.extras import missing
 from librarian.terminal import reference
 from tests.docs import blocks
@@ -63,7 +62,7 @@ def test_the_page_of_commands_says_what_the_commands_say() -> None:
 def test_every_command_and_its_options_are_on_the_commands_page(name: str) -> None:
     page = reference.PAGE.read_text("utf-8")
     assert f"## librarian {name}\n" in page
-    for parameter in reference.commands()[name].params:
+    for parameter in (each for each in reference.commands()[name].params if not getattr(each, "hidden", False)):
         for option in parameter.opts:
             assert not option.startswith("--") or option == "--help" or option in page, f"{option} is undocumented"
 
@@ -83,12 +82,12 @@ def test_every_exit_code_is_on_the_commands_page(code: int) -> None:
     assert f"| {code} |" in reference.PAGE.read_text("utf-8")
 
 
-@pytest.mark.parametrize("key", [knob.key for knob in knobs()])
+@pytest.mark.parametrize("key", SETTINGS)
 def test_every_setting_is_in_the_manual(key: str) -> None:
     assert f"`{key}`" in manual()
 
 
-@pytest.mark.parametrize("name", sorted({knob.env for knob in knobs() if knob.env} | set(DERIVED_VARIABLES)))
+@pytest.mark.parametrize("name", sorted({each.env for each in SETTINGS.values() if each.env} | set(DERIVED_VARIABLES)))
 def test_every_variable_is_in_the_manual(name: str) -> None:
     assert f"`{name}`" in manual()
 
@@ -209,8 +208,8 @@ def test_a_missing_extra_is_named_with_the_command_of_the_environment_that_runs(
 
 
 def test_every_settings_key_in_the_manual_exists() -> None:
-    sections = {knob.key.split(".")[0] for knob in knobs() if "." in knob.key}
-    known = {knob.key for knob in knobs()} | set(ALIASES)
+    sections = {key.split(".")[0] for key in SETTINGS if "." in key}
+    known = set(SETTINGS) | set(ALIASES)
     known |= {key.rpartition(".")[0] for key in known}
     for word in words(blocks.prose(manual())):
         if re.fullmatch(r"[a-z_]+(\.[A-Za-z_]+)+", word) and word.split(".")[0] in sections:

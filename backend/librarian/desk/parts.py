@@ -18,7 +18,6 @@ from ..schemas import (
     WhyNot,
 )
 from ..vocabulary.protocols import Analyzer, Budget, Catalog, Embedder, Loadable, Reranker
-from ..vocabulary.spaces import VectorSpace
 from ..vocabulary.types import Hit, IndexReport, Mode, Progress, Query, SearchOutcome, StoredChunk, StoredDocument
 
 
@@ -188,7 +187,6 @@ class Parts:
     fitted: Callable[[SearchOutcome], SearchOutcome]  #: packed into what its question allows, with its size as text
     indexing: Indexing
     embedder: Loadable[Embedder] | None
-    spaces: Callable[[], Sequence[VectorSpace]]  #: of products with another model
     caches: Mapping[str, CacheControl]
     check: Callable[[bool], CheckResponse]
     evaluate: Evaluate
@@ -198,6 +196,7 @@ class Parts:
     language_model: LanguageModel | None
     start: Callable[[], None]
     close: Callable[[], None]
+    keyword_damage: Callable[[], str] = str  #: why the keyword index can't be read; empty where it can
     notes: Callable[[], Sequence[str]] = tuple  #: sentences for the status that change with the library
     learning: Learning | None = None
     reranker: Loadable[Reranker] | None = None  #: the cross-encoder, where one is demanded

@@ -6,7 +6,6 @@ import datetime as dt
 import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,19 +32,17 @@ class StateReport:
         self._started = time.monotonic()
         self._disk: tuple[float, int] = (-_DISK_EVERY_S, 0)
 
-    def reasons(self, *, spaces: bool = True) -> list[str]:
-        """Everything configured that doesn't work now. `spaces`: whether the catalog is asked for them."""
+    def reasons(self) -> list[str]:
+        """Everything configured that doesn't work now."""
         found = list(self._parts.indexing.problems())
-        spaces = spaces and not any(reason.startswith(_SILENT) for reason in found)
         if damage := self._parts.catalog.damage:
             found.append(f"catalog: {damage}")
+        if damage := self._parts.keyword_damage():
+            found.append(f"keyword: {damage}")
         parts: dict[str, Loadable[Any] | None] = {
             "embeddings": self._parts.embedder,
             "rerank": self._parts.reranker,
         }
-        with suppress(LibrarianError):  # a catalog that can't be read, which is a reason of its own
-            for space in self._parts.spaces() if self._parts.embedder and spaces else ():
-                parts[f"embeddings of {', '.join(sorted(space.products))}"] = space.embedder
         for part, loadable in parts.items():
             if loadable is not None and loadable.problem() and not any(item.startswith(f"{part}: ") for item in found):
                 found.append(f"{part}: {loadable.problem()}")
@@ -77,7 +74,7 @@ class StateReport:
                     count = reader.count()
         except LibrarianError as error:
             unread = [f"catalog: {error}"]
-        reasons = self.reasons(spaces=not unread)
+        reasons = self.reasons()
         if not any(reason.startswith("catalog: ") for reason in reasons):
             reasons += unread
         progress = self._progress()
@@ -152,7 +149,6 @@ class StateReport:
                     *layout_notes(count, failures),
                     *(shared_notes(options.shared_products, products) if progress.phase != "reading" else ()),
                     *self._language_notes(),
-                    *self._space_notes(),
                     *self._parts.notes(),
                 ],
             }
@@ -176,13 +172,6 @@ class StateReport:
             f"semantic search finds less in them. Set embeddings.model to '{_MULTILINGUAL_MODEL}'."
         ]
 
-    def _space_notes(self) -> list[str]:
-        """Which products have a model of their own."""
-        return [
-            f"Embedded with a model of their own, {space.name}: {', '.join(sorted(space.products))}."
-            for space in self._parts.spaces()
-        ]
-
     def _embeddings(self) -> dict[str, object]:
         options, source = self._parts.options, self._parts.embedder
         loaded = source.peek() if source is not None else None
@@ -192,9 +181,7 @@ class StateReport:
             "dimension": loaded.spec.dimension if loaded else 0,
             "backend": loaded.backend if loaded else "",
             "device": loaded.device if loaded else "",
-            "models": [options.model, *(space.name for space in self._parts.spaces())]
-            if options.embeddings_enabled
-            else [],
+            "models": [options.model] if options.embeddings_enabled else [],
         }
 
     @staticmethod

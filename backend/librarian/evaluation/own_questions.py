@@ -188,20 +188,5 @@ def untaught(questions: Iterable[OwnQuestion]) -> list[OwnQuestion]:
     return [question for question in questions if all(map(held_out, question.judged.grades))]
 
 
-def halves(questions: Sequence[OwnQuestion]) -> tuple[list[OwnQuestion], list[OwnQuestion]]:
-    """Questions to learn from and questions held out: no answer page of the one is one of the other.
-
-    >>> one, two = (OwnQuestion(Judged(page, page, {page: 1}), frozenset(), "links") for page in ("a", "b"))
-    >>> [len(half) for half in halves([one, two, one])]
-    [2, 1]
-    """
-    pages = sorted({page for question in questions for page in question.judged.grades})
-    random.Random(SEED).shuffle(pages)
-    held = set(pages[: len(pages) // 2])
-    learn = [question for question in questions if not held & question.judged.grades.keys()]
-    held_out = [question for question in questions if question.judged.grades.keys() <= held]
-    return learn, held_out
-
-
 def _asks(text: str) -> bool:
     return _FEWEST_WORDS <= len(_WORD.findall(text)) <= _MOST_WORDS and not _EMPTY.match(text.lower())

@@ -16,7 +16,7 @@ from librarian.vocabulary.types import Ids
 
 from .evidence import DECAY, FEWEST, FURTHER
 from .passage import OWN
-from .pool import Floats, Mask, Pool, spoken
+from .pool import Floats, Pool, spoken
 
 #: In the order in which reasons are told. All lie in 0–1 or little above.
 NAMES = (
@@ -66,8 +66,6 @@ class Documents:
     ids: Ids
     values: Mapping[str, Floats]
     ranks: Mapping[str, Ids]  #: place in the leg that a feature comes from, 0 where it has none there
-    assumed: frozenset[str] = frozenset()  #: features that for `lacking` are expected, not known
-    lacking: Mask | None = None  #: documents of which no vector is known
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -133,8 +131,7 @@ def scaled(found: Documents, nearness: float | None = None) -> Documents:
     nearest = float(values["semantic"].max(initial=0.0)) if nearness is None else nearness
     values["evidence"] = np.full(len(found), nearest)
     ranks = {**found.ranks, **{name: found.ranks[own] for name, own in SCALED.items() if own in found.ranks}}
-    assumed = found.assumed | {name for name, absolute in SCALED.items() if absolute in found.assumed}
-    return replace(found, values=values, ranks=ranks, assumed=assumed)
+    return replace(found, values=values, ranks=ranks)
 
 
 def _lowest(own: Floats, floor: float) -> float:

@@ -32,7 +32,6 @@ from librarian.vocabulary.protocols import (
     Reranker,
     VectorStore,
 )
-from librarian.vocabulary.spaces import VectorSpace
 from librarian.vocabulary.types import (
     AnalyzedQuery,
     Answerable,
@@ -53,8 +52,7 @@ from .excerpts import Excerpts
 from .exclusion import without_excluded
 from .fusion import score
 from .hearing import Hearing
-from .legs import KeywordLeg, SemanticLeg
-from .meaning import Meaning, Meanings
+from .legs import KeywordLeg, SemanticLeg, VectorQuery
 from .missing_words import Missing, MissingWords
 from .names import Names
 from .options import SearchOptions
@@ -89,11 +87,17 @@ HOLDERS = 50  #: passages of which is told where a word is mentioned that the fi
 #: The groups of passages that one page of an answer shows.
 Page = Sequence[Sequence[paging.Kept]]
 
+#: Of the chunks need vectors for the learned sum; the keyword order is better until then (docs: search-modes.md).
+EMBEDDED_SHARE = 0.9
+
 SOON_MS = 25.0  #: an embedder is waited for so long before another question has its turn
 
 
 class HybridSearchEngine:
-    """Answers questions. Safe to use from several threads; `close` ends its worker threads."""
+    """Answers questions. Safe to use from several threads; `close` ends its worker threads.
+
+    `embedded` gives the number of chunks that have vectors; None means all of them.
+    """
 
     def __init__(
         self,
@@ -102,9 +106,8 @@ class HybridSearchEngine:
         analyzer: Analyzer,
         *,
         vectors: Callable[[], VectorStore | None] = lambda: None,
-        embedded: Callable[[], int] = lambda: 0,
+        embedded: Callable[[], int] | None = None,
         embedder: Loadable[Embedder] | None = None,
-        spaces: Callable[[], Sequence[VectorSpace]] = tuple,
         options: SearchOptions = SearchOptions(),
         reranker: Loadable[Reranker] | None = None,
         rewriting: Rewriting | None = None,
@@ -114,8 +117,9 @@ class HybridSearchEngine:
         self._catalog = catalog
         self._lexical = lexical
         self._words = KeywordLeg(lexical, analyzer, options.depth)
-        own = SemanticLeg(embedder, vectors, threshold=options.similarity_threshold, embedded=embedded)
-        self._semantic = Meanings(own, spaces, threshold=options.similarity_threshold)
+        self._embedded = embedded
+        threshold = options.similarity_threshold
+        self._semantic = SemanticLeg(embedder, vectors, threshold=threshold, embedded=embedded or (lambda: 0))
         self._analyzer = analyzer
         self._options = options
         self._second_look = SecondLook(reranker, options)
@@ -336,7 +340,7 @@ class HybridSearchEngine:
         self._ranker = ranker or self._ranker
         self._calibration = calibration or self._calibration
         if adapters is not None:
-            self._semantic.own.adapters = tuple(adapters)
+            self._semantic.adapters = tuple(adapters)
         self._epoch = next(self._epochs)  # last: no question of the new epoch may meet what was in use before
 
     @property
@@ -403,15 +407,25 @@ class HybridSearchEngine:
             return Judged(pool, modes.semantic(pool), "semantic")
         if run.mode == "hybrid" and run.query.semantic_weight is not None:
             return Judged(pool, modes.by_weight(pool, run.query.semantic_weight), "")
-        fused = self._fused(pool)
+        fused = self._fused(pool, run.columns)
         return self._reranked(run, fused) if run.mode == "rerank" else fused
 
-    def _fused(self, pool: Pool) -> Judged:
-        if self._options.fusion == "rrf":
+    def _fused(self, pool: Pool, columns: Columns) -> Judged:
+        learned = self._options.fusion == "learned"
+        partly = learned and not self._embedded_mostly(columns)
+        if partly and pool.keyword.ids:
+            return Judged(pool, modes.keyword(pool), "keyword")
+        if self._options.fusion == "rrf" or partly:
             return Judged(pool, modes.by_rrf(pool, self._options.rrf_k), "rrf")
         if self._options.fusion == "weighted":
             return Judged(pool, modes.by_scores(pool, self._options), "weighted")
         return Judged(pool, modes.learned(pool, self._ranker.answering(pool)), "learned")
+
+    def _embedded_mostly(self, columns: Columns) -> bool:
+        """Whether enough chunks have vectors for the learned sum, which needs the vectors of nearly all candidates."""
+        if self._embedded is None:
+            return True
+        return self._embedded() >= EMBEDDED_SHARE * columns.select(NO_FILTERS).count
 
     # -- the legs ----------------------------------------------------------------------------------------------
 
@@ -429,7 +443,6 @@ class HybridSearchEngine:
             meant = self._await(run, future)
             semantic, hypothetical, run.meaning = meant.semantic, meant.hyde, meant.meaning
             run.variants += [meant.hypothesis] if meant.hypothesis is not None else []
-            run.degraded += run.meaning.problems if run.meaning is not None else ()
             run.report("hyde", hypothetical)
             run.report("semantic", semantic)
             if semantic.status != "ok":
@@ -449,13 +462,14 @@ class HybridSearchEngine:
             run.analyzed = found.query
             run.variants += found.variants
             return found.ranking
-        except LibrarianError:
-            raise
         except Exception as error:
             # Whatever breaks inside the index must not cost the answer that the other leg can give.
+            damage = self._lexical.damage
+            if isinstance(error, LibrarianError) and not damage:
+                raise
             log.exception("the keyword leg failed")
-            run.degraded.append(f"keyword: {error}")
-            return Ranking("keyword", (), (), (), "failed", str(error))
+            run.degraded.append(f"keyword: {damage or error}")
+            return Ranking("keyword", (), (), (), "failed", damage or str(error))
 
     def _by_meaning(self, run: Run, asked: AnalyzedQuery) -> Meant:
         """`asked` is the question as it was typed: the words' thread may take it otherwise meanwhile."""
@@ -474,7 +488,7 @@ class HybridSearchEngine:
             return Meant(Ranking("semantic", (), (), (), "failed", str(error)))
         return Meant(replace(found, ms=(time.perf_counter() - started) * 1000), hypothetical, meaning, hypothesis)
 
-    def _by_hypothesis(self, run: Run, asked: AnalyzedQuery, meaning: Meaning) -> tuple[Ranking, Variant | None]:
+    def _by_hypothesis(self, run: Run, asked: AnalyzedQuery, meaning: VectorQuery) -> tuple[Ranking, Variant | None]:
         """HyDE's ranking, and the answer that it is of where that isn't the language model's."""
         started, hypothesis = time.perf_counter(), None
         answer = run.rewrite.hypothetical_answer if run.rewrite is not None else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from librarian.vocabulary.models import ModelSpec
 from librarian.vocabulary.protocols import Analyzer, Columns, Embedder, LexicalIndex, Loadable, VectorStore
 from librarian.vocabulary.types import WINDOWS_PER_CHUNK, AnalyzedQuery, Ids, Ranking, Selection, Vector
 
+from . import hyde
 from .query_adapter import QueryAdapter
 from .rewriting import PHRASAL, QUOTES, Variant, better_of
 
@@ -24,6 +25,10 @@ Floats = npt.NDArray[np.float64]
 
 #: What stands behind the verb in a phrasal one, and is written together with it in its noun.
 _PARTICLES = frozenset({"up", "in", "out", "on", "off", "down", "back", "over"})
+
+#: Characters between the beginnings of two windows, for each token of a window's limit: of 128 tokens a title with
+#: headings takes some 15 and the overlap 16.
+WINDOW_CHARACTERS = 3
 
 #: Windows read per wanted passage: passages of about 200 tokens have two or three windows of 128.
 WINDOWS_READ = 3
@@ -132,11 +137,10 @@ class Asked(NamedTuple):
 
 
 class SemanticLeg:
-    """Passages of one vector space by cosine. A passage's cosine is its best window's.
+    """Passages by cosine. A passage's cosine is its best window's.
 
-    `name` is the model's, `products` those of the space; both are only for telling it from others. `embedded` says how
-    many passages have vectors that are kept, whether or not the store holds them yet. Of `adapters` the one that was
-    learned for the model turns its questions.
+    `embedded` says how many passages have vectors in the catalog, whether or not the store holds them yet. Of
+    `adapters` the one that was learned for the model is applied to questions.
     """
 
     def __init__(
@@ -145,32 +149,25 @@ class SemanticLeg:
         vectors: Callable[[], VectorStore | None],
         *,
         threshold: float = 0.05,
-        name: str = "of the library",
-        products: Collection[str] = (),
         embedded: Callable[[], int] = lambda: 0,
     ) -> None:
         self._embedder = embedder
         self._vectors = vectors
         self._threshold = threshold
-        self.name = name
-        self._products = products
         self._embedded = embedded
         self.adapters: tuple[QueryAdapter, ...] = ()
-
-    def excused(self, error: Unavailable) -> str:
-        """What a question that is answered without this space is told."""
-        where = f" of {', '.join(sorted(self._products))}" if self._products else ""
-        return f"semantic{where}: {error}"
-
-    @property
-    def failed(self) -> bool:
-        """Whether the model couldn't be loaded when that was last tried."""
-        return self._embedder is not None and bool(self._embedder.problem())
 
     @property
     def configured(self) -> bool:
         """False where embeddings are switched off."""
         return self._embedder is not None
+
+    def of(self, text: str, selection: Selection, *, as_passage: bool = False) -> VectorQuery:
+        """The vector query of a question, or of a text that would answer it.
+
+        Questions to mails aren't adapted, as nothing was learned from them. Raises `Unavailable`.
+        """
+        return VectorQuery(self, self.ask(text, adapted=not as_passage and selection.filters.kind != "email"))
 
     def ask(self, text: str, *, adapted: bool = True) -> Asked:
         """The question's vector, adapted to the library where it is `adapted`.
@@ -192,14 +189,6 @@ class SemanticLeg:
         if store is None or store.count() == 0:
             raise self._nothing_yet()
         return store
-
-    def lacks(self) -> Unavailable | None:
-        """Why nothing can be found here, as far as is known without loading anything; None where something can."""
-        store = self._vectors()
-        if store is not None and store.count():
-            return None
-        reason = self._embedder.problem() if self._embedder is not None else ""
-        return Unavailable(reason) if reason else self._nothing_yet()
 
     def rank(self, source: str, store: VectorStore, vector: Vector, selection: Selection, limit: int) -> Ranking:
         """The best passages of the store above the threshold. Raises `Unavailable`."""
@@ -246,6 +235,53 @@ class SemanticLeg:
         else:
             what = "No passage is embedded yet."
         return Unavailable(what, hint="Keyword search works meanwhile.")
+
+
+class VectorQuery:
+    """One question as a vector, asked of one store. For one thread."""
+
+    def __init__(self, leg: SemanticLeg, asked: Asked) -> None:
+        self._leg = leg
+        self._asked = asked
+        self._store: VectorStore | None = None
+
+    def knows(self, language: str) -> bool:
+        """Whether the model was trained on a language (ISO 639-1)."""
+        return self._asked.model.knows(language)
+
+    @property
+    def window_characters(self) -> int:
+        """About how far apart in a passage the model's windows begin."""
+        return self._asked.model.window_limit * WINDOW_CHARACTERS
+
+    def rank(self, source: str, selection: Selection, limit: int) -> Ranking:
+        """The best passages above the threshold. Raises `Unavailable`."""
+        return self._leg.rank(source, self._answering(), self._asked.vector, selection, limit)
+
+    def cosines(self, chunk_ids: Ids, columns: Columns) -> Floats:
+        """Cosines of given passages in their order, 0 where not above the threshold, NaN where there is no vector."""
+        return self._leg.cosines(self._answering(), self._asked.vector, chunk_ids, columns)
+
+    def nearness(self, chunk_ids: Ids, columns: Columns) -> float | None:
+        """The best cosine of given passages with the question before it was adapted; None where it wasn't.
+
+        Adapting brings a question that the library doesn't answer nearer to its passages too.
+        """
+        if self._asked.plain is None:
+            return None
+        cosines = self._leg.cosines(self._answering(), self._asked.plain, chunk_ids, columns)
+        return float(np.nan_to_num(cosines).max(initial=0.0))
+
+    def toward(self, answer: VectorQuery, own_share: float) -> VectorQuery:
+        """The vector query between this one and a hypothetical answer's."""
+        mixed = hyde.combined(self._asked.vector, answer._asked.vector, own_share)
+        return VectorQuery(self._leg, self._asked._replace(vector=mixed))
+
+    def _answering(self) -> VectorStore:
+        """The store that answers, the same one for all of this question."""
+        if self._store is None:
+            self._store = self._leg.store()
+        return self._store
 
 
 def _by_chunk(windows: Ids, cosines: Vector) -> tuple[Ids, Floats, Ids]:

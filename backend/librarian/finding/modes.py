@@ -22,7 +22,6 @@ from .order import Order, Reasons, lift
 from .passage import strength
 from .pool import Floats, Pool
 from .ranker import LinearRanker
-from .unembedded import expected, held_back, with_siblings
 
 #: How far a passage with the identifier is lifted above the best one without, in points of the mode's scale.
 STEP = {"learned": 0.2, "rrf": 0.002, "weighted": 0.01, "rerank": 0.01, "cross-encoder": 0.01}
@@ -32,7 +31,7 @@ def keyword(pool: Pool) -> Order:
     """By keyword score alone."""
     places = pool.places(pool.keyword)
     rows = np.flatnonzero(places)
-    alone = replace(pool, passages=replace(pool.passages, cosine=np.full(len(pool.passages), np.nan)))
+    alone = replace(pool, passages=replace(pool.passages, semantic=np.full(len(pool.passages), np.nan)))
     return Order(alone, rows, pool.keyword_scores()[rows], lambda row: pool.keyword_why(row, int(places[row])))
 
 
@@ -71,20 +70,16 @@ def by_weight(pool: Pool, weight: float) -> Order:
 
 def weighed(pool: Pool) -> features.Documents:
     """All that a ranker reads of a question's candidate documents."""
-    filled = with_siblings(pool)
-    return _documents(pool, filled, strength(filled))
-
-
-def _documents(pool: Pool, filled: Pool, own: Floats) -> features.Documents:
-    """`filled` is what `with_siblings` made of the pool, `own` what each of its passages counts."""
-    return held_back(features.scaled(expected(features.of(filled, own), pool), pool.nearness), pool)
+    return features.scaled(features.of(pool, strength(pool)), pool.nearness)
 
 
 def learned(pool: Pool, ranker: LinearRanker) -> Order:
-    """Documents by the learned sum of their features, passages by their distance to the document's best."""
-    filled = with_siblings(pool)
-    own = strength(filled)
-    documents = _documents(pool, filled, own)
+    """Documents by the learned sum of their features, passages by their distance to the document's best.
+
+    A passage without a vector has no semantic features: they are 0.
+    """
+    own = strength(pool)
+    documents = features.scaled(features.of(pool, own), pool.nearness)
     return _passages(
         pool,
         np.searchsorted(documents.ids, pool.passages.doc_ids),

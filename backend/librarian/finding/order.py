@@ -54,7 +54,7 @@ class Order(Sequence[Candidate]):
             int(passages.doc_ids[row]),
             tuple(self._why(row)),
             keyword_score=_known(self._keyword_scores[row]),
-            semantic_score=_known(passages.cosine[row]),
+            semantic_score=_known(passages.semantic[row]),
             identifier=bool(passages.holds_identifier[row]) and self._pool.asks_identifier,
         )
 

@@ -13,7 +13,7 @@ from librarian.vocabulary.changelogs import asks_what_changed
 from librarian.vocabulary.protocols import Columns, LexicalIndex
 from librarian.vocabulary.types import AnalyzedQuery, Contribution, Ids, Ranking
 
-from .meaning import Meaning
+from .legs import VectorQuery
 from .senders import named
 
 Floats = npt.NDArray[np.float64]
@@ -47,8 +47,7 @@ class Passages:
     chunk_ids: Ids
     doc_ids: Ids
     bm25: Floats  #: BM25 over the most that this question could reach
-    semantic: Floats  #: max(0, cosine), on the scale that the passages of all vector spaces share
-    cosine: Floats  #: max(0, cosine) by its own space's model
+    semantic: Floats  #: max(0, cosine)
     holds_identifier: Mask
     fields: Mapping[str, Floats] = field(default_factory=dict)  #: `FIELDS`, where the ranker may read them
     #: How many candidate documents with words of the question link to its own; empty where no ranker reads it.
@@ -64,7 +63,6 @@ class Passages:
             self.doc_ids[kept],
             self.bm25[kept],
             self.semantic[kept],
-            self.cosine[kept],
             self.holds_identifier[kept],
             {name: scores[kept] for name, scores in self.fields.items()},
             self.in_links[kept] if len(self.in_links) else self.in_links,
@@ -89,7 +87,7 @@ class Pool:
     hyde: Ranking
     passages: Passages
     asks_identifier: bool  #: the question names an identifier
-    foreign: bool = False  #: the question is in a language that no model which was asked was trained on
+    foreign: bool = False  #: the question is in a language that the model wasn't trained on
     #: Candidates' documents that are changelogs; none where the question asks for changes.
     changelogs: Ids = field(default_factory=NONE.copy)
     of_named: Ids = field(default_factory=NONE.copy)  #: candidates' mails whose sender the question names
@@ -180,7 +178,7 @@ def gather(
     keyword: Ranking = EMPTY,
     semantic: Ranking = EMPTY,
     hyde: Ranking = EMPTY,
-    meaning: Meaning | None = None,
+    meaning: VectorQuery | None = None,
     names: tuple[str, ...] = (),
     known: Told | None = None,
     threads: Executor,
@@ -196,11 +194,11 @@ def gather(
     outrun = not set(union[docs == 0].tolist()).isdisjoint(keyword.ids)
     union, docs = union[docs != 0], docs[docs != 0]
     unknown = np.full(len(union), np.nan)
-    passages = Passages(union, docs, unknown, unknown.copy(), unknown.copy(), np.zeros(len(union), dtype=np.bool_))
+    passages = Passages(union, docs, unknown, unknown.copy(), np.zeros(len(union), dtype=np.bool_))
     _place(passages, keyword, passages.bm25)
-    _place(passages, semantic, passages.semantic, passages.cosine)
+    _place(passages, semantic, passages.semantic)
     far, unsaid = np.isnan(passages.semantic), np.isnan(passages.bm25)
-    near: Future[tuple[Floats, Floats]] | None = None
+    near: Future[Floats] | None = None
     nearness: float | None = None
     if meaning is not None and semantic.status == "ok":
         near = threads.submit(meaning.cosines, union[far], columns)
@@ -217,14 +215,13 @@ def gather(
         if both and unsaid.any():
             _guess(passages.fields, passages.bm25, unsaid)
     if near is not None:
-        passages.semantic[far], passages.cosine[far] = near.result()
-    for scores in (passages.semantic, passages.cosine):
-        np.clip(scores, 0.0, 1.0, out=scores)
+        passages.semantic[far] = near.result()
+    np.clip(passages.semantic, 0.0, 1.0, out=passages.semantic)
     pool = Pool(keyword, semantic, hyde, passages, bool(names), outrun=outrun, nearness=nearness)
     return _surveyed(pool, query, columns, meaning) if both else pool
 
 
-def _surveyed(pool: Pool, query: AnalyzedQuery, columns: Columns, meaning: Meaning | None) -> Pool:
+def _surveyed(pool: Pool, query: AnalyzedQuery, columns: Columns, meaning: VectorQuery | None) -> Pool:
     """With what only a ranker reads, which weighs one leg against the other."""
     docs = pool.passages.doc_ids
     senders = columns.senders(docs)
@@ -240,12 +237,10 @@ def _surveyed(pool: Pool, query: AnalyzedQuery, columns: Columns, meaning: Meani
     )
 
 
-def _place(passages: Passages, ranking: Ranking, scores: Floats, raw: Floats | None = None) -> None:
-    """Write a leg's scores, and its raw ones, to the rows of its passages."""
+def _place(passages: Passages, ranking: Ranking, scores: Floats) -> None:
+    """Write a ranking's scores to the rows of its passages."""
     rows, ranks = passages.rows_of(ranking)
     scores[rows] = np.array(ranking.scores, dtype=np.float64)[ranks - 1]
-    if raw is not None:
-        raw[rows] = np.array(ranking.raw, dtype=np.float64)[ranks - 1]
 
 
 def _described(passages: Passages, parts: Sequence[Told], fields: Collection[str]) -> Passages:

@@ -108,9 +108,6 @@ GIVEN: Mapping[str, float] = {
     "evidence": EVIDENCE,
 }
 
-#: What follows a feature's name in the reasons where its value is an expectation.
-EXPECTED = "_expected"
-
 
 @dataclass(frozen=True, slots=True)
 class LinearRanker:
@@ -135,14 +132,12 @@ class LinearRanker:
         >>> [c.points for c in LinearRanker({"keyword": 2.0, "semantic": 4.0}).why(found, 0)]
         [1.0, 1.0]
         """
-        lacking = documents.lacking is not None and bool(documents.lacking[row])
         why = []
         for name, weight in self._weights(documents):
             value = float(documents.values[name][row])
             if value:
                 rank = int(documents.ranks[name][row]) if name in documents.ranks else 0
-                told = f"{name}{EXPECTED}" if lacking and name in documents.assumed else name
-                why.append(Contribution(told, rank or None, value, weight * value))
+                why.append(Contribution(name, rank or None, value, weight * value))
         return tuple(why)
 
     def _weights(self, documents: Documents) -> list[tuple[str, float]]:
@@ -184,13 +179,6 @@ class LinearRanker:
         halves = {name: self.weights.get(name, 0.0) / 2 for name in _FOR_HYDE}
         taken_over = {_FOR_HYDE[name]: half for name, half in halves.items()}
         return replace(self, weights={**self.weights, **halves, **taken_over})
-
-
-def shares_of(pool: Pool) -> dict[str, float]:
-    """What learned weights count in a question, beside those that count in full."""
-    if pool.foreign:
-        return dict.fromkeys(OF_MEANING, ABROAD)
-    return {"keyword_scaled": 1 - pool.sentence * (1 - IN_SENTENCES)} if pool.sentence else {}
 
 
 @cache

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from librarian.vocabulary.protocols import Budget, CatalogReader, Columns, Rewrite
 from librarian.vocabulary.types import AnalyzedQuery, Candidate, LegReport, Mode, Query, Ranking, Selection
 
-from .meaning import Meaning
+from .legs import VectorQuery
 from .pool import Pool, Told
 from .rewriting import Variant
 
@@ -34,7 +34,7 @@ class Run:
     variants: list[Variant] = field(default_factory=list)  #: of the question
     corrected: tuple[tuple[str, str], ...] = ()  #: misspelt words, as typed and as they were taken
     rewrite: Rewrite | None = None
-    meaning: Meaning | None = None
+    meaning: VectorQuery | None = None
     names: tuple[str, ...] = ()  #: identifiers that decide the order
     told: Told | None = None  #: of the keyword leg's passages
     legs: dict[str, LegReport] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Meant:
 
     semantic: Ranking
     hyde: Ranking = OFF
-    meaning: Meaning | None = None
+    meaning: VectorQuery | None = None
     hypothesis: Variant | None = None
 
 

@@ -11,11 +11,10 @@ Summarize = Callable[[str, str], str]  #: title and Markdown → a summary; rais
 
 @dataclass(frozen=True, slots=True)
 class ProjectModel:
-    """What a project's pages are embedded with. `dimension` 0: known once the model has been loaded."""
+    """The library's embedding model. `dimension` 0: known once the model has been loaded."""
 
     name: str = ""
     dimension: int = 0
-    chosen: bool = False  #: for this project; else it is the library's, and goes with it
 
 
 @dataclass(frozen=True, slots=True)

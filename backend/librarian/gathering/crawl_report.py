@@ -22,6 +22,7 @@ class CrawlReport:
     overviews: int = 0
     summarized: int = 0  #: pages whose summary a language model wrote
     summary_problem: str = ""  #: why it didn't write the others
+    ignored_model: str = ""  #: that an embedding model which the project asks for has no effect
     pages: int = 0  #: of the project that have a file now
     requests: int = 0
     bytes: int = 0

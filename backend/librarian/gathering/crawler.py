@@ -17,7 +17,7 @@ from librarian.vocabulary.index_folder import claim_index
 from . import digest, page_files, urls
 from .crawl_options import CrawlOptions, ProjectModel
 from .crawl_report import CrawlPlan, CrawlProgress, CrawlReport, OnProgress
-from .crawl_state import WRITER, CrawlState, Record, state_path
+from .crawl_state import WRITER, CrawlState, Record, other_model_note, state_path
 from .fetching import Fetched, Fetcher
 from .frontier import Frontier
 from .overviews import write_overviews
@@ -52,6 +52,8 @@ class Crawler:
         self._began = time.monotonic()
         self._state = self._stated(url, model)
         self._report = CrawlReport(project, self._state.root_url, project)
+        if self._state.model_chosen and model.name and self._state.embedding_model != model.name:
+            self._report.ignored_model = other_model_note(project, self._state.embedding_model)
         self._summaries = Summaries(options.summarize, self._report)
         self._foreign: set[str] = set()  # files in the project's folder that are none of ours
         self._unsaved: dict[str, str] = {}  # files that were written, but not remembered, before a kill
@@ -76,16 +78,11 @@ class Crawler:
                 raise NotFound(f"{self._project!r} hasn't been crawled.", hint="Give the site's address.")
             now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
             state = CrawlState(self._project, given, created_at=now, group_by=self._options.group_by)
-            chooses = True
+            state.embedding_model, state.embedding_dimension = model.name, model.dimension
         elif given and not urls.Scope.of(state.root_url).holds(given) and state.root_url != given:
             raise CallerError(
                 f"{self._project!r} is the project of {state.root_url}.", hint="Choose another --project for this site."
             )
-        else:
-            chooses = model.chosen
-        if chooses:
-            state.embedding_model, state.embedding_dimension = model.name, model.dimension
-            state.model_chosen = model.chosen
         state.group_by = self._options.group_by or state.group_by
         return state
 
@@ -126,8 +123,6 @@ class Crawler:
             if state.finished:
                 self._refuse_a_dead_end()
                 state.round, state.finished, state.queue = state.round + 1, False, []
-            if state.model_chosen:  # before any page is there to be embedded by another one
-                state.save(self._state_path)
             self._recall()
             for url, depth in state.queue:
                 self._frontier.add(url, depth, "resumed")

@@ -1,8 +1,7 @@
 """Where a daemon listens, written into its index folder for those who look for it.
 
 A unix socket in the index folder, for this user alone; where the folder's path is too long for one, in a private
-temporary folder; where that is too, or the system has none, a loopback port and a secret that only the address file
-tells. An address proves nothing: its daemon may be dead. `connect` finds out.
+temporary folder. An address proves nothing: its daemon may be dead. `connect` finds out.
 """
 
 from __future__ import annotations
@@ -22,21 +21,17 @@ LONGEST_PATH: Final = 100  #: bytes of a unix socket's path; systems take 104 to
 
 
 class Address(NamedTuple):
-    """A daemon's address: `path` is its unix socket, or empty where `port` on the loopback is meant."""
+    """A daemon's address."""
 
     pid: int
     version: str
-    path: str = ""
-    port: int = 0
-    secret: str = ""
+    path: str  #: its unix socket
     url: str = ""  #: where it also serves HTTP
     root: str = ""  #: the folder of documents; empty where it isn't told
     named: bool = False  #: whether that was named beside the configuration file, by command line or environment
 
     def connect(self, timeout_s: float) -> socket.socket:
         """A connected socket. Raises `OSError` where nobody listens any more."""
-        if not self.path:
-            return socket.create_connection(("127.0.0.1", self.port), timeout=timeout_s)
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             connection.settimeout(timeout_s)
@@ -107,18 +102,10 @@ def require_readable(index: Path) -> None:
         )
 
 
-def listen(index: Path, *, version: str, url: str = "", unix: bool | None = None) -> tuple[socket.socket, Address]:
+def listen(index: Path, *, version: str, url: str = "") -> tuple[socket.socket, Address]:
     """A listening socket and its address, not yet published. Only for the holder of the daemon's lock: it removes what
-    a dead daemon left. `unix=False` takes the loopback.
+    a dead daemon left.
     """
-    address = Address(os.getpid(), version, url=url)
-    if unix is None:
-        unix = hasattr(socket, "AF_UNIX")
-    if not unix:
-        import secrets
-
-        server = socket.create_server(("127.0.0.1", 0), backlog=128)
-        return server, address._replace(port=server.getsockname()[1], secret=secrets.token_urlsafe(24))
     path = index / SOCKET
     if len(os.fsencode(path)) > LONGEST_PATH:
         import tempfile
@@ -128,7 +115,7 @@ def listen(index: Path, *, version: str, url: str = "", unix: bool | None = None
         path = Path(tempfile.mkdtemp(prefix="librarian-")) / SOCKET
         if len(os.fsencode(path)) > LONGEST_PATH:
             path.parent.rmdir()
-            return listen(index, version=version, url=url, unix=False)
+            path = Path(tempfile.mkdtemp(prefix="librarian-", dir="/tmp")) / SOCKET
     path.unlink(missing_ok=True)
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -138,7 +125,7 @@ def listen(index: Path, *, version: str, url: str = "", unix: bool | None = None
     except BaseException:
         server.close()
         raise
-    return server, address._replace(path=str(path))
+    return server, Address(os.getpid(), version, str(path), url=url)
 
 
 def publish(index: Path, address: Address) -> None:
@@ -157,7 +144,7 @@ def publish(index: Path, address: Address) -> None:
 
 def leads(index: Path, address: Address) -> bool:
     """Whether who looks for it in the index folder gets to this address: neither it nor its socket was removed."""
-    return read(index) == address and (not address.path or os.path.exists(address.path))
+    return read(index) == address and os.path.exists(address.path)
 
 
 def withdraw(index: Path, address: Address) -> None:
@@ -171,9 +158,8 @@ def withdraw(index: Path, address: Address) -> None:
 
 
 def _remove(address: Address, index: Path) -> None:
-    if address.path:
-        path = Path(address.path)
-        path.unlink(missing_ok=True)
-        if path.parent != index:
-            with contextlib.suppress(OSError):
-                path.parent.rmdir()
+    path = Path(address.path)
+    path.unlink(missing_ok=True)
+    if path.parent != index:
+        with contextlib.suppress(OSError):
+            path.parent.rmdir()

@@ -2,7 +2,7 @@
 
 ::
 
-    client  {"librarian": {"kind": "mcp", "version": "0.1.0", "pid": 4711, "secret": ""}}
+    client  {"librarian": {"kind": "mcp", "version": "0.1.0", "pid": 4711}}
     daemon  {"librarian": {"version": "0.1.0", "pid": 4242, "role": "background", "url": "",
                           "settings": "1f-8a3c…", "clients": 0}}
     daemon  {"librarian": {"error": {"code": "setup", "message": "…", "hint": "…"}}}      (instead)
@@ -52,9 +52,9 @@ def encode(content: object) -> bytes:
     return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
 
 
-def hello(kind: Kind, version: str, secret: str) -> bytes:
+def hello(kind: Kind, version: str) -> bytes:
     """What a client says first."""
-    return encode({"librarian": {"kind": kind, "version": version, "pid": os.getpid(), "secret": secret}})
+    return encode({"librarian": {"kind": kind, "version": version, "pid": os.getpid()}})
 
 
 def understood(line: bytes) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def greet(address: Address, kind: Kind, version: str, *, timeout_s: float = GREE
         raise hangs from error
     try:
         with suppress(BrokenPipeError):  # it has hung up; what it said before that says more
-            lines.socket.sendall(hello(kind, version, address.secret))
+            lines.socket.sendall(hello(kind, version))
         lines.socket.settimeout(max(end - time.monotonic(), 0.01))
         line = lines.read()
         if not line:
@@ -133,7 +133,7 @@ def greet(address: Address, kind: Kind, version: str, *, timeout_s: float = GREE
     except (ValueError, KeyError, TypeError) as error:
         lines.close()
         raise Unavailable(
-            f"What answers at {address.path or address.port} is no daemon of this program ({error}).",
+            f"What answers at {address.path} is no daemon of this program ({error}).",
             hint="End all of Librarian's processes and ask again.",
         ) from error
     except BaseException:

@@ -1,13 +1,13 @@
 """At most one daemon for an index folder: a lock that the system takes back when its process dies.
 
 The file beside it is never removed, because a lock on a removed file guards nothing; what is written in it names the
-holder to people and is believed only while the lock is held. On systems without `fcntl` a byte range is locked
-instead.
+holder to people and is believed only while the lock is held.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import time
@@ -17,11 +17,6 @@ from typing import Final, NamedTuple
 
 from librarian.vocabulary.errors import SetupError
 from librarian.vocabulary.index_folder import claim_index
-
-try:
-    import fcntl
-except ImportError:  # pragma: no cover (Windows)
-    fcntl = None  # type: ignore[assignment]
 
 KEEPER: Final = "daemon.lock"  #: held for as long as a daemon owns the folder
 STARTING: Final = "starting.lock"  #: held by whoever is about to start a daemon, so that ten relays start one
@@ -94,7 +89,7 @@ class FolderLock:
     def _open(self) -> int:
         try:
             claim_index(self.path.parent)
-            return os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+            return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise SetupError(
                 f"The index folder {self.path.parent} can't be written: {error.strerror}.",
@@ -141,20 +136,10 @@ def _forget_in_child() -> None:
     _held.clear()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_in_child)
+os.register_at_fork(after_in_child=_forget_in_child)
 
 
 def _lock(file: int) -> bool:
-    if fcntl is None:  # pragma: no cover (Windows)
-        import msvcrt
-
-        try:
-            os.lseek(file, 1 << 20, os.SEEK_SET)
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-        except OSError:
-            return False
-        return True
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -8,14 +8,12 @@ from librarian.vocabulary.errors import SetupError
 from librarian.vocabulary.protocols import Embedder
 
 from .loading import Provider, load_embedder
-from .table import spec_of
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedderOrder:
-    """Called, it loads the embedder; it can be pickled. The fields are `load_embedder`'s arguments, and two more.
+    """Called, it loads the embedder; it can be pickled. The fields are `load_embedder`'s arguments, and one more.
 
-    `or_local`: a model of the table that runs on this machine does so, whatever `provider` is.
     `dimension`: a model with another one is refused with `SetupError`.
     """
 
@@ -26,14 +24,13 @@ class EmbedderOrder:
     threads: int
     max_batch: int
     timeout_s: float
-    or_local: bool = False
     dimension: int | None = None
 
     def __call__(self) -> Embedder:
         """Raises what `load_embedder` raises."""
         embedder = load_embedder(
             self.name,
-            provider="local" if self._is_local() else self.provider,
+            provider=self.provider,
             base_url=self.base_url,
             api_key=self.api_key,
             threads=self.threads,
@@ -44,12 +41,6 @@ class EmbedderOrder:
             embedder.close()
             raise wrong_dimension(self.name, self.dimension, embedder.spec.dimension)
         return embedder
-
-    def _is_local(self) -> bool:
-        if not self.or_local:
-            return False
-        spec = spec_of(self.name)
-        return bool(spec.dimension) and spec.provider == "local"
 
 
 def wrong_dimension(name: str, wanted: int, found: int) -> SetupError:

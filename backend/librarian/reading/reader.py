@@ -35,7 +35,7 @@ from .mail.maildir import format_of
 from .mail.mbox import begins_as_archive
 from .mail.quoted import quoted_blocks
 from .metadata import given_doc_type
-from .parsers import ARCHIVES, PARSERS, READABLE, SOURCES
+from .parsers import ARCHIVES, PARSERS, READABLE
 from .parsers.asciidoc import AsciiDocParser
 from .parsers.markdown import MarkdownParser
 from .plain_text import unparted
@@ -93,7 +93,7 @@ class FileReader:
         archive = ARCHIVES.get(extension)
         if archive is not None:
             return self._archive(archive, source, _bytes_of(source), begun)
-        parser = PARSERS.get(extension) or SOURCES.get(extension)
+        parser = PARSERS.get(extension)
         if parser is None:
             raise SourceError(
                 f"'{source.file_path}' has no parser for '{extension}'.",

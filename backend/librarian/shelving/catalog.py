@@ -20,10 +20,8 @@ from threading import RLock
 from librarian.vocabulary.errors import Damaged, SetupError, Unavailable
 from librarian.vocabulary.index_folder import claim_index
 from librarian.vocabulary.types import (
-    ALL_PRODUCTS,
     Document,
     Failure,
-    Products,
     ReadResult,
     SourceFile,
     Stored,
@@ -78,7 +76,7 @@ class SqliteCatalog:
         self._columns_lock = RLock()
         self._columns_at = 0
         self._log: dict[int, frozenset[int]] = {}
-        self._embedded_below: dict[tuple[str, Products], int] = {}  # first chunk that may be pending
+        self._embedded_below: dict[str, int] = {}  # first chunk that may be pending
         self._pending_below = False  # whether a transaction makes such before it pending: guarded by the write lock
         self.identity: str = self._identity()
         self._damage = ""
@@ -258,19 +256,19 @@ class SqliteCatalog:
 
     # -- embedding -------------------------------------------------------------------------------------------------
 
-    def pending(self, model: str, limit: int, within: Products = ALL_PRODUCTS) -> list[tuple[StoredChunk, str]]:
-        """Chunks of these products that lack vectors of `model`, with their embedding prefix, lowest id first."""
+    def pending(self, model: str, limit: int) -> list[tuple[StoredChunk, str]]:
+        """Chunks that lack vectors of `model`, with their embedding prefix, lowest id first."""
         below = self._embedded_below  # others take its place once more is pending than is found here
         with self.read() as reader:
-            first = below.get((model, within), 0)
-            found = catalog_windows.pending(reader.connection, model, limit, within, first)
+            first = below.get(model, 0)
+            found = catalog_windows.pending(reader.connection, model, limit, first)
         if found:
-            below[model, within] = found[0][0].chunk_id  # ids only grow: the next call needn't look below
+            below[model] = found[0][0].chunk_id  # ids only grow: the next call needn't look below
         return found
 
-    def lacking(self, model: str, limit: int, within: Products = ALL_PRODUCTS) -> list[int]:
+    def lacking(self, model: str, limit: int) -> list[int]:
         """Ids of such chunks, lowest first."""
-        return [stored.chunk_id for stored, _ in self.pending(model, limit, within)]
+        return [stored.chunk_id for stored, _ in self.pending(model, limit)]
 
     def mark_embedded(self, model: str, windows: Mapping[int, Sequence[str]]) -> None:
         """Chunk id → hashes of its windows, in order. Chunks that are gone meanwhile are passed over."""
@@ -282,11 +280,11 @@ class SqliteCatalog:
         with self.read() as reader:
             return iter(catalog_windows.marked(reader.connection, model))
 
-    def forget(self, model: str, within: Products = ALL_PRODUCTS) -> list[int]:
-        """Drop what is remembered of a model's windows; the chunks of these products are returned, pending again."""
+    def forget(self, model: str) -> None:
+        """Drop what is remembered of a model's windows: their chunks are pending again."""
         with self._writing() as connection:
             self._pending_below = True
-            return catalog_windows.forget(connection, model, within)
+            catalog_windows.forget(connection, model)
 
     # -- care ------------------------------------------------------------------------------------------------------
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 
-from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Document, Products, StoredChunk, embedding_prefix
+from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Document, StoredChunk, embedding_prefix
 
 from .catalog_rows import CHUNK_COLUMNS, stored_chunk
 
@@ -14,17 +13,14 @@ _COLUMNS = ", ".join(f"c.{column.strip()}" for column in CHUNK_COLUMNS.split(","
 _MODEL = "(SELECT id FROM models WHERE fingerprint = ?)"
 
 
-def pending(
-    connection: sqlite3.Connection, model: str, limit: int, within: Products, first: int
-) -> list[tuple[StoredChunk, str]]:
+def pending(connection: sqlite3.Connection, model: str, limit: int, first: int) -> list[tuple[StoredChunk, str]]:
     """Chunks from id `first` on that lack vectors of `model`, with their embedding prefix, lowest id first."""
-    clause, named = _of(within, "d.product")
     rows = connection.execute(
         f"""SELECT c.id, {_COLUMNS}, d.title, d.title_in_text FROM chunks c JOIN documents d ON d.id = c.doc_id
-            WHERE c.id >= ? {clause}
+            WHERE c.id >= ?
             AND NOT EXISTS (SELECT 1 FROM windows w WHERE w.chunk_id = c.id AND w.model_id = {_MODEL})
             ORDER BY c.id LIMIT ?""",
-        (first, *named, model, limit),
+        (first, model, limit),
     ).fetchall()
     found = []
     for *row, title, title_in_text in rows:
@@ -56,19 +52,10 @@ def marked(connection: sqlite3.Connection, model: str) -> list[tuple[int, str]]:
     ]
 
 
-def forget(connection: sqlite3.Connection, model: str, within: Products) -> list[int]:
-    """Drop a model's windows; returns the chunks that had them."""
-    clause, named = _of(within, "product")
-    if clause:
-        clause = (
-            f"AND chunk_id IN (SELECT id FROM chunks WHERE doc_id IN (SELECT id FROM documents WHERE true {clause}))"
-        )
-    gone = connection.execute(
-        f"DELETE FROM windows WHERE model_id = {_MODEL} {clause} RETURNING chunk_id", (model, *named)
-    ).fetchall()
-    if within.everything:
-        connection.execute("DELETE FROM models WHERE fingerprint = ?", (model,))
-    return [chunk_id for (chunk_id,) in gone]
+def forget(connection: sqlite3.Connection, model: str) -> None:
+    """Drop a model's windows."""
+    connection.execute(f"DELETE FROM windows WHERE model_id = {_MODEL}", (model,))
+    connection.execute("DELETE FROM models WHERE fingerprint = ?", (model,))
 
 
 def embedded(connection: sqlite3.Connection) -> tuple[int, dict[str, int]]:
@@ -81,11 +68,3 @@ def embedded(connection: sqlite3.Connection) -> tuple[int, dict[str, int]]:
     if len(by_model) < 2:
         return sum(by_model.values()), by_model
     return int(connection.execute("SELECT count(DISTINCT chunk_id) FROM windows").fetchone()[0]), by_model
-
-
-def _of(products: Products, column: str) -> tuple[str, tuple[str, ...]]:
-    """A condition on a column of products, with what it binds; nothing where every product passes."""
-    if products.everything:
-        return "", ()
-    clause = f"AND {column} {'NOT ' if products.others else ''}IN (SELECT value FROM json_each(?))"
-    return clause, (json.dumps(sorted(products.named)),)

@@ -18,7 +18,7 @@ class Children:
         self._reader = reader
         self._options = options
         self._reading: ReaderPool | None = None
-        self._embedding: dict[str, EmbedderPool] = {}
+        self._embedding: EmbedderPool | None = None
 
     @property
     def limits(self) -> str:
@@ -37,22 +37,22 @@ class Children:
             )
         return self._reading
 
-    def embedding(self, space: str, make: Callable[[], Embedder]) -> EmbedderPool:
-        """The child that embeds for a vector space, with the model that `make` builds there."""
-        if space not in self._embedding:
-            self._embedding[space] = embedder_pool(
+    def embedding(self, make: Callable[[], Embedder]) -> EmbedderPool:
+        """The child that embeds, with the model that `make` builds there."""
+        if self._embedding is None:
+            self._embedding = embedder_pool(
                 make,
                 self._options.embedding_processes,
                 timeout_s=self._options.embedding_timeout_s,
                 memory_mb=self._options.embedding_memory_mb,
                 nice=self._options.nice,
             )
-        return self._embedding[space]
+        return self._embedding
 
     def close(self) -> None:
         """End them; idempotent."""
         reading, embedding = self._reading, self._embedding
-        self._reading, self._embedding = None, {}
-        for pool in (reading, *embedding.values()):
+        self._reading, self._embedding = None, None
+        for pool in (reading, embedding):
             if pool is not None:
                 pool.close()

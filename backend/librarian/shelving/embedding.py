@@ -18,7 +18,7 @@ import numpy as np
 from librarian.vocabulary.errors import LibrarianError, Unavailable
 from librarian.vocabulary.missing_includes import paths_alone
 from librarian.vocabulary.protocols import Catalog, Embedder, VectorArchive
-from librarian.vocabulary.types import ALL_PRODUCTS, Products, StoredChunk, Vector, Vectors, Window
+from librarian.vocabulary.types import StoredChunk, Vector, Vectors, Window
 
 from .vector_shelf import VectorShelf
 from .worker_errors import PoolClosed
@@ -128,15 +128,13 @@ class Filling:
         shelf: VectorShelf,
         pool: Callable[[], EmbedderPool],
         *,
-        within: Products = ALL_PRODUCTS,
         writing: AbstractContextManager[object],
         fault: Callable[[str], None],
         wait: Callable[[], bool],
         progress: Callable[[Rate], None],
         unfit: dict[int, str],
     ) -> None:
-        """`within` are the products whose passages are embedded. `unfit` collects chunk id → why it can't be embedded;
-        those are left alone.
+        """`unfit` collects chunk id → why it can't be embedded; those are left alone.
 
         `writing` is held while the catalog and the stores are written. `wait` blocks while something more urgent goes
         on, and says whether to go on at all.
@@ -145,7 +143,6 @@ class Filling:
         self._archive = archive
         self._shelf = shelf
         self._pool = pool
-        self._within = within
         self._writing = writing
         self._fault = fault
         self._wait = wait
@@ -180,10 +177,10 @@ class Filling:
         """
         self._started = time.monotonic()
         with self._catalog.read() as reader:
-            count = reader.count(model if self._within.everything else "")
+            count = reader.count(model)
         self._rate = Rate(0, max(0, count.chunks - count.embedded_chunks))
         while self._wait():
-            pending = self._catalog.pending(model, _GROUP + len(self._unfit), self._within)
+            pending = self._catalog.pending(model, _GROUP + len(self._unfit))
             pending = [(chunk, prefix) for chunk, prefix in pending if chunk.chunk_id not in self._unfit][:_GROUP]
             if not pending:
                 break

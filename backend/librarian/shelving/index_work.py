@@ -29,16 +29,14 @@ from librarian.vocabulary.protocols import (
 from librarian.vocabulary.types import IndexReport, Progress
 
 from .children import Children
-from .company import Company
 from .embedding import Rate
 from .folder_diff import examine_folder
 from .index_log import tell_embedded, tell_report
 from .indexer_options import IndexerOptions
-from .migration import COPY_OF
 from .missing_files import MissingFiles, is_moved
+from .models_in_use import ModelsInUse
 from .reconcile import examine_lexical, is_worn, repair_lexical
 from .refresh import Refresh, Scope
-from .spaces import Space, Spaces
 from .text_writer import Batch, TextWriter
 from .vector_shelf import VectorShelf
 from .vector_work import VectorWork
@@ -55,9 +53,8 @@ class IndexWork:
 
     `stores_for` gives the vector stores of a model's fingerprint; `embedder` builds the model inside a child (so it
     must be importable there), None leaves embedding out. `model_key` names what `embedder` would load (model, backend,
-    server): while it stays the same, the last fingerprint is taken as known and no child is started to ask. `further`
-    gives the spaces of products that have another model. `fault` is called with the name of each step, so that tests
-    can end the process there.
+    server): while it stays the same, the last fingerprint is taken as known and no child is started to ask. `fault`
+    is called with the name of each step, so that tests can end the process there.
     """
 
     def __init__(
@@ -72,8 +69,6 @@ class IndexWork:
         stores_for: Callable[[str], Sequence[VectorStore]] = lambda model: (),
         embedder: Callable[[], Embedder] | None = None,
         model_key: str = "",
-        further: Callable[[], Sequence[Space]] = tuple,
-        company: Company | None = None,
         options: IndexerOptions = IndexerOptions(),
         observer: Observer | None = None,
         on_generation: Iterable[Callable[[int], None]] = (),
@@ -92,7 +87,7 @@ class IndexWork:
         self._on_generation = list(on_generation)
         self._fault = fault
         self._clock = clock
-        self._shelf = VectorShelf(catalog, archive, stores_for, fault, company=company)
+        self._shelf = VectorShelf(catalog, archive, stores_for, fault)
         self._writer = TextWriter(catalog, lexical, self._shelf, fault)
         self._refreshing = threading.RLock()  # one refresh at a time
         self._filling = threading.Lock()  # one filling at a time
@@ -110,13 +105,13 @@ class IndexWork:
         self._rate = Rate()
         self._missing = MissingFiles(self._root, scanner, catalog, self._problems, clock)
         self.away = self._missing.away
-        own = Space(embedder, model_key) if embedder is not None else None
-        self._spaces = Spaces(catalog, archive, self._shelf, own, further, self._writing)
+        self._models = ModelsInUse(catalog, self._shelf, model_key)
         self._vectors = VectorWork(
             catalog,
             archive,
             self._shelf,
-            self._spaces,
+            self._models,
+            embedder,
             children=self._children,
             problems=self._problems,
             writing=self._writing,
@@ -166,13 +161,13 @@ class IndexWork:
         with self._urgent(), self._refreshing:
             folder, unread = examine_folder(self._root, self._scanner, self._catalog.known(), self.away)
             if not repair:
-                found = folder + examine_lexical(self._catalog, self._lexical, thoroughly=True).sentences()
-                for model in self._spaces.fingerprints():
+                found = folder + examine_lexical(self._catalog, self._lexical).sentences()
+                for model in self._models.fingerprints():
                     found += self._shelf.examine(model) + self._shelf.examine_archive(model)
                 return found
-            found = list(dict.fromkeys([*self._prepare(), *self._reconcile(thoroughly=True)]))
+            found = list(dict.fromkeys([*self._prepare(), *self._reconcile()]))
             with self._writing:
-                for model in self._spaces.fingerprints():
+                for model in self._models.fingerprints():
                     found += self._shelf.examine_archive(model, repair=True)
             self._wake_embedding()
             self._forced = replace(self._forced, again=self._forced.again | unread)
@@ -191,9 +186,9 @@ class IndexWork:
             report = self._refresh(Scope(), [])
             again = () if "root" in self._problems else ("Every file was read again.",)
             with self._writing:
-                for model in self._spaces.fingerprints():
+                for model in self._models.fingerprints():
                     self._shelf.clear(model)
-                self._shelf.use(self._spaces.fingerprints())
+                self._shelf.use(self._models.fingerprints())
             self._wake_embedding()
             return replace(report, notes=(*again, *report.notes))
 
@@ -223,12 +218,12 @@ class IndexWork:
         if rules and rules != self._reader.fingerprint:
             number = self._force_all()
             notes.append(f"The rules of reading have changed: {number:,} files are read again.")
-        if self._embedder is not None and self._spaces.changed():
+        if self._embedder is not None and self._models.changed():
             notes.append(
                 "The embedding model has changed: passages are embedded again; the old vectors answer meanwhile."
             )
         with self._writing:
-            self._shelf.use(self._spaces.fingerprints())
+            self._shelf.use(self._models.fingerprints())
             notes += self._reconcile()
         self._prepared = True
         return notes
@@ -246,18 +241,16 @@ class IndexWork:
             )
         if held != self._root:
             self._catalog.set_meta("root", self._root)
-        if self._meta(COPY_OF):  # a copy that was broken off: what it lacks is read from the files from now on
-            self._catalog.set_meta(COPY_OF, "")
 
-    def _reconcile(self, *, thoroughly: bool = False) -> list[str]:
+    def _reconcile(self) -> list[str]:
         """Repair what can be repaired without reading files, and note which files the next full look must read."""
         with self._writing:
-            findings = examine_lexical(self._catalog, self._lexical, thoroughly=thoroughly)
+            findings = examine_lexical(self._catalog, self._lexical)
             with self._catalog.read() as reader:
                 repair_lexical(self._lexical, findings, reader.generation)
             self._forced = replace(self._forced, refill=self._forced.refill | frozenset(findings.missing))
             done = findings.sentences()
-            for model in self._spaces.fingerprints():
+            for model in self._models.fingerprints():
                 done += self._shelf.repair(model)
         for sentence in done:
             logger.warning("%s", sentence)
@@ -323,8 +316,6 @@ class IndexWork:
             self._forced = Scope()
             if self._meta("reader") != self._reader.fingerprint:
                 self._catalog.set_meta("reader", self._reader.fingerprint)
-            if self._spaces.moved():
-                self._wake_embedding()
         self._last_indexed_at = self._clock()
         tell_report(report)
         self._observe("refreshed", added=report.added, changed=report.changed, removed=report.removed,

@@ -18,15 +18,13 @@ from .heap import give_back
 from .index_log import ProblemLog
 from .index_work import IndexWork
 from .indexer_options import IndexerOptions
-from .spaces import EMBEDDINGS, Answering
-from .vector_work import BACKOFF_S, Unfilled
+from .vector_work import BACKOFF_S, EMBEDDINGS
 from .writable import TRY_S, Backoff, can_write
 
 __all__ = ["FileIndexer", "IndexerOptions"]
 
 logger = logging.getLogger(__name__)
 
-_HELD_S = 5.0  # passages that other processes hold are asked for again: they may be left behind
 _ROOT_RETRY_S = 30.0  # a root that is missing is looked for that often
 _BACK_AFTER = 4  # times as long as the last look at everything, until the next where missing files may be back
 
@@ -101,19 +99,11 @@ class FileIndexer(IndexWork):
 
         While a changed model fills its stores, this is the one before.
         """
-        return self._spaces.answering()
-
-    def answering(self) -> list[str]:
-        """Fingerprints of all models whose vectors answer, the library's own first."""
-        return [self.model(), *(space.fingerprint for space in self.spaces())]
-
-    def spaces(self) -> tuple[Answering, ...]:
-        """The spaces of products with a model of their own, as they answer."""
-        return self._spaces.further()
+        return self._models.answering()
 
     def answering_key(self) -> str:
         """`model_key` of the model whose vectors answer, where that isn't the configured one; empty otherwise."""
-        return self._spaces.answering_key()
+        return self._models.answering_key() if self._embedder is not None else ""
 
     # -- running ---------------------------------------------------------------------------------------------------
 
@@ -284,11 +274,8 @@ class FileIndexer(IndexWork):
     def _run_embedding(self) -> None:
         while True:
             with self._state:
-                now, again_at = time.monotonic(), self._vectors.again_at
-                self._lacking = self._lacking or 0.0 < again_at <= now
-                self._state.wait_for(
-                    self._may_embed, min((at - now for at in (self._retry_at, again_at) if at > now), default=None)
-                )
+                left_s = self._retry_at - time.monotonic()
+                self._state.wait_for(self._may_embed, left_s if left_s > 0 else None)
                 if self._stop.is_set():
                     return
                 if not self._may_embed() and self._retry_at > time.monotonic():
@@ -301,16 +288,13 @@ class FileIndexer(IndexWork):
                 self.embed(self._stop)
                 self._problem_log.tell(self._problems)
                 with self._state:
-                    self._backoff_s, self._unwritten = 0.0, False
-                    self._retry_at = time.monotonic() + _HELD_S if self._vectors.elsewhere else 0.0
-                    self._lacking = self._lacking or self._vectors.elsewhere
+                    self._backoff_s, self._retry_at, self._unwritten = 0.0, 0.0, False
             except Exception as error:
                 if self._stop.is_set():
                     return
                 if not isinstance(error, Unavailable):
                     logger.exception("embedding failed")
-                if not isinstance(error, Unfilled):
-                    self._problems[EMBEDDINGS] = str(error)
+                self._problems[EMBEDDINGS] = str(error)
                 self._problem_log.tell(self._problems)
                 self._unwritten = not self._can_write()
                 with self._state:

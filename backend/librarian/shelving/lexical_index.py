@@ -6,15 +6,18 @@ weighted fields. A projection of the catalog: it holds no text, and can be delet
 
 from __future__ import annotations
 
+import functools
 import logging
 import math
+import textwrap
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
-from typing import Any, get_args
+from typing import Any, Concatenate, ParamSpec, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -34,21 +37,25 @@ from librarian.vocabulary.types import (
 )
 
 from .field_weights import FieldWeights
-from .lexical_checksums import unlike_written
 from .lexical_queries import MUST, Query, QueryBuilder, joined
 from .lexical_schema import (
     FIELDS,
+    FORMAT,
     WORDED,
     build_schema,
+    damaged,
     discard,
     entry_of,
-    explained,
+    is_failure,
     open_index,
     remove_leftover,
     save_state,
 )
 
 log = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Scores = npt.NDArray[np.float64]
 
@@ -70,13 +77,30 @@ def idf(containing: int, entries: int) -> float:
     return math.log(1 + (entries - containing + 0.5) / (containing + 0.5))
 
 
+def _reading(method: Callable[Concatenate[TantivyIndex, P], T]) -> Callable[Concatenate[TantivyIndex, P], T]:
+    """A method that notes it in `damage`, and raises `Damaged`, where tantivy can't read its files."""
+
+    @functools.wraps(method)
+    def guarded(self: TantivyIndex, /, *args: P.args, **given: P.kwargs) -> T:
+        try:
+            return method(self, *args, **given)
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            self.give_up(error)
+            raise damaged(self._path, error) from error
+
+    return guarded
+
+
 class TantivyIndex:
     """`protocols.LexicalIndex` in a folder, or in memory where `path` is None.
 
     `identity` names the catalog that this is a projection of: an index made for another one is emptied when opened.
     Where a selection lets through at least `dense_share` of all entries, search ranks first and filters then: on
     107,308 entries, all of which pass, that takes less than a third of the time.
-    Raises `Damaged` where the folder can't be read: `lexical_schema.discard` it and open again.
+    Raises `Damaged` where the folder can't be read: `lexical_schema.discard` it and open again. Where reading fails
+    later, `damage` says so, and the next opening raises `Damaged`.
     """
 
     def __init__(
@@ -94,8 +118,12 @@ class TantivyIndex:
         self._lock = RLock()
         self._writer: Any = None
         self._closed = False
+        self.damage = ""  #: why its files can't be read, where a search has failed
         self._reached: tuple[Any, AnalyzedQuery, float] | None = None
-        self._searcher = self._guarded(self._newest)
+        try:
+            self._searcher = self._newest()
+        except BaseException as error:
+            raise damaged(path, error) from error
         if identity != self._state.identity:
             if identity and self._state.identity:
                 log.info("keyword index: made for another catalog, emptied")
@@ -159,6 +187,7 @@ class TantivyIndex:
         """Drop everything, at once."""
         with self._lock:
             self._writing().delete_all_documents()
+            self.damage, self._state = "", replace(self._state, format=FORMAT)
             self.commit(0)
 
     def rollback(self) -> None:
@@ -181,6 +210,7 @@ class TantivyIndex:
 
     # -- searching -------------------------------------------------------------------------------------------------
 
+    @_reading
     def search(self, query: AnalyzedQuery, selection: Selection, limit: int) -> Ranking:
         """Best chunks by BM25 over weighted fields, ties by id.
 
@@ -205,6 +235,7 @@ class TantivyIndex:
             ms=(time.perf_counter() - started) * 1000,
         )
 
+    @_reading
     def reach(self, query: AnalyzedQuery) -> float:
         """The most that any text could score for this query.
 
@@ -214,6 +245,7 @@ class TantivyIndex:
         """
         return self._reach(self._open_searcher(), query)
 
+    @_reading
     def features(self, query: AnalyzedQuery, chunk_ids: Ids, names: Collection[str] = FEATURES) -> dict[str, Vector]:
         """Scores of given chunks, for a ranker: each of `names` → array in the order of `chunk_ids`.
 
@@ -244,6 +276,7 @@ class TantivyIndex:
 
         return {name: scores(name) for name in names}
 
+    @_reading
     def admitted(self, query: AnalyzedQuery, chunk_ids: Ids) -> Ids:
         """Those of these chunks that hold all quoted phrases of the query and nothing that it excludes, by id."""
         searcher = self._open_searcher()
@@ -259,6 +292,7 @@ class TantivyIndex:
         """Of the last commit; 0 where there was none."""
         return self._state.generation
 
+    @_reading
     def frequencies(self, terms: Collection[str]) -> dict[str, int]:
         """Those of these terms that some chunk's body, title, headings or path holds, each with how many bodies do,
         or else titles, headings or paths; a deleted one may count until a merge drops it."""
@@ -266,21 +300,25 @@ class TantivyIndex:
         counts = ((term, next(filter(None, (int(held(field, term)) for field in WORDED)), 0)) for term in terms)
         return {term: count for term, count in counts if count}
 
+    @_reading
     def vocabulary(self, prefix: str, limit: int, *, identifiers: bool = False) -> list[str]:
         """Indexed terms of bodies, or identifiers, that start so, most frequent first."""
         field = "identifiers" if identifiers else "body"
         found = self._open_searcher().terms_with_prefix(field, prefix, limit=limit)
         return [term for term, _ in found]
 
+    @_reading
     def count(self) -> int:
         """How many chunks have an entry."""
         return int(self._open_searcher().num_docs)
 
+    @_reading
     def dead(self) -> int:
         """How many deleted entries its frequencies still count, until a merge drops them."""
         searcher = self._open_searcher()
         return _entries(searcher) - int(searcher.num_docs)
 
+    @_reading
     def tally(self) -> dict[int, int]:
         """Document id → how many entries it has, for reconciling."""
         searcher = self._open_searcher()
@@ -290,10 +328,16 @@ class TantivyIndex:
         hits = searcher.search(tantivy.Query.all_query(), number, count=False).hits
         return Counter(searcher.fast_field_values("doc", [address for _, address in hits]))
 
-    def damaged(self) -> list[str]:
-        """Files whose content isn't what was written, by reading them all."""
+    def give_up(self, error: BaseException) -> None:
+        """Remember that its files can't be read, so that the next opening begins with an empty index."""
         with self._lock:
-            return [] if self._path is None else unlike_written(self._path)
+            if self._path is None or self.damage:
+                return
+            self.damage = f"the keyword index {self._path} is damaged: {textwrap.shorten(str(error), 200)}"
+            log.error("%s. It is made again when the library is opened.", self.damage)
+            self._state = replace(self._state, format=0)
+            with suppress(OSError):
+                save_state(self._path, self._state)
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
@@ -351,7 +395,12 @@ class TantivyIndex:
         if self._closed:
             raise Unavailable(f"The keyword index {self._path} is closed.", hint="Open the library again.")
         if self._writer is None:
-            self._writer = self._guarded(self._new_writer)
+            try:
+                self._writer = self._new_writer()
+            except BaseException as error:
+                if not is_failure(error):
+                    raise
+                raise self._given_up(error) from error
         return self._writer
 
     def _delete(self, field: str, ids: Iterable[int]) -> None:
@@ -362,13 +411,13 @@ class TantivyIndex:
                 except _UNWRITTEN as error:
                     raise self._given_up(error) from error
 
-    def _given_up(self, error: Exception) -> Unavailable:
+    def _given_up(self, error: BaseException) -> Unavailable:
         """The error to raise. A writer that failed once, on a full disk say, never writes again."""
         self._writer = None  # what it still holds is lost; the next one starts from the last commit
         remove_leftover(self._path, error)
         return Unavailable(
             f"The keyword index {self._path} can't be written: {str(error).rstrip('.')}.",
-            hint="Check free space and permissions.",
+            hint="Check free space and permissions, and that no other program writes there.",
         )
 
     def _new_writer(self) -> Any:
@@ -376,16 +425,6 @@ class TantivyIndex:
         writer = self._index.writer(heap_size=_HEAP, num_threads=1)
         writer.garbage_collect_files()
         return writer
-
-    def _guarded(self, work: Callable[[], Any]) -> Any:
-        """Do it, with tantivy's errors told as ours."""
-        try:
-            return work()
-        except BaseException as error:
-            told = explained(self._path, error)
-            if told is error:
-                raise
-            raise told from error
 
 
 def _entries(searcher: Any) -> int:
@@ -397,4 +436,6 @@ def _best(searcher: Any, query: Query, limit: int) -> tuple[Ids, Scores]:
     """Chunk ids and scores of the best entries, each of shape (at most limit,)."""
     hits = searcher.search(query, limit, count=False).hits
     numbers = searcher.fast_field_values("chunk", [address for _, address in hits])
+    if None in numbers:
+        raise ValueError("an entry has lost its number")
     return np.array(numbers, dtype=np.int64), np.array([score for score, _ in hits], dtype=np.float64)

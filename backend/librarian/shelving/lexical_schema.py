@@ -35,7 +35,6 @@ FIELDS = PHRASED + UNPHRASED
 WORDED = (*PHRASED, "path")
 VALUES = (*CODED, "tags")
 
-_OF_THE_DISK = ("Permission denied", "No space left", "Read-only file system", "File too large", "Too many open files")
 _LEFTOVER = re.compile(r'FileAlreadyExists\("([0-9a-f]{32}\.[\w.]+)"\)')
 #: Names of the files of an index: tantivy's and ours.
 _OWN = re.compile(
@@ -105,7 +104,7 @@ def open_index(path: Path | None) -> tuple[Any, State]:
             try:
                 index = tantivy.Index.open(str(path))
             except BaseException as error:
-                raise explained(path, error) from error
+                raise damaged(path, error) from error
     index.register_tokenizer(_ANALYSED, tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build())
     index.config_reader(reload_policy="manual")
     return index, state
@@ -133,20 +132,6 @@ def remove_leftover(path: Path | None, error: BaseException) -> None:
         (path / found[1]).unlink(missing_ok=True)
 
 
-def explained(path: Path | None, error: BaseException) -> BaseException:
-    """The error to raise for one of tantivy's: a folder in use, a damaged one, or the error itself."""
-    name = type(error).__name__
-    if any(words in str(error) for words in _OF_THE_DISK):
-        return unwritable(path, str(error))
-    if "LockBusy" in str(error):
-        return SetupError(
-            f"The keyword index {path} is in use.", hint="Stop the other Librarian, or use another --index."
-        )
-    if isinstance(error, (ValueError, OSError, RuntimeError)) or name == "PanicException":
-        return damaged(path, textwrap.shorten(str(error), 200))  # tantivy quotes whole files
-    return error
-
-
 def unwritable(path: Path | None, what: str) -> SetupError:
     """The error for a disk that is full, read-only or somebody else's: the index itself may be well."""
     return SetupError(
@@ -154,12 +139,19 @@ def unwritable(path: Path | None, what: str) -> SetupError:
     )
 
 
-def damaged(path: Path | None, what: str) -> Damaged:
-    """The error for an index that tantivy can't read."""
+def damaged(path: Path | None, why: BaseException | str) -> BaseException:
+    """The error to raise where tantivy can't read its files; `why` itself where it is no failure of tantivy."""
+    if isinstance(why, BaseException) and not is_failure(why):
+        return why
     return Damaged(
-        f"The keyword index {path} can't be read: {what}.",
-        hint="Delete the folder, or run `librarian index --rebuild`: it is made again from the catalog's documents.",
+        f"The keyword index {path} can't be read: {textwrap.shorten(str(why), 200)}.",  # tantivy quotes whole files
+        hint="Start Librarian again: the keyword index is then made again from the documents.",
     )
+
+
+def is_failure(error: BaseException) -> bool:
+    """Whether tantivy raises such errors: for files that it can't read or write, or a panic for broken ones."""
+    return isinstance(error, (ValueError, OSError, RuntimeError)) or type(error).__name__ == "PanicException"
 
 
 def _is_unmarked_index(path: Path) -> bool:

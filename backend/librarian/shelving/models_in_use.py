@@ -1,4 +1,4 @@
-"""Which embedding model of a space is being filled, and which one answers meanwhile.
+"""Which embedding model of a library is being filled, and which one answers meanwhile.
 
 Vectors of two models never meet: each has its own stores. A changed model fills its stores beside those of the last
 complete one, which answer until then and are emptied afterwards.
@@ -7,17 +7,13 @@ complete one, which answer until then and are emptied afterwards.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
 
 from librarian.vocabulary.protocols import Catalog, CatalogReader
 
 from .embedding import Identity
 from .vector_shelf import VectorShelf
-
-if TYPE_CHECKING:
-    from .spaces import Space
 
 logger = logging.getLogger(__name__)
 
@@ -27,42 +23,44 @@ _ALL = (_KEY, _PREVIOUS, _PREVIOUS_KEY, _MODEL)
 
 
 class ModelsInUse:
-    """Kept in the catalog's meta. A space's `key` names what would be loaded; the fingerprint is only known once it is.
+    """Kept in the catalog's meta. `key` names what would be loaded; the fingerprint is only known once it is."""
 
-    `elsewhere` gives the fingerprints that other spaces have: their stores are left alone.
-    """
-
-    def __init__(
-        self, catalog: Catalog, shelf: VectorShelf, space: Space, elsewhere: Callable[[], Sequence[str]]
-    ) -> None:
-        self.key = space.key
+    def __init__(self, catalog: Catalog, shelf: VectorShelf, key: str) -> None:
+        self._key = key
         self._catalog = catalog
         self._shelf = shelf
-        self._space = space.name
-        self._elsewhere = elsewhere
         self._identified = False
 
     @staticmethod
-    def held(reader: CatalogReader, space: str = "") -> list[str]:
-        """A space's model being filled, then the one that answers meanwhile where that is another."""
-        return [model for key in (_MODEL, _PREVIOUS) if (model := reader.meta(_of(key, space)))]
+    def held(reader: CatalogReader) -> list[str]:
+        """Fingerprints: the model being filled, then the one that answers meanwhile where that is another."""
+        return [model for key in (_MODEL, _PREVIOUS) if (model := reader.meta(key))]
 
     @staticmethod
-    def facts(reader: CatalogReader, space: str = "") -> dict[str, str]:
-        """What the catalog remembers of a space's models, by key."""
-        return {name: reader.meta(name) for key in _ALL if (name := _of(key, space))}
+    def facts(reader: CatalogReader) -> dict[str, str]:
+        """What the catalog remembers of the models, by key."""
+        return {key: reader.meta(key) for key in _ALL}
+
+    def fingerprints(self) -> list[str]:
+        """The models whose stores are kept: the one being filled, then the one that answers meanwhile."""
+        with self._catalog.read() as reader:
+            return self.held(reader)
+
+    def answering(self) -> str:
+        """Fingerprint of the model whose vectors answer; empty where there is none yet."""
+        return next(reversed(self.fingerprints()), "")
 
     def answering_key(self) -> str:
         """The key of the model whose vectors answer, where that isn't the wanted one; empty otherwise."""
         held = self._held()
         if held[_PREVIOUS]:
             return held[_PREVIOUS_KEY]
-        return held[_KEY] if held[_MODEL] and held[_KEY] != self.key else ""
+        return held[_KEY] if held[_MODEL] and held[_KEY] != self._key else ""
 
     def changed(self) -> bool:
         """Whether another model is wanted than was last filled."""
         held = self._held()
-        return bool(held[_MODEL]) and held[_KEY] != self.key
+        return bool(held[_MODEL]) and held[_KEY] != self._key
 
     def current(
         self, identify: Callable[[], Identity], writing: AbstractContextManager[object], pending: Callable[[str], bool]
@@ -73,7 +71,7 @@ class ModelsInUse:
         `pending`, so that there is work for the child anyway. `writing` is held while stores change their role.
         """
         stored = self._meta(_MODEL)
-        known = bool(stored and self.key) and self._meta(_KEY) == self.key
+        known = bool(stored and self._key) and self._meta(_KEY) == self._key
         if known and (self._identified or not pending(stored)):
             return stored
         model = identify().fingerprint
@@ -81,64 +79,41 @@ class ModelsInUse:
         if model != stored:
             with writing:
                 self._change(stored, model)
-        if self._meta(_KEY) != self.key:
-            self._set(_KEY, self.key)
+        if self._meta(_KEY) != self._key:
+            self._catalog.set_meta(_KEY, self._key)
         return model
 
     def retire_previous(self) -> None:
         """The current model is complete: the one before is no longer needed."""
         if previous := self._meta(_PREVIOUS):
-            self._clear(previous)
-            self._set(_PREVIOUS, "")
-            self._set(_PREVIOUS_KEY, "")
+            self._shelf.clear(previous)
+            self._catalog.set_meta(_PREVIOUS, "")
+            self._catalog.set_meta(_PREVIOUS_KEY, "")
             self._use()
-
-    def retire(self) -> list[str]:
-        """Nothing belongs to the space any more: empty its stores and forget its models, which are returned."""
-        with self._catalog.read() as reader:
-            models = self.held(reader, self._space)
-        for model in models:
-            self._clear(model)
-        for key in _ALL:
-            self._set(key, "")
-        self._use()
-        return models
 
     def _change(self, stored: str, model: str) -> None:
         complete = self._meta(_PREVIOUS) or stored
         key = self._meta(_PREVIOUS_KEY) if self._meta(_PREVIOUS) else self._meta(_KEY)
         if stored and stored != complete:  # was never finished
-            self._clear(stored)
+            self._shelf.clear(stored)
         if complete == model:
             complete = ""
         else:  # whatever lies in its stores was made for another catalog
-            self._clear(model)
+            self._shelf.clear(model)
         if complete:
             logger.info("the embedding model has changed: passages are embedded again with %s", model)
-        self._set(_PREVIOUS_KEY, key if complete else "")
-        self._set(_PREVIOUS, complete)
-        self._set(_MODEL, model)
+        self._catalog.set_meta(_PREVIOUS_KEY, key if complete else "")
+        self._catalog.set_meta(_PREVIOUS, complete)
+        self._catalog.set_meta(_MODEL, model)
         self._use()
 
     def _use(self) -> None:
-        with self._catalog.read() as reader:
-            self._shelf.use(dict.fromkeys([*self.held(reader, self._space), *self._elsewhere()]))
-
-    def _clear(self, model: str) -> None:
-        if model not in self._elsewhere():
-            self._shelf.clear(model)
+        self._shelf.use(self.fingerprints())
 
     def _held(self) -> dict[str, str]:
         with self._catalog.read() as reader:
-            return {key: reader.meta(_of(key, self._space)) for key in _ALL}
+            return self.facts(reader)
 
     def _meta(self, key: str) -> str:
         with self._catalog.read() as reader:
-            return reader.meta(_of(key, self._space))
-
-    def _set(self, key: str, value: str) -> None:
-        self._catalog.set_meta(_of(key, self._space), value)
-
-
-def _of(key: str, space: str) -> str:
-    return f"{key} of {space}" if space else key
+            return reader.meta(key)

@@ -6,6 +6,7 @@ Vector stores are compared by `VectorShelf`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from librarian.vocabulary.protocols import Catalog, LexicalIndex
@@ -22,39 +23,46 @@ class LexicalFindings:
     missing: tuple[str, ...] = ()
     orphans: tuple[int, ...] = ()
     foreign: bool = False  #: made for another catalog: none of its ids can be trusted
-    damaged: tuple[str, ...] = ()  #: its files that aren't as they were written
+    damage: str = ""  #: why its files can't be read
 
     def sentences(self) -> list[str]:
         """What was found, for people."""
         found = []
-        if self.damaged:
-            found.append(f"The keyword index is damaged ({', '.join(self.damaged)}) and is made again.")
+        if self.damage:
+            found.append(f"{self.damage[:1].upper()}{self.damage[1:]}. It is made again.")
         elif self.foreign:
             found.append("The keyword index doesn't belong to this catalog and is made again.")
         if self.orphans:
             found.append(f"The keyword index holds {len(self.orphans):,} documents that are no more.")
-        if self.missing and not (self.foreign or self.damaged):
+        if self.missing and not (self.foreign or self.damage):
             found.append(f"The keyword index lacks {len(self.missing):,} documents or holds other passages of them.")
         return found
 
 
-def examine_lexical(catalog: Catalog, lexical: LexicalIndex, *, thoroughly: bool = False) -> LexicalFindings:
-    """Compare; changes nothing. `thoroughly` holds all files of the index against their checksums, too."""
-    damaged = tuple(lexical.damaged()) if thoroughly else ()
+def examine_lexical(catalog: Catalog, lexical: LexicalIndex) -> LexicalFindings:
+    """Compare; changes nothing."""
     with catalog.read() as reader:
         generation = reader.generation
         passages = reader.passage_counts()
-    held = lexical.tally()
+    damage = lexical.damage
+    held: Mapping[int, int] = {}
+    if not damage:
+        try:
+            held = lexical.tally()
+        except Exception:
+            if not lexical.damage:
+                raise
+            damage = lexical.damage
     with_entries = {doc_id for doc_id, (_, chunks) in passages.items() if chunks}
     orphans = held.keys() - with_entries
     # A document with a wrong number of entries is read again like one without any: its old ones go then.
     missing = {doc_id for doc_id in with_entries if held.get(doc_id, 0) != passages[doc_id][1]}
     # A commit carries the generation that the catalog reaches right after it, so at most one ahead is a mere kill.
     foreign = lexical.generation > generation + 1
-    if foreign or damaged:
+    if foreign or damage:
         missing = with_entries
     paths = tuple(sorted({passages[doc_id][0] for doc_id in missing}))
-    return LexicalFindings(paths, tuple(sorted(orphans)), foreign, damaged)
+    return LexicalFindings(paths, tuple(sorted(orphans)), foreign, damage)
 
 
 def is_worn(lexical: LexicalIndex) -> bool:
@@ -64,7 +72,7 @@ def is_worn(lexical: LexicalIndex) -> bool:
 
 def repair_lexical(lexical: LexicalIndex, findings: LexicalFindings, generation: int) -> None:
     """Delete what is too much; what is missing is left to a refresh that reads those files."""
-    if findings.foreign or findings.damaged:
+    if findings.foreign or findings.damage:
         lexical.clear()
     elif findings.orphans:
         lexical.delete(findings.orphans)

@@ -7,16 +7,21 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from librarian.schemas import CheckResponse
-from librarian.vocabulary.errors import SetupError
+from librarian.vocabulary.errors import LibrarianError, SetupError, Unavailable
 from librarian.vocabulary.protocols import Catalog, VectorArchive
 from librarian.vocabulary.types import IndexReport, Progress
 
 from .indexer import FileIndexer
 
+if TYPE_CHECKING:
+    from .postgres.leader import LeaderLock
+
 logger = logging.getLogger(__name__)
+
+_ELSEWHERE: Final = "Another server indexes this library."
 
 
 class Watching(Protocol):
@@ -92,6 +97,7 @@ class Upkeep:
         watcher: makes a watcher from (what changed, what was lost); None where changes aren't watched for.
         look_at_start: whether `start` begins with a look at the whole folder.
         listeners, tally: the same objects that the indexer tells of new generations and of its work.
+        leader: decides which of several servers indexes; the others ask that one to scan. None where there is only one.
     """
 
     def __init__(
@@ -104,6 +110,7 @@ class Upkeep:
         listeners: Listeners,
         tally: Tally,
         look_at_start: bool = True,
+        leader: LeaderLock | None = None,
     ) -> None:
         self._indexer = indexer
         self._catalog = catalog
@@ -112,12 +119,41 @@ class Upkeep:
         self._listeners = listeners
         self._tally = tally
         self._look_at_start = look_at_start
+        self._leader = leader
+        self._unstarted_index = ""  # why this server can't index though it leads
         self._watcher: Watching | None = None
         self._starting: threading.Thread | None = None
         self._unstarted = ""  # why the watcher couldn't be started
 
     def start(self) -> None:
-        """Begin to index and to watch. Raises `SetupError` where the index belongs to another root."""
+        """Begin to index and to watch, with a `leader` once this server leads.
+
+        Raises `SetupError` where the index belongs to another root.
+        """
+        if self._leader is None:
+            self._begin()
+        else:
+            self._leader.start(self._lead, self._end, self.look_again)
+
+    def _lead(self) -> None:
+        self._unstarted_index = ""
+        try:
+            self._begin()
+        except Unavailable:
+            raise  # the lock is released and requested again
+        except LibrarianError as error:
+            self._unstarted_index = str(error)
+            logger.error("%s", error)
+
+    @property
+    def _leads(self) -> bool:
+        return self._leader is None or self._leader.leading
+
+    def _require_leader(self) -> None:
+        if not self._leads:
+            raise Unavailable(_ELSEWHERE, hint="Run this on the server that says `watching`, or end that server.")
+
+    def _begin(self) -> None:
         self._indexer.start(look=self._look_at_start)
         if self._make_watcher is None:
             return
@@ -141,7 +177,12 @@ class Upkeep:
         return self._unstarted or (self._watcher.problem() if self._watcher is not None else "")
 
     def close(self) -> None:
-        """End watcher, threads and children."""
+        """End watcher, threads and children, and let another server index."""
+        if self._leader is not None:
+            self._leader.close()
+        self._end()
+
+    def _end(self) -> None:
         if self._starting is not None:  # else it might begin to watch after it was stopped
             self._starting.join()
             self._starting = None
@@ -152,7 +193,11 @@ class Upkeep:
 
     def refresh(self, paths: Sequence[str] | None = None) -> IndexReport:
         """Make the text equal to the folder now, and try a failed model again where that is the whole folder. The
-        report includes what the background found since the last one."""
+        report includes what the background found since the last one. Where another server indexes, ask it to scan."""
+        if self._leader is not None and not self._leader.leading:
+            self._leader.request_scan()
+            with self._catalog.read() as reader:
+                return IndexReport(generation=reader.generation, notes=(f"{_ELSEWHERE} It was asked to scan.",))
         if paths is not None:
             with self._made_up_for():
                 return self._indexer.refresh(paths)
@@ -164,13 +209,15 @@ class Upkeep:
         return replace(report, added=added, changed=changed, removed=removed, moved=moved, unchanged=unchanged)
 
     def rebuild(self) -> IndexReport:
-        """Read every file again."""
+        """Read every file again. Raises `Unavailable` where another server indexes."""
+        self._require_leader()
         self._indexer.retry()
         with self._made_up_for():
             return self._indexer.rebuild()
 
     def prune(self) -> IndexReport:
-        """Drop what is missing, however much it is."""
+        """Drop what is missing, however much it is. Raises `Unavailable` where another server indexes."""
+        self._require_leader()
         self._indexer.retry()
         with self._made_up_for():
             return self._indexer.prune()
@@ -188,10 +235,16 @@ class Upkeep:
 
     def notice(self, paths: Sequence[str]) -> None:
         """Look at these paths soon."""
-        self._indexer.changed(frozenset(paths))
+        if self._leader is not None and not self._leader.leading:
+            self._leader.request_scan()
+        else:
+            self._indexer.changed(frozenset(paths))
 
     def look_again(self) -> None:
         """Look at the whole folder soon, and try the model again."""
+        if self._leader is not None and not self._leader.leading:
+            self._leader.request_scan()
+            return
         self._indexer.retry()
         self._indexer.look_at_everything()
 
@@ -201,8 +254,13 @@ class Upkeep:
 
     def problems(self) -> list[str]:
         """`part: sentence` of everything that doesn't work now."""
+        found = [f"index: {self._unstarted_index}"] if self._unstarted_index else []
+        if self._leader is not None and self._leader.problem:
+            found.append(f"database: {self._leader.problem}")
+        if not self._leads:
+            return found
         problems = self._indexer.problems()
-        found = [f"{part}: {sentence}" for part, sentence in problems.items()]
+        found += [f"{part}: {sentence}" for part, sentence in problems.items()]
         if "root" not in problems and (unwatched := self._unwatched()):
             found.append(f"watcher: {unwatched} Changes are found by the periodic look at the folder.")
         return found
@@ -217,8 +275,8 @@ class Upkeep:
         return self._indexer.away()
 
     def wait_until_idle(self, timeout_s: float | None = None) -> bool:
-        """True once nothing is left to read or to embed."""
-        return self._indexer.wait_until_ready(timeout_s)
+        """True once this server has nothing left to read or to embed."""
+        return not self._leads or self._indexer.wait_until_ready(timeout_s)
 
     def on_generation(self, callback: Callable[[int], None]) -> Callable[[], None]:
         """Call `callback` with each new generation; the returned function ends it."""
@@ -238,8 +296,11 @@ class Upkeep:
         """Hold catalog, keyword index, vectors and folder against each other; with `repair`, mend what differs.
 
         A catalog that contradicts itself is mended by reading every file again. While the folder isn't there, its
-        documents are kept, which is a problem that no repair mends.
+        documents are kept, which is a problem that no repair mends. Raises `Unavailable` for a repair where another
+        server indexes.
         """
+        if repair:
+            self._require_leader()
         problems, differences = self._catalog.verify(), []
         if problems and repair:
             self._indexer.rebuild()

@@ -7,16 +7,16 @@ here.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
 
 from librarian.vocabulary.protocols import BulkStore, Catalog, VectorArchive, VectorStore
-from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Document, HalfVectors, Ids, Products, Vector, Vectors
+from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Document, HalfVectors, Ids, Vector, Vectors
 
 from .columns import CODED
-from .company import Company, Nobody
 from .dates import micros_or_no_date
 
 logger = logging.getLogger(__name__)
@@ -39,11 +39,9 @@ class VectorShelf:
         archive: VectorArchive,
         stores_for: Callable[[str], Sequence[VectorStore]],
         fault: Callable[[str], None],
-        *,
-        company: Company | None = None,
     ) -> None:
-        """In `company` other processes embed too: how many windows a chunk has isn't known here."""
-        self._company = company or Nobody()
+        # Held from storing a batch until it is marked, and while stores are compared or deleted from.
+        self._lock = threading.RLock()
         self._catalog = catalog
         self._archive = archive
         self._stores_for = stores_for
@@ -76,7 +74,7 @@ class VectorShelf:
 
         Chunks whose document went away meanwhile are left out.
         """
-        with self._company.storing():
+        with self._lock:
             with self._catalog.read() as reader:
                 documents = reader.documents(sorted({doc_of[chunk_id] for chunk_id in windows}))
             alive = {chunk_id: hashes for chunk_id, hashes in windows.items() if doc_of[chunk_id] in documents}
@@ -107,26 +105,20 @@ class VectorShelf:
         chunks = list(chunk_ids)
         if not chunks:
             return
-        with self._company.alone():
+        with self._lock:
             for model in self._window_count:
                 self._delete(model, chunks)
         self._fault("stores delete")
 
-    def drop(self, model: str, within: Products) -> None:
-        """Drop a model's vectors of these products' passages, and that it ever embedded them."""
-        with self._company.alone():
-            if chunks := self._catalog.forget(model, within):
-                self._delete(model, chunks)
-
     def _delete(self, model: str, chunks: Sequence[int]) -> None:
         counts = self._window_count.setdefault(model, {})
-        numbers = sorted(window_id(chunk, n) for chunk in chunks for n in range(self._most(counts, chunk)))
+        numbers = sorted(window_id(chunk, n) for chunk in chunks for n in range(counts.pop(chunk, 1)))
         for store in self._stores_for(model):
             store.delete(np.array(numbers, dtype=np.int64))
 
     def relabel(self, documents: Mapping[int, Document]) -> None:
         """Chunks (by id) whose document moved: what stores filter by may have changed."""
-        with self._company.alone():
+        with self._lock:
             for model in self.models:
                 rows = [row for row in self._catalog.windows(model) if _chunk(row[0]) in documents]
                 for start in range(0, len(rows), _BATCH):
@@ -137,7 +129,7 @@ class VectorShelf:
 
     def examine(self, model: str) -> list[str]:
         """What stores lack or hold too much, in sentences; empty where all is well. Changes nothing."""
-        with self._company.alone():
+        with self._lock:
             return self._examine(model)
 
     def _examine(self, model: str) -> list[str]:
@@ -163,14 +155,14 @@ class VectorShelf:
             batch = hashes[start : start + _BATCH]
             lacking += len(batch) - len(self._archive.get(model, batch))
         if lacking and repair:
-            with self._company.alone():
+            with self._lock:
                 self._catalog.forget(model)  # what the archive has is found there again
                 self._window_count[model] = {}
         return [f"The file of vectors lacks {lacking:,} that are in use."] if lacking else []
 
     def repair(self, model: str) -> list[str]:
         """Make the stores of a model equal to the catalog; returns what was done, in sentences."""
-        with self._company.alone():
+        with self._lock:
             return self._repair(model)
 
     def _repair(self, model: str) -> list[str]:
@@ -259,25 +251,15 @@ class VectorShelf:
 
     def clear(self, model: str) -> None:
         """Empty the stores of a model and forget what was embedded with it."""
-        with self._company.alone():
+        with self._lock:
             for store in self._stores_for(model):
                 store.clear()
             self._catalog.forget(model)
         self._window_count.pop(model, None)
 
-    @property
-    def shared(self) -> bool:
-        """Whether other processes embed too."""
-        return self._company.shared
-
     def hashes(self, model: str) -> set[str]:
         """Hashes of all windows embedded with a model."""
         return {digest for _, digest in self._catalog.windows(model)}
-
-    def _most(self, counts: dict[int, int], chunk: int) -> int:
-        """As many windows as a chunk that is dropped can have."""
-        known = counts.pop(chunk, 1)
-        return WINDOWS_PER_CHUNK if self._company.shared else known
 
     def _expected(self, model: str) -> dict[int, str]:
         return dict(self._catalog.windows(model))

@@ -73,8 +73,7 @@ def _settle(nice: int, parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError):
         os.dup2(2, 1)
-    if hasattr(os, "nice"):
-        os.nice(nice)
+    os.nice(nice)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         keep_small()

@@ -33,7 +33,7 @@ _ELSEWHERE = {
 }
 
 #: The parts of `librarian --help`.
-ASK, KEEP, MEASURE, SET_UP = "Ask", "Keep the library", "Measure and tune", "Set up"
+ASK, KEEP, MEASURE, SET_UP = "Ask", "Keep the library", "Measure", "Set up"
 
 
 class _BareFlags:
@@ -109,8 +109,34 @@ def _note(flags: Iterable[str], command: str) -> None:
     )
 
 
+#: Commands and options of earlier versions: the words that begin and the option, each with what to do instead.
+_REMOVED = {
+    ("migrate", ""): (
+        "librarian migrate no longer exists.",
+        "Set storage.catalog, then run librarian index: it reads the folder into the other storage.",
+    ),
+    ("index", "--worker"): (
+        "librarian index --worker no longer exists.",
+        "Start librarian serve on each machine: one of them indexes, all of them answer.",
+    ),
+    ("tune", ""): (
+        "librarian tune no longer exists.",
+        "There is nothing to do: the query adapter learns from the library by itself (search.query_adapter).",
+    ),
+    ("doctor", "--offline"): (
+        "librarian doctor --offline no longer exists.",
+        "Use librarian doctor: it names every host that the settings send text to.",
+    ),
+}
+
+
 class _Group(_BareFlags, TyperGroup):
-    pass
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that `args` name. Raises `CallerError` for one that an earlier version had."""
+        for (name, option), (message, hint) in _REMOVED.items():
+            if args[:1] == [name] and (not option or option in args):
+                raise CallerError(message, hint=hint)
+        return super().resolve_command(ctx, args)
 
 
 class Application(typer.Typer):

@@ -20,9 +20,9 @@ from .place import Place
 from .progress import ProgressLine
 
 if TYPE_CHECKING:
-    from librarian.config.settings import Settings
     from librarian.gathering.crawl_options import CrawlOptions, ProjectModel
     from librarian.gathering.crawl_report import CrawlProgress
+    from librarian.settings import Settings
 
 EVERY_S = 5.0  #: between two lines of progress where there is no terminal
 SHOWN = 20
@@ -44,9 +44,7 @@ def crawl(
         bool, typer.Option("--remove", help="Take a crawled project away: its pages, and what is remembered of it.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and write nothing.")] = False,
-    model: Annotated[
-        str | None, typer.Option(help="Embedding model that the project keeps for itself, whatever the library's is.")
-    ] = None,
+    model: Annotated[str | None, typer.Option(hidden=True)] = None,
     group_by: Annotated[
         str | None, typer.Option(metavar="navigation", help="Also write one overview per group of the navigation.")
     ] = None,
@@ -68,6 +66,11 @@ def crawl(
     from librarian.gathering.crawl_options import CrawlOptions
     from librarian.gathering.crawl_state import projects
 
+    if model is not None:
+        raise CallerError(
+            "--model no longer exists: a library has one embedding model.",
+            hint="Crawl into another library, with its own --root and --index, and set EMBEDDING_MODEL there.",
+        )
     if group_by not in (None, "navigation"):
         raise CallerError(f"--group-by is {group_by!r}.", hint="The one grouping is navigation.")
     settings = Place(root, index, config).settings()
@@ -90,9 +93,9 @@ def crawl(
         raise CallerError("crawl needs --project.", hint="It names the folder, for example --project kubernetes.")
     if not url and not refresh:
         raise CallerError("crawl needs a URL.", hint="Give the site's first page, or --refresh for what is there.")
-    chosen = _model(settings, model, new=bool(url))
+    model_used = _model(settings)
     answers = [
-        _one(url or "", name, settings, options, chosen, dry_run=dry_run, quiet=as_json, alone=len(names) == 1)
+        _one(url or "", name, settings, options, model_used, dry_run=dry_run, quiet=as_json, alone=len(names) == 1)
         for name in names
     ]
     if as_json:
@@ -144,11 +147,8 @@ def _remove(settings: Settings, project: str | None, *, as_json: bool) -> None:
         Page().line((removed, "bold"), rest)
 
 
-def _model(settings: Settings, named: str | None, *, new: bool) -> ProjectModel:
-    """What the pages are embedded with: the model named, for a new crawl that of `crawl.model`, else the library's.
-
-    Raises `SetupError` where there can't be one of that name.
-    """
+def _model(settings: Settings) -> ProjectModel:
+    """The library's embedding model. Raises `SetupError` where there can't be one of that name."""
     from librarian.gathering.crawl_options import ProjectModel
     from librarian.models.store import ModelStore
     from librarian.models.table import canonical, read_spec, spec_of
@@ -156,13 +156,12 @@ def _model(settings: Settings, named: str | None, *, new: bool) -> ProjectModel:
     embeddings = settings.embeddings
     if not embeddings.enabled:
         return ProjectModel()
-    own = named or (settings.crawl.model if new else None)
-    name = canonical(own or embeddings.model)
+    name = canonical(embeddings.model)
     if "/" in name and (folder := Path(os.path.expanduser(name))).is_dir():
         name = str(folder.resolve())  # whoever embeds may have been started elsewhere
     here = ModelStore().locate(name)
     dimension = (read_spec(name, here) if here else spec_of(name)).dimension
-    return ProjectModel(name, dimension, chosen=own is not None)
+    return ProjectModel(name, dimension)
 
 
 def _one(
@@ -226,6 +225,8 @@ def _show(page: Page, answer: dict[str, Any]) -> None:
         page.line(f"{answer['summarized']} summaries by the language model", indent=2)
     if answer["summary_problem"]:
         page.line(("pages summarised in their own words: ", "yellow"), answer["summary_problem"], indent=2)
+    if answer["ignored_model"]:
+        page.line((answer["ignored_model"], "yellow"), indent=2)
     if answer["overviews"]:
         page.line(f"{counted(answer['overviews'], 'overview')} of groups", indent=2)
     _list(page, "empty without JavaScript", answer["javascript"])

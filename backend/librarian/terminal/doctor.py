@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import shutil
 import socket
 import sys
@@ -14,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from librarian.config.settings import Settings
 from librarian.listening import holder
+from librarian.settings import Settings
 from librarian.vocabulary.working_directory import working_directory
 
 from .connected import callers, configured
@@ -23,7 +22,6 @@ from .hosts import HOSTS
 
 Verdict = Literal["ok", "note", "wrong"]
 _STORES = {"chroma": "chroma.sqlite3", "sqlite-vec": "*.sqlite", "qdrant": "*/meta.json"}  #: folder, what is in it
-_REPORT = "If no setting of yours asks for that, please report it: it shouldn't happen."
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +34,8 @@ class Finding:
     remedy: str = ""
 
 
-def examine(settings: Settings, *, offline: bool = False) -> Iterator[Finding]:
-    """Everything that can be seen without the daemon.
-
-    `offline`: nothing may need another machine; where no setting does, that is proved by indexing and searching.
-    """
+def examine(settings: Settings) -> Iterator[Finding]:
+    """Yields everything that can be seen without the daemon."""
     yield Finding("python", "ok", f"{sys.version.split()[0]} at {sys.executable}")
     yield Finding("settings", "ok", _file(settings))
     for notice in settings.notices:
@@ -53,8 +48,6 @@ def examine(settings: Settings, *, offline: bool = False) -> Iterator[Finding]:
     yield _destinations(settings)
     yield _port(settings)
     yield from _hosts(settings)
-    if offline:
-        yield from _outside(settings)
 
 
 def _file(settings: Settings) -> str:
@@ -177,31 +170,3 @@ def _hosts(settings: Settings) -> Iterator[Finding]:
     else:
         hint = f"Run librarian connect {' | '.join(HOSTS)}, with --write."
         yield Finding("clients", "note", "no MCP host is configured, and no client has called yet", hint)
-
-
-def _proof(settings: Settings) -> Finding:
-    from .offline import prove
-
-    proof = prove(settings)
-    if proof.hosts:
-        return Finding("offline", "wrong", f"indexing or searching asked for {', '.join(proof.hosts)}", _REPORT)
-    if proof.problem:
-        return Finding("offline", "wrong", f"a trial could not be finished: {proof.problem}", "Mend that first.")
-    done = f"{proof.documents} documents indexed, {proof.embedded} passages embedded, {proof.searches} searches"
-    return Finding("offline", "ok", f"{done} in a trial: no connection to another machine was opened or looked up")
-
-
-def _outside(settings: Settings) -> Iterator[Finding]:
-    """What would open a connection to another machine."""
-    store = settings.vector_db.store
-    local = ("localhost", "127.0.0.1", "[::1]")
-    far = {part: host for part, host, _ in settings.destinations() if re.sub(r":\d+$", "", host) not in local}
-    for what, host in far.items():
-        yield Finding("offline", "wrong", f"{what} needs {host}", "Choose a local provider.")
-    if far:
-        return
-    yield Finding("offline", "ok", "no setting needs another machine")
-    if settings.storage.catalog == "embedded" and (store != "qdrant" or settings.storage.qdrant_url is None):
-        yield _proof(settings)
-    else:
-        yield Finding("offline", "note", "no trial: it would write into the database of this library")

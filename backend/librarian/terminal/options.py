@@ -31,9 +31,9 @@ def complete_host(incomplete: str) -> list[str]:
 
 def complete_setting(incomplete: str) -> list[str]:
     """Names of settings, for the shell."""
-    from librarian.config.settings import knobs
+    from librarian.settings import SETTINGS
 
-    return [knob.key for knob in knobs() if knob.key.startswith(incomplete)]
+    return [key for key in SETTINGS if key.startswith(incomplete)]
 
 
 def complete_model(incomplete: str) -> list[str]:

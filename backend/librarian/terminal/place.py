@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from librarian.vocabulary.visible import visible
 
 if TYPE_CHECKING:
-    from librarian.config.settings import Settings
+    from librarian.settings import Settings
 
 OnProgress = Callable[[Mapping[str, Any]], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A library as the command line names it. What isn't named is found as `librarian.config` says."""
+    """A library as the command line names it. `librarian.settings` finds what it doesn't name."""
 
     root: Path | None = None
     index: Path | None = None
@@ -26,7 +26,7 @@ class Place:
 
     def settings(self, **further: object) -> Settings:
         """All settings, with the command line's on top. `further` are dotted keys, written with `__`."""
-        from librarian.config.settings import Settings
+        from librarian.settings import Settings
 
         overrides = {"docs.root_path": self.root, "index.path": self.index}
         dotted = {key.replace("__", "."): value for key, value in further.items()}

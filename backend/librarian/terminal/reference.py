@@ -85,7 +85,7 @@ def _section(name: str, command: Any) -> str:
     for parameter in command.params:
         if parameter.param_type_name == "argument":
             lines.append(f"* `{parameter.name.upper()}`: {parameter.help}")
-        elif not EVERYWHERE & set(parameter.opts):
+        elif not parameter.hidden and not EVERYWHERE & set(parameter.opts):
             names = ", ".join(f"`{option}`" for option in (*parameter.opts, *parameter.secondary_opts))
             lines.append(f"* {names}: {parameter.help}")
     return "\n".join(lines).rstrip("\n") + "\n"

@@ -235,14 +235,6 @@ def refresh(page: Page, answer: Answer) -> None:
         page.line(("note: ", "dim"), "no file to index was found; `librarian doctor` names the folder that is read")
 
 
-def migrated(page: Page, answer: Answer) -> None:
-    """What was copied to another storage."""
-    page.line(
-        f"Copied {answer['documents']:,} documents, {answer['chunks']:,} passages, {answer['vectors']:,} vectors."
-    )
-    page.line(answer["next"])
-
-
 def check(page: Page, answer: Answer) -> None:
     """Whether catalog, keyword index, vectors and folder agree."""
     page.line(("in order" if answer["ok"] else "not in order", "bold green" if answer["ok"] else "bold red"))

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from librarian.vocabulary import configuration
+from librarian.files import config_files
 from librarian.vocabulary.errors import SetupError
 from librarian.vocabulary.working_directory import working_directory
 
@@ -30,22 +30,22 @@ def trust(
     `.env` beside it is trusted with it. After a change to either you are asked again.
     """
     cwd = working_directory()
-    file = configuration.configuration_in(configuration.absolute(place or Path(), cwd))
+    file = config_files.config_file_in(config_files.absolute(place or Path(), cwd))
     page = Page(sys.stdout)
     if revoke:
-        known = configuration.distrust(file)
+        known = config_files.distrust(file)
         if as_json:
             write_json({"file": str(file), "trusted": False})
         else:
             page.line(f"{file} is no longer trusted." if known else f"{file} was not trusted.")
         return
-    known = configuration.is_trusted(file)
-    configuration.trust(file)  # first: only a trusted file may name everything
+    known = config_files.is_trusted(file)
+    config_files.trust(file)  # first: only a trusted file may name everything
     try:
         settings = _settings_of(file)
     except SetupError:
         if not known:
-            configuration.distrust(file)
+            config_files.distrust(file)
         raise
     if as_json:
         write_json({"file": str(file), "trusted": True, "settings": settings})
@@ -57,8 +57,8 @@ def trust(
 
 def _settings_of(file: Path) -> dict[str, object]:
     """What the file and the `.env` beside it set, by dotted key. Raises `SetupError` where it is no such file."""
-    from librarian.config.settings import Settings, knobs
+    from librarian.settings import SETTINGS, Settings
 
     settings = Settings.load(file, environ={})
-    found = (settings.provenance(knob.key) for knob in knobs())
+    found = (settings.provenance(key) for key in SETTINGS)
     return {each.key: each.value for each in found if each.source.startswith(str(file.parent))}

@@ -33,7 +33,6 @@ models_app = Application(no_args_is_help=True, help="Fetch, list and choose embe
 def add_to(app: typer.Typer) -> None:
     """Adds this module's commands to the application."""
     from .trusting import trust
-    from .tuning import tune
 
     app.command(
         epilog="Example: librarian serve --root ~/notes --index ~/notes-index --port 3002", rich_help_panel=KEEP
@@ -43,13 +42,11 @@ def add_to(app: typer.Typer) -> None:
     )(stdio)
     app.command(epilog="Example: librarian index --rebuild", rich_help_panel=KEEP)(index)
     app.command(epilog="Example: librarian check --repair", rich_help_panel=KEEP)(check)
-    app.command(epilog="Example: librarian migrate --to postgres", rich_help_panel=KEEP)(migrate)
     app.command(
         epilog="Example: librarian evaluate --queries queries.jsonl --qrels qrels.tsv", rich_help_panel=MEASURE
     )(evaluate)
-    app.command(epilog="Example: librarian tune --adopt", rich_help_panel=MEASURE)(tune)
     app.command(epilog="Example: librarian bench --rounds 10", rich_help_panel=MEASURE)(bench)
-    app.command(epilog="Example: librarian doctor --offline", rich_help_panel=SET_UP)(doctor)
+    app.command(epilog="Example: librarian doctor", rich_help_panel=SET_UP)(doctor)
     app.command(epilog="Example: librarian connect claude-desktop --write", rich_help_panel=SET_UP)(connect)
     app.command("config", epilog="Example: librarian config search.mode", rich_help_panel=SET_UP)(config_command)
     app.command(epilog="Example: librarian trust", rich_help_panel=SET_UP)(trust)
@@ -96,9 +93,6 @@ def index(
             "--prune", help="Drop what vanished, even where much vanished at once, and vectors that nothing uses."
         ),
     ] = False,
-    worker: Annotated[
-        bool, typer.Option("--worker", help="Only embed, for a library in PostgreSQL, until ended.")
-    ] = False,
     as_json: Json = False,
     root: Root = None,
     index: Index = None,
@@ -108,29 +102,10 @@ def index(
 
     Exit code 3 where files can't be read, 78 where the folder or the model can't.
     """
-    if worker:
-        from .sharing import work
-
-        work(Place(root, index, config), sys.stderr)
-        return
     with ProgressLine(quiet=as_json) as progress:
         answer = Place(root, index, config).ask("refresh", rebuild=rebuild, prune=prune, on_progress=progress.indexing)
     write_answer(answer, as_json, rendering.refresh)
     raise typer.Exit(SETUP if answer.get("reasons") else UNREADABLE if answer["failed"] else 0)
-
-
-def migrate(
-    to: Annotated[str, typer.Option("--to", help="embedded or postgres.")],
-    as_json: Json = False,
-    root: Root = None,
-    index: Index = None,
-    config: Config = None,
-) -> None:
-    """Copy the library to another storage, vectors included: nothing is embedded again."""
-    from .sharing import move_to
-
-    answer = move_to(Place(root, index, config), to, None if as_json else sys.stderr)
-    write_answer(answer, as_json, rendering.migrated)
 
 
 def check(
@@ -199,7 +174,6 @@ def bench(
 
 
 def doctor(
-    offline: Annotated[bool, typer.Option("--offline", help="Also prove that no other machine is needed.")] = False,
     as_json: Json = False,
     root: Root = None,
     index: Index = None,
@@ -211,7 +185,7 @@ def doctor(
     from .doctor import Finding, examine
 
     place = Place(root, index, config)
-    findings = list(examine(place.settings(), offline=offline))
+    findings = list(examine(place.settings()))
     try:
         state = place.ask("health", timeout=30.0)
         told = ", ".join([state["status"], *state.get("reasons", [])])
@@ -287,7 +261,7 @@ def use(
     config: Config = None,
 ) -> None:
     """Fetch a model and name it in the configuration file. Old vectors answer until the new ones are there."""
-    from librarian.config.editing import put_text
+    from librarian.files.config_files import write_value
 
     settings = Place(root, index, config).settings()
     path = settings.config_file
@@ -298,7 +272,7 @@ def use(
     if "/" in name and (folder := Path(name).expanduser()).is_dir():
         name = str(folder.resolve())  # a relative one would be read from where the configuration lies
     _models().ensure(name)
-    put_text(path, "embeddings", "model", name)
+    write_value(path, "embeddings", "model", name)
     if (winner := settings.again().provenance("embeddings.model")).source != str(path):
         sys.stderr.write(f"Note: {winner.source} says {winner.value!r} and beats the file; take it away.\n")
     if as_json:
@@ -375,25 +349,24 @@ def config_command(
     config: Config = None,
 ) -> None:
     """Show settings: the value in force, where it comes from, and what it means."""
-    from librarian.config.settings import knobs
+    from librarian.settings import SETTINGS
 
     settings = Place(root, index, config).settings()
-    found = [settings.provenance(name) for name in ([key] if key else [knob.key for knob in knobs()])]
+    found = [settings.provenance(name) for name in ([key] if key else list(SETTINGS))]
     if as_json:
-        rows = [{"key": f.key, "value": f.value, "source": f.source, "sentence": f.knob.sentence} for f in found]
+        rows = [{"key": f.key, "value": f.value, "source": f.source, "sentence": f.setting.description} for f in found]
         write_json({"settings": rows, "notices": list(settings.notices), "file": settings.config_file})
         return
     page = Page()
     for each in found:
         given = each.source != "default"
-        unit = f" {each.knob.unit}" if each.knob.unit else ""
         page.line(
             (each.key, "bold"),
-            f" = {json.dumps(each.value, ensure_ascii=False, default=str)}{unit}",
+            f" = {json.dumps(each.value, ensure_ascii=False, default=str)}",
             (f"  ({each.source})", "cyan" if given else "dim"),
         )
         if key or page.styled:
-            page.line((each.knob.sentence, "dim"), indent=3)
-    about = [name for each in found for name in (each.key, each.knob.env) if name]
+            page.line((each.setting.description, "dim"), indent=3)
+    about = [name for each in found for name in (each.key, each.setting.env) if name]
     for notice in (notice for notice in settings.notices if any(name in notice for name in about) or not key):
         page.line(("note: ", "yellow"), notice)

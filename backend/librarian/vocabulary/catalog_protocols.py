@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from .types import (
-    ALL_PRODUCTS,
     Count,
     Document,
     Failure,
@@ -15,7 +14,6 @@ from .types import (
     Ids,
     Included,
     Kind,
-    Products,
     ReadResult,
     Selection,
     SourceFile,
@@ -195,10 +193,10 @@ class Catalog(Protocol):
     def set_failures(self, failures: Iterable[Failure], *, replace: bool) -> None:
         """Remember what couldn't be read; with `replace`, instead of all that was remembered before."""
 
-    def pending(self, model: str, limit: int, within: Products = ALL_PRODUCTS) -> list[tuple[StoredChunk, str]]:
-        """Chunks of these products that lack vectors of `model`, with their embedding prefix, lowest id first."""
+    def pending(self, model: str, limit: int) -> list[tuple[StoredChunk, str]]:
+        """Chunks that lack vectors of `model`, with their embedding prefix, lowest id first."""
 
-    def lacking(self, model: str, limit: int, within: Products = ALL_PRODUCTS) -> list[int]:
+    def lacking(self, model: str, limit: int) -> list[int]:
         """Ids of such chunks, those included that another process has in its hands; lowest first."""
 
     def mark_embedded(self, model: str, windows: Mapping[int, Sequence[str]]) -> None:
@@ -207,9 +205,8 @@ class Catalog(Protocol):
     def windows(self, model: str) -> Iterator[tuple[int, str]]:
         """(window id, window hash) of every embedded chunk."""
 
-    def forget(self, model: str, within: Products = ALL_PRODUCTS) -> list[int]:
-        """Drop what is remembered of a model's windows: the chunks of these products, which are returned, are pending
-        again."""
+    def forget(self, model: str) -> None:
+        """Drop what is remembered of a model's windows: their chunks are pending again."""
 
     @property
     def identity(self) -> str:

@@ -89,7 +89,7 @@ def is_own(folder: Path) -> bool:
 
 def make_private(folder: Path) -> None:
     """Close a folder of one's own to other users. One on a file system without permissions stays as it is."""
-    with suppress(OSError, AttributeError):  # AttributeError: Windows has no users' numbers
+    with suppress(OSError):
         found = folder.stat()
         if found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) & 0o077:
             folder.chmod(PRIVATE)

@@ -142,6 +142,10 @@ class Analyzer(Protocol):
 class LexicalIndex(Protocol):
     """Postings: which chunks hold which terms."""
 
+    @property
+    def damage(self) -> str:
+        """Why its files can't be read, where that was met since it was opened; opening it anew empties it."""
+
     def put(self, items: Iterable[tuple[int, int, Document, LexicalEntry]]) -> None:
         """(chunk id, document id, its document, its entry); visible after `commit`. Adds: what an id held before must
         be deleted first (in the same commit is fine)."""
@@ -186,9 +190,6 @@ class LexicalIndex(Protocol):
 
     def tally(self) -> dict[int, int]:
         """Document id → how many entries it has, for reconciling."""
-
-    def damaged(self) -> list[str]:
-        """Files whose content isn't what was written, by reading them all; empty where that can't be told."""
 
     def clear(self) -> None:
         """Drop everything, at once."""

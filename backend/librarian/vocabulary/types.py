@@ -358,39 +358,6 @@ _NO_FILTERS = Filters()
 
 
 @dataclass(frozen=True, slots=True)
-class Products:
-    """Some products of a library: those that are `named`, or with `others` all but those.
-
-    >>> "ray" in Products(frozenset({"ray"}), others=False), "ray" in ~Products(frozenset({"ray"}), others=False)
-    (True, False)
-    """
-
-    named: frozenset[str] = frozenset()
-    others: bool = True
-
-    def __contains__(self, product: str) -> bool:
-        return (product in self.named) != self.others
-
-    def __invert__(self) -> Products:
-        return Products(self.named, not self.others)
-
-    def __or__(self, more: Products) -> Products:
-        if self.others and more.others:
-            return Products(self.named & more.named)
-        if self.others:
-            return Products(self.named - more.named)
-        return Products(more.named - self.named) if more.others else Products(self.named | more.named, others=False)
-
-    @property
-    def everything(self) -> bool:
-        """Whether no product is left out."""
-        return self.others and not self.named
-
-
-ALL_PRODUCTS = Products()
-
-
-@dataclass(frozen=True, slots=True)
 class Selection:
     """Which chunks may be answered with, in both notations: the filters, and a mask over chunk ids.
 

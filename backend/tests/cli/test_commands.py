@@ -385,7 +385,7 @@ def test_every_command_takes_root_index_config_and_json_and_shows_an_example() -
     group: Any = typer.main.get_command(app)
     commands = dict(group.commands)
     commands |= commands.pop("models").commands
-    assert len(commands) == 23
+    assert len(commands) == 22
     del commands["trust"]  # it is about a file, not about a library
     for name, command in commands.items():
         options = {option for parameter in command.params for option in parameter.opts}
@@ -874,7 +874,7 @@ def test_asking_the_keeper_loads_no_settings_and_no_arrays(tmp_path: Path) -> No
         "import sys; from librarian import cli; from librarian.keeper import client;"
         "client.call = lambda *a, **k: {'products': [], 'total': 0};"
         "code = cli.run(['products']);"
-        "assert not {'rich', 'numpy', 'dotenv', 'librarian.config'} & set(sys.modules); sys.exit(code)"
+        "assert not {'rich', 'numpy', 'pydantic_settings', 'librarian.settings'} & set(sys.modules); sys.exit(code)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(cli.__file__).parents[1]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from librarian.config.settings import Settings
 from librarian.models import sources
 from librarian.models.store import ModelStore
 from librarian.models.table import DEFAULT
+from librarian.settings import Settings
 from librarian.terminal.doctor import Finding, examine
 from tests.models import tiny_bert
 

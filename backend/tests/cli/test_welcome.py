@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from librarian.config.settings import Settings
+from librarian.settings import Settings
 from librarian.welcome import typed, welcome
 
 

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from librarian.config import reference
-from librarian.config.layers import DERIVED_VARIABLES
-from librarian.config.settings import Settings, knobs
-from librarian.vocabulary.configuration import REPOSITORY
+from librarian.files.config_files import REPOSITORY
+from librarian.settings import DERIVED_VARIABLES, SETTINGS, Settings
+from librarian.terminal import settings_reference as reference
 
 CONTRACT_VARIABLES = """
 DOCS_ROOT_PATH INDEX_PATH CONFIG_FILE MCP_HOST MCP_PORT LOG_LEVEL SEARCH_MODE ENABLE_EMBEDDINGS EMBEDDING_MODEL
@@ -28,7 +27,7 @@ OPENAI_API_KEY_FILE QDRANT_URL_FILE
 @pytest.mark.parametrize("name", sorted(reference.files()))
 def test_a_generated_file_says_what_the_fields_say(name: str) -> None:
     written = (REPOSITORY / name).read_text("utf-8")
-    assert written == reference.files()[name], "run python -m librarian.config.reference --write"
+    assert written == reference.files()[name], "run python -m librarian.terminal.settings_reference --write"
 
 
 def test_the_shipped_file_changes_no_default(tmp_path: Path) -> None:
@@ -46,7 +45,7 @@ def test_every_variable_is_in_the_example_and_does_what_it_says(tmp_path: Path) 
     ]
     names = [name for name in names if " " not in name]
     assert sorted(names) == sorted(CONTRACT_VARIABLES.split())
-    assert set(names) == {knob.env for knob in knobs() if knob.env} | set(DERIVED_VARIABLES)
+    assert set(names) == {each.env for each in SETTINGS.values() if each.env} | set(DERIVED_VARIABLES)
 
 
 def test_writing_makes_comparing_succeed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,10 +19,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from librarian.config import jsonc
-from librarian.config.layers import DERIVED_VARIABLES
-from librarian.config.settings import Settings, knobs
+from librarian.files.config_files import parse_json
 from librarian.keeper import where
+from librarian.settings import DERIVED_VARIABLES, REMOVED, SETTINGS, Settings
 from librarian.vocabulary.errors import CallerError, SetupError
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -78,11 +77,7 @@ def leaves(value: object, prefix: str = "") -> list[tuple[str, object]]:
 
 
 EXAMPLE_KEYS = sorted(
-    {
-        key
-        for name in ("overview", "semantic")
-        for key, _ in leaves(jsonc.parse((FIXTURES / f"{name}.json").read_text()))
-    }
+    {key for name in ("overview", "semantic") for key, _ in leaves(parse_json((FIXTURES / f"{name}.json").read_text()))}
 )
 
 OTHER_VALUES: dict[str, tuple[object, Callable[[Settings], object], object]] = {
@@ -172,7 +167,7 @@ def test_each_layer_beats_the_one_below(load: Load, tmp_path: Path) -> None:
 def test_a_setting_that_nobody_gives_comes_from_the_default(load: Load) -> None:
     found = load().provenance("search.rrf_k")
     assert (found.value, found.source) == (10, "default")
-    assert "fusion" in found.knob.sentence
+    assert "fusion" in found.setting.description
 
 
 SAMPLES: dict[str, tuple[str, object]] = {
@@ -201,7 +196,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "QDRANT_URL": ("http://h:6333", "http://h:6333"),
 }
 
-SIMPLE = {knob.env: knob.key for knob in knobs() if knob.env and knob.env not in DERIVED_VARIABLES}
+SIMPLE = {each.env: each.key for each in SETTINGS.values() if each.env and each.env not in DERIVED_VARIABLES}
 
 
 def test_every_simple_variable_has_a_sample() -> None:
@@ -316,6 +311,27 @@ def test_a_line_of_dotenv_that_says_nothing_is_noticed(
     assert settings.mcp.port == 3002
     assert settings.notices == (f"{tmp_path / '.env'}, line 4, isn't understood and does nothing; write NAME=value.",)
     assert not caplog.records, "said once, with the file's name"
+
+
+def test_only_documented_variables_and_files_are_sources(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text('SEARCH={"mode": "hyde"}\nMCP_PORT=1\n')
+    environ = {"SEARCH": '{"mode": "hyde"}', "TOOLSETS": '["rag"]', "search__mode": "hyde"}
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    for settings in (load(environ=environ), Settings()):
+        assert (settings.search.mode, settings.toolsets, settings.mcp.port) == ("auto", (), 3001)
+
+
+def test_a_removed_setting_is_refused_with_what_to_do_instead(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(REMOVED, "docs.gone", "Take it away.")
+    monkeypatch.setitem(REMOVED, "DOCS_GONE", "Unset it.")
+    with pytest.raises(SetupError, match=r"config\.json: the setting 'docs\.gone' no longer exists\. Take it away\."):
+        load({"docs": {"gone": 1}})
+    with pytest.raises(SetupError, match=r"environment: DOCS_GONE no longer exists\. Unset it\."):
+        load({}, environ={"DOCS_GONE": "1"})
 
 
 def test_an_empty_variable_counts_as_unset(load: Load) -> None:
@@ -568,7 +584,7 @@ def test_secrets_show_in_no_text(load: Load) -> None:
     environ = {"MCP_AUTH_TOKEN": "hush1", "OPENAI_API_KEY": "hush2", "DATABASE_URL": "postgresql://u:hush3@h/d"}
     settings = load(environ=environ)
     texts = [repr(settings), str(settings), settings.model_dump_json()]
-    texts += [str(settings.provenance(knob.key).value) for knob in knobs()]
+    texts += [str(settings.provenance(key).value) for key in SETTINGS]
     assert not any("hush" in text for text in texts)
     with pytest.raises(SetupError) as caught:
         load({"security": {"token": ["hush4"]}})
@@ -585,9 +601,9 @@ def test_settings_are_frozen_and_travel_to_other_processes(load: Load) -> None:
 
 
 def test_every_setting_has_a_sentence_and_a_default_that_is_right() -> None:
-    for knob in knobs():
-        assert knob.sentence.endswith("."), knob.key
-        assert knob.kind, knob.key
+    for each in SETTINGS.values():
+        assert each.description.endswith("."), each.key
+        assert each.kind, each.key
     assert Settings.model_validate({}) == Settings()
 
 
@@ -606,3 +622,10 @@ def test_the_cache_is_exact_unless_told_otherwise(load: Load) -> None:
         return found.exact, found.semantic
 
     assert (cache(None), cache(True), cache(False)) == ((True, False), (True, True), (False, False))
+
+
+def test_source_comments_are_refused_with_what_to_do_instead(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"docs": {"source_comments": true}}')
+    with pytest.raises(SetupError, match=r"the setting 'docs\.source_comments' no longer exists") as refused:
+        Settings.load(tmp_path / "config.json")
+    assert "Markdown or HTML" in refused.value.hint

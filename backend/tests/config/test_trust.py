@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from librarian import cli
-from librarian.config.settings import Settings
-from librarian.vocabulary import configuration
+from librarian.files import config_files
+from librarian.settings import Settings
 from librarian.vocabulary.errors import SetupError
 
 Load = Callable[..., Settings]
@@ -39,7 +39,7 @@ def write(path: Path, content: object) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", configuration.NAMES)
+@pytest.mark.parametrize("name", config_files.NAMES)
 def test_a_file_in_the_working_directory_counts_only_once_it_is_trusted(
     name: str, clone: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -76,13 +76,13 @@ def test_another_owner_asks_again(clone: Path) -> None:
     os.chown(file, 65534, 65534)
     assert load(clone).mcp.port == 3001
     with pytest.raises(SetupError, match="belongs to another user"):
-        configuration.trust(file)
+        config_files.trust(file)
 
 
 def test_what_is_trusted_is_kept_for_this_user_alone(clone: Path) -> None:
     write(clone / "librarian.json", "{}")
     assert cli.run(["trust"]) == 0
-    kept = configuration.user_config_folder() / configuration.TRUST_FILE
+    kept = config_files.user_config_folder() / config_files.TRUST_FILE
     assert kept.stat().st_mode & 0o777 == 0o600
     assert kept.parent.stat().st_mode & 0o777 == 0o700
 
@@ -98,7 +98,7 @@ def test_a_file_of_another_program_is_not_trusted_by_mistake(clone: Path, capsys
     write(clone / "config.json", {"database": {"host": "localhost"}})
     assert cli.run(["trust"]) == cli.SETUP
     assert "database.host" in capsys.readouterr().err
-    assert not configuration.is_trusted(clone / "config.json")
+    assert not config_files.is_trusted(clone / "config.json")
     (clone / "config.json").unlink()
     assert cli.run(["trust"]) == cli.SETUP
     assert "no librarian.json or config.json" in capsys.readouterr().err
@@ -116,9 +116,9 @@ def test_a_named_file_writes_outside_its_folder_only_where_it_is_trusted(key: st
     file = write(clone / "c.json", OUTSIDE[key])
     with pytest.raises(SetupError, match=rf"{key} is .*, outside of the folder of that file"):
         load(clone, file)
-    configuration.trust(file)
+    config_files.trust(file)
     assert load(clone, file).value(key) is not None
-    own = write(configuration.user_config_folder() / "librarian.json", OUTSIDE[key])
+    own = write(config_files.user_config_folder() / "librarian.json", OUTSIDE[key])
     assert load(clone).config_file == own, "the user's own file may name any path"
 
 
@@ -137,7 +137,7 @@ def test_a_link_out_of_the_folder_is_outside(clone: Path, tmp_path: Path) -> Non
 
 
 def test_a_link_to_the_users_own_file_brings_no_dotenv_with_it(clone: Path, tmp_path: Path) -> None:
-    own = write(configuration.user_config_folder() / "librarian.json", {"mcp": {"port": 4711}})
+    own = write(config_files.user_config_folder() / "librarian.json", {"mcp": {"port": 4711}})
     (clone / "config.json").symlink_to(own)
     write(clone / ".env", f"INDEX_PATH={tmp_path / 'elsewhere'}\n")
     settings = load(clone, "config.json")
@@ -146,7 +146,7 @@ def test_a_link_to_the_users_own_file_brings_no_dotenv_with_it(clone: Path, tmp_
 
 
 def test_the_users_data_folder_may_hold_the_index_of_a_named_file(clone: Path) -> None:
-    place = configuration.user_data_folder() / "mine"
+    place = config_files.user_data_folder() / "mine"
     assert load(clone, write(clone / "c.json", {"index": {"path": str(place)}})).index.path == place
 
 
@@ -169,7 +169,7 @@ def test_a_key_of_the_environment_goes_to_no_address_of_a_named_file(section: st
     assert f"isn't sent to {THIEF}" in "".join(settings.notices)
     assert "sk-USERSECRET" not in "".join(settings.notices)
     assert load(clone, file, **KEY, OPENAI_BASE_URL=THIEF).llm.api_key is not None, "both are the environment's"
-    configuration.trust(file)
+    config_files.trust(file)
     assert load(clone, file, **KEY).value(f"{section}.api_key") == "sk-USERSECRET"
 
 
@@ -229,7 +229,7 @@ def test_a_secrets_file_in_a_dotenv_is_relative_to_that(clone: Path, tmp_path: P
     folder = tmp_path / "elsewhere"
     write(folder / "key", "k")
     write(folder / ".env", "OPENAI_API_KEY_FILE=key\n")
-    configuration.trust(file := write(folder / "c.json", "{}"))
+    config_files.trust(file := write(folder / "c.json", "{}"))
     assert load(clone, file).value("llm.api_key") == "k"
 
 
@@ -239,7 +239,7 @@ def test_a_dotenv_that_is_not_trusted_names_no_file_as_a_secret(clone: Path, tmp
     write(clone / ".env", f"OPENAI_API_KEY_FILE={write(tmp_path / 'id_rsa', 'private')}\n")
     with pytest.raises(SetupError, match="OPENAI_API_KEY_FILE is taken only from the environment"):
         load(clone, file)
-    configuration.trust(file)
+    config_files.trust(file)
     assert load(clone, file).value("llm.api_key") == "private"
 
 
@@ -259,5 +259,5 @@ def test_no_index_is_built_that_nobody_asked_for(clone: Path, tmp_path: Path) ->
     found(clone, **{"docs.root_path": "x"}).require_library()
     (program / ".librarian").mkdir()
     found(clone).require_library()
-    note = configuration.which_library(found(clone).configuration, program / "docs", clone, named=False)
+    note = config_files.which_library(found(clone).configuration, program / "docs", clone, named=False)
     assert f"this searches {program / 'docs'}" in note

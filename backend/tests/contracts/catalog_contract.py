@@ -45,7 +45,6 @@ from librarian.vocabulary.types import (
     Heading,
     Included,
     Link,
-    Products,
     ReadResult,
     SourceFile,
     embedding_prefix,
@@ -723,40 +722,10 @@ class CatalogContract:
         for model in ("m", "n"):
             catalog.pending(model, 9)
             catalog.mark_embedded(model, {n: ["h"] for n in stored.chunk_ids})
-        assert sorted(catalog.forget("m")) == sorted(stored.chunk_ids)
+        catalog.forget("m")
         assert len(catalog.pending("m", 99)) == len(stored.chunk_ids)
         assert catalog.pending("n", 99) == []
-        assert catalog.forget("never seen") == []
-
-    def test_products_are_pending_and_forgotten_by_themselves(self, catalog: Catalog) -> None:
-        alpha, beta, gamma = catalog.put([result(document(f"{name}/api/a.md")) for name in ("alpha", "beta", "gamma")])
-        some, others = Products(frozenset({"beta"}), others=False), Products(frozenset({"beta"}))
-
-        def pending(model: str, within: Products) -> list[int]:
-            return [each.chunk_id for each, _ in catalog.pending(model, 99, within)]
-
-        assert pending("m", some) == list(beta.chunk_ids)
-        assert pending("m", others) == [*alpha.chunk_ids, *gamma.chunk_ids]
-        assert pending("m", Products(frozenset(), others=False)) == []
-        for model in ("m", "n"):
-            catalog.mark_embedded(model, {n: ["h"] for each in (alpha, beta, gamma) for n in each.chunk_ids})
-        assert pending("m", Products()) == []
-        assert sorted(catalog.forget("m", others)) == [*alpha.chunk_ids, *gamma.chunk_ids]
-        assert [number // WINDOWS_PER_CHUNK for number, _ in catalog.windows("m")] == list(beta.chunk_ids)
-        assert pending("m", others) == pending("m", Products()) == [*alpha.chunk_ids, *gamma.chunk_ids]
-        assert pending("m", some) == pending("n", Products()) == []
-        catalog.forget("n", others)
-        with catalog.read() as reader:
-            assert reader.count().embedded_chunks == len(beta.chunk_ids)
-
-    def test_a_document_that_came_to_other_products_is_pending_among_them(self, catalog: Catalog) -> None:
-        moved, there = catalog.put([result(document("alpha/api/a.md")), result(document("beta/api/b.md"))])
-        within = Products(frozenset({"beta"}), others=False)
-        assert catalog.lacking("m", 9, within) == list(there.chunk_ids)
-        catalog.mark_embedded("m", {number: ["h"] for number in there.chunk_ids})
-        assert catalog.lacking("m", 9, within) == []
-        assert catalog.move("alpha/api/a.md", source("beta/api/a.md")) == moved.doc_id
-        assert catalog.lacking("m", 9, within) == list(moved.chunk_ids)
+        catalog.forget("never seen")
 
     def test_a_chunk_counts_as_embedded_whichever_model_did_it(self, catalog: Catalog) -> None:
         (stored,) = catalog.put([result(document())])

@@ -21,11 +21,11 @@ from librarian import assembly
 from librarian.assembly_calibration import Calibrating
 from librarian.assembly_parts import embedder_for_questions, model_key, reranker_of, rewriting_of, search_options
 from librarian.assembly_storage import chroma_child, qdrant, storage
-from librarian.config.settings import Settings
 from librarian.finding.options import SearchOptions
 from librarian.library import Librarian
 from librarian.models.embedder import OnnxEmbedder
 from librarian.models.query_cache import CachedEmbedder
+from librarian.settings import Settings
 from librarian.shelving.postgres.vectors import PgVectorStore
 from librarian.vocabulary.errors import LibrarianError
 from tests import postgres

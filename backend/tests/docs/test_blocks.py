@@ -20,9 +20,9 @@ from typing import Any
 import pytest
 import typer.main
 
-from librarian.config.settings import Settings
 from librarian.models.store import ModelStore
 from librarian.reading.parsers import PARSERS
+from librarian.settings import Settings
 from librarian.terminal import hosts
 from librarian.terminal.commands import app
 from librarian.vocabulary.types import SourceFile

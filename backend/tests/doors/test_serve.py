@@ -23,12 +23,12 @@ import httpx
 import pytest
 
 from librarian import __version__, cli
-from librarian.config.settings import Settings
 from librarian.keeper import address, client
 from librarian.keeper.client import served_at
 from librarian.listening import bind
 from librarian.opening import KEPT, LibraryHandle
 from librarian.serve import serve
+from librarian.settings import Settings
 from librarian.vocabulary.errors import CallerError, LibrarianError, SetupError
 from librarian.vocabulary.index_folder import claim_index
 from librarian.vocabulary.protocols import Budget

@@ -1,8 +1,6 @@
-"""A library measured on its own links and headings, and tuned on them, through the whole house.
+"""A library measured on its own links and headings, through its public operations.
 
 * `own` asks what links and headings ask and says how many; files aren't needed
-* tuning shows held-out figures and changes nothing; adopting keeps the weights, uses them and survives reopening;
-  resetting brings the shipped ones back
 * what is left out of the figures, answered in another mode or asked of the mails is told
 * a library without links and headings says what to do
 """
@@ -15,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from librarian.assembly_study import WEIGHTS_FILE, Adopted, adopted
-from librarian.finding.ranker import READ, shipped
 from librarian.library import Librarian
 from librarian.vocabulary.errors import CallerError
 
@@ -109,64 +105,8 @@ def test_a_low_limit_of_results_measures_the_same(library: Librarian, tmp_path: 
     assert before == after
 
 
-def test_tuning_changes_nothing_until_it_is_adopted(library: Librarian, tmp_path: Path) -> None:
-    shown = library.evaluate(tune=True)
-    assert set(shown["modes"]) == {"now", "tuned"}  # type: ignore[call-overload]
-    assert shown["adopted"] is False
-    assert "The held-out questions show no gain beyond chance." in shown["notes"]  # type: ignore[operator]
-    assert not (tmp_path / "index" / WEIGHTS_FILE).exists()
-
-    kept = library.evaluate(tune=True, adopt=True)
-    assert kept["adopted"] is True
-    ranker = adopted(tmp_path / "index").ranker
-    assert ranker.weights == kept["weights"]
-    assert set(ranker.weights) == set(READ)
-    assert ranker.abroad == shipped().abroad
-    assert any("learned on" in note for note in library.status().notes)
-    library.close()
-    with opened(tmp_path) as again:
-        assert any(
-            json.dumps(kept["weights"]["semantic_scaled"]) in note for note in again.evaluate(tune=True)["notes"]
-        )  # type: ignore[index,attr-defined]
-        again.evaluate(reset=True)
-        assert adopted(tmp_path / "index").ranker == shipped()
-
-
 def test_a_library_without_links_and_headings_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "docs" / "shop").mkdir(parents=True)
     (tmp_path / "docs" / "shop" / "plain.txt").write_text("Nothing but a line.", "utf-8")
     with opened(tmp_path) as one, pytest.raises(CallerError, match="no question of its own"):
         one.evaluate(own=True)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "{}", "[]", '{"tuned_on": 9, "weights": {"nonsense": 1}}']
-    + [json.dumps({"tuned_on": 9, "weights": dict.fromkeys(READ, weight)}) for weight in (float("nan"), -1.0, 0.0)],
-)
-def test_weights_that_cannot_be_read_leave_the_shipped_ones_in_use(tmp_path: Path, text: str) -> None:
-    assert adopted(tmp_path).ranker == shipped()
-    (tmp_path / WEIGHTS_FILE).write_text(text, "utf-8")
-    assert adopted(tmp_path).ranker == shipped()
-    assert "ranker.json can't be read" in adopted(tmp_path).note("")
-
-
-def test_the_status_tells_of_tuned_weights_and_of_those_learned_with_another_model() -> None:
-    kept = Adopted(shipped(), tuned_on=9, model="one")
-    assert kept.note("one").endswith("learned on 9 questions of this library.")
-    assert "with one, while two answers" in kept.note("two")
-    assert Adopted(shipped()).note("one") == ""
-
-
-def test_weights_are_not_tuned_for_a_fusion_that_reads_none(tmp_path: Path) -> None:
-    pages(tmp_path / "docs")
-    with opened(tmp_path, **{"search.fusion": "rrf"}) as one, pytest.raises(CallerError, match="is rrf"):
-        one.evaluate(tune=True)
-
-
-def test_weights_that_cannot_be_kept_leave_nothing_behind(library: Librarian) -> None:
-    (library.index / WEIGHTS_FILE).mkdir()
-    before = {path.name for path in library.index.iterdir()}
-    with pytest.raises(OSError, match=WEIGHTS_FILE):
-        library.evaluate(tune=True, adopt=True)
-    assert {path.name for path in library.index.iterdir()} == before

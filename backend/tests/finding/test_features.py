@@ -37,7 +37,6 @@ def pool_of(drawn: list[tuple[int, float | None, float | None, float]]) -> Pool:
         docs.astype(np.int64),
         bm25,
         semantic,
-        semantic,
         np.zeros(len(drawn), dtype=np.bool_),
         {"body": body},
     )
@@ -126,17 +125,16 @@ def test_words_come_before_the_best_of_what_is_far_in_meaning() -> None:
     assert sums[1] > sums[2]
 
 
-def test_a_scaled_feature_keeps_its_place_and_whether_it_is_expected() -> None:
+def test_a_scaled_feature_keeps_the_rank_of_its_absolute_one() -> None:
     values = {name: np.array([0.5]) for name in ("keyword", "semantic", "body", "hyde", "both")}
-    one = Documents(np.array([1]), values, {"keyword": np.array([3])}, frozenset({"semantic"}), np.array([True]))
+    one = Documents(np.array([1]), values, {"keyword": np.array([3])})
     found = features.scaled(one)
     assert found.ranks["keyword_scaled"].tolist() == [3]
-    assert found.assumed == {"semantic", "semantic_scaled"}
 
 
 def test_a_question_without_candidates_has_no_documents() -> None:
     nothing = np.empty(0)
-    passages = Passages(nothing.astype(int), nothing.astype(int), nothing, nothing, nothing, nothing.astype(bool))
+    passages = Passages(nothing.astype(int), nothing.astype(int), nothing, nothing, nothing.astype(bool))
     pool = Pool(ranking_of("keyword", {}), ranking_of("semantic", {}), NOTHING, passages, False)
     assert len(modes.weighed(pool)) == 0
     assert list(modes.learned(pool, shipped())) == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -111,8 +110,6 @@ class Holder:
 @pytest.fixture
 def ring() -> Iterator[Callable[[], object]]:
     """Interrupts this thread soon, as Ctrl-C does."""
-    if sys.platform == "win32":
-        pytest.skip("there is no timer that interrupts")
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

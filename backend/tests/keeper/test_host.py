@@ -2,7 +2,7 @@
 
 * Sixteen relays with two hundred messages each get every answer, and one that doesn't read holds up nobody.
 * A verb's progress, result and errors arrive by their ids; hanging up cancels it; a bug is told and logged.
-* What isn't understood is refused in words, and a stranger on the loopback is refused without the secret.
+* What isn't understood is refused in words.
 * It retires once, rests when nobody has been connected for a while, and takes its address back.
 """
 
@@ -25,7 +25,7 @@ import pytest
 from librarian.keeper import address
 from librarian.keeper.greeting import FAREWELL, greet, hello
 from librarian.keeper.host import LONGEST_REQUEST, Host
-from librarian.vocabulary.errors import CallerError, NotFound, SetupError
+from librarian.vocabulary.errors import NotFound, SetupError
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -65,16 +65,10 @@ async def hosting(index: Path, **options: Any) -> AsyncIterator[Host]:
 
 
 @asynccontextmanager
-async def connected(
-    host: Host, kind: str, *, secret: str | None = None, limit: int = 1 << 20
-) -> AsyncIterator[Streams]:
-    where = host.address
-    if where.path:
-        reader, writer = await asyncio.open_unix_connection(where.path, limit=limit)
-    else:
-        reader, writer = await asyncio.open_connection("127.0.0.1", where.port, limit=limit)
+async def connected(host: Host, kind: str, *, limit: int = 1 << 20) -> AsyncIterator[Streams]:
+    reader, writer = await asyncio.open_unix_connection(host.address.path, limit=limit)
     try:
-        writer.write(hello(kind, "1.0", where.secret if secret is None else secret))
+        writer.write(hello(kind, "1.0"))
         yield reader, writer
     finally:
         writer.transport.abort()  # a closed one would first send what nobody reads
@@ -121,10 +115,9 @@ def test_sixteen_relays_with_two_hundred_messages_each_get_every_answer(folder: 
     run(test())
 
 
-@pytest.mark.parametrize("unix", [True, False])
-def test_one_that_does_not_read_holds_up_nobody(folder: Path, unix: bool) -> None:
+def test_one_that_does_not_read_holds_up_nobody(folder: Path) -> None:
     async def test() -> None:
-        async with hosting(folder, unix=unix) as host, connected(host, "mcp", limit=1024) as (_, slow):
+        async with hosting(folder) as host, connected(host, "mcp", limit=1024) as (_, slow):
             for _ in range(200):
                 slow.write(b"x" * 100_000 + b"\n")
             async with connected(host, "verb") as verbs, connected(host, "mcp") as (reader, writer):
@@ -241,20 +234,6 @@ def test_who_leaves_without_a_word_is_forgotten(folder: Path) -> None:
             await writer.wait_closed()
             async with connected(host, "ping") as (reader, _):
                 assert json.loads(await reader.readline())["librarian"]["clients"] == 0
-
-    run(test())
-
-
-def test_on_the_loopback_the_secret_is_needed(folder: Path) -> None:
-    async def test() -> None:
-        async with hosting(folder, unix=False) as host:
-            async with connected(host, "mcp", secret="guess") as (reader, _):
-                assert "secret" in json.loads(await reader.readline())["librarian"]["error"]["message"]
-            with pytest.raises(CallerError, match="secret"):
-                await asyncio.to_thread(greet, host.address._replace(secret=""), "ping", "1.0")
-            lines, welcome = await asyncio.to_thread(greet, host.address, "ping", "1.0")
-            lines.close()
-            assert welcome.pid == os.getpid()
 
     run(test())
 

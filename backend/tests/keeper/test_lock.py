@@ -155,8 +155,9 @@ def test_a_socket_whose_path_would_be_too_long_lies_elsewhere(tmp_path: Path, mo
         monkeypatch.setattr(tempfile, "tempdir", str(index))
         server, where = address.listen(index, version="1")
         where.connect(1).close()
-        assert where.port
+        assert where.path.startswith("/tmp/")
         assert not list(index.iterdir())
+        address.withdraw(index, where)
     finally:
         server.close()
 
@@ -186,7 +187,7 @@ def test_a_keeper_of_another_user_is_named_as_that() -> None:
 
 
 def test_withdrawing_leaves_another_keepers_address_alone(tmp_path: Path) -> None:
-    server, old = address.listen(tmp_path, version="1", unix=False)
+    server, old = address.listen(tmp_path, version="1")
     server.close()
     new = old._replace(pid=old.pid + 1)
     address.publish(tmp_path, new)

@@ -1,30 +1,24 @@
 """Properties of finding a library without the settings class:
 
-* In every combination of command line, environment, `.env`, configuration files and defaults, it names the same
-  configuration file, root and index as `librarian.config` does, and refuses what that refuses.
-* The fingerprint of the settings differs where a file or a variable that a daemon heeds does.
-* A `.env` file is read as python-dotenv reads it (oracle, hypothesis).
+* In every combination of command line, environment, `.env`, configuration files and defaults, it finds the same
+  configuration file, root and index as `librarian.settings`, and refuses what that refuses.
+* The fingerprint of the settings differs if a file or a variable that the daemon uses does.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from io import StringIO
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
-from dotenv import dotenv_values
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
-from librarian.config.layers import DERIVED_VARIABLES
-from librarian.config.settings import Settings, knobs
+from librarian.files.config_files import REPOSITORY
 from librarian.keeper import where
-from librarian.keeper.where import Where, assignments, find
-from librarian.vocabulary.configuration import REPOSITORY
+from librarian.keeper.where import Where, find
+from librarian.settings import DERIVED_VARIABLES, SETTINGS, Settings
 from librarian.vocabulary.errors import SetupError
 
 CONFIGS = [
@@ -200,7 +194,7 @@ HTTP = {
 
 
 def test_every_variable_is_one_that_a_keeper_heeds_or_says_where_it_lies_or_is_for_http() -> None:
-    names = {knob.env for knob in knobs() if knob.env} | set(DERIVED_VARIABLES)
+    names = {each.env for each in SETTINGS.values() if each.env} | set(DERIVED_VARIABLES)
     assert names == where.VARIABLES | HTTP | {"CONFIG_FILE", "INDEX_PATH", "DOCS_ROOT_PATH"}
     assert not where.VARIABLES & HTTP
 
@@ -229,22 +223,3 @@ def test_the_fingerprint_differs_where_a_file_or_a_variable_does(surroundings: S
     tree.mkdir()
     write(tree / ".git", f"gitdir: {clone / '.git'}\n")
     assert now(repository=tree) == seen[-1]
-
-
-pieces = st.sampled_from(
-    ["A", "B", "=", " ", "\n", "\r\n", "'", '"', "\\", "n", "#", "export ", "INDEX_PATH", "x y", "\t", "é", "''", '"']
-)
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.lists(pieces, max_size=14).map("".join))
-@example("A='unfinished\nB=1")
-@example("A= 'unfinished\nB=1")
-@example("A=1 # one\nexport B='x # y'\nC=\"a\\tb\"\n# D=2\nE\nF=\n'G H'=3")
-@example("A=# no comment\nB= # comment\nC=x#y\nC=x #y")
-@example('A="it\'s" rest\nB=2')
-@example("A B=1\nC=2")
-@example("A='it\\'s \\n'\nB=\"\\\\\\\"\"")
-def test_a_dotenv_file_is_read_as_the_library_does(text: str) -> None:
-    expected = {name: value or "" for name, value in dotenv_values(stream=StringIO(text), interpolate=False).items()}
-    assert assignments(text) == expected

@@ -9,14 +9,12 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from librarian.models.loading import Provider
 from librarian.models.order import EmbedderOrder
-from librarian.models.store import ModelStore
 from librarian.vocabulary.errors import SetupError
 from tests.models import tiny_bert
 
@@ -26,14 +24,19 @@ import pickle, sys
 embedder = pickle.loads(sys.stdin.buffer.read())()
 print(embedder.embed_query("a pod").shape, *sorted({name for name in sys.modules if name in UNWANTED}))
 """
-UNWANTED = ("librarian.config", "librarian.desk", "librarian.finding", "librarian.assembly_parts", "pydantic", "httpx")
+UNWANTED = (
+    "librarian.settings",
+    "librarian.desk",
+    "librarian.finding",
+    "librarian.assembly_parts",
+    "pydantic",
+    "httpx",
+)
 
 
-def order(
-    name: str, *, provider: Provider = "local", or_local: bool = False, dimension: int | None = None
-) -> EmbedderOrder:
+def order(name: str, *, provider: Provider = "local", dimension: int | None = None) -> EmbedderOrder:
     refused = "http://127.0.0.1:9"
-    return EmbedderOrder(name, provider, refused, "s3cret", 1, 8, 1.0, or_local=or_local, dimension=dimension)
+    return EmbedderOrder(name, provider, refused, "s3cret", 1, 8, 1.0, dimension=dimension)
 
 
 @pytest.fixture
@@ -59,18 +62,6 @@ def test_a_model_of_another_dimension_is_refused(tiny: str) -> None:
     order(tiny, dimension=32)().close()
     with pytest.raises(SetupError, match=r"embeddings\.dimension is 33; .*tiny has 32\. Set it to 32, or leave it out"):
         order(tiny, dimension=33)()
-
-
-def test_a_model_of_the_table_stays_on_this_machine_where_it_may() -> None:
-    name = "all-MiniLM-L6-v2"
-    if ModelStore().locate(name) is None:
-        pytest.skip("the default embedding model is not installed; run librarian models fetch")
-    with (
-        closing(order(name, provider="openai")()) as far,
-        closing(order(name, provider="openai", or_local=True)()) as near,
-    ):
-        assert far.backend == "openai"
-        assert near.backend.startswith("onnx")
 
 
 def test_its_key_is_not_told() -> None:

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from librarian.library import Librarian
 from librarian.reading.chunking import StructureChunker
 from librarian.reading.encoding import decode
-from librarian.reading.parsers import PARSERS, READABLE, SOURCES
+from librarian.reading.parsers import PARSERS, READABLE
 from librarian.reading.scanner import FolderScanner
 from librarian.vocabulary.errors import SetupError, SourceError
 from librarian.vocabulary.types import Document, Failure, SourceFile
@@ -149,7 +149,7 @@ def test_the_manual_lists_every_extension_and_no_other() -> None:
     page = Path(__file__).parents[3] / "docs" / "librarian" / "reference" / "formats.md"
     rows = [line.split("|") for line in page.read_text("utf-8").splitlines() if line.startswith("| ")]
     listed = {name for row in rows for name in re.findall(r"`(\.\w+)`", row[2] if len(row) > 2 else "")}
-    assert listed == READABLE | set(SOURCES)
+    assert listed == READABLE
 
 
 def test_no_library_is_imported_before_a_file_of_its_format_is_read() -> None:
@@ -164,11 +164,11 @@ def test_no_library_is_imported_before_a_file_of_its_format_is_read() -> None:
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.sampled_from(sorted([*PARSERS, ".py", ".js", ".go", ".rb"])), st.binary(max_size=400), st.data())
+@given(st.sampled_from(sorted(PARSERS)), st.binary(max_size=400), st.data())
 def test_hostile_bytes_are_read_or_refused_and_offsets_stay_true(
     extension: str, noise: bytes, data: st.DataObject
 ) -> None:
-    parser = PARSERS.get(extension) or SOURCES[extension]
+    parser = PARSERS[extension]
     good = golden(extension, "words of the phrase")
     place = data.draw(st.integers(0, len(good)))
     for content in (noise, good[:place] + noise + good[place:], good[:place]):
@@ -445,30 +445,13 @@ def test_markers_of_site_generators_arent_indexed_and_their_titles_are(parse: Pa
 # -- source files, sizes, encodings ------------------------------------------------------------------------------------
 
 
-def test_source_files_give_their_documentation_comments_where_asked_for(parse: Parse, tmp_path: Path) -> None:
-    def read(name: str, text: str) -> str:
-        source = SourceFile("/x", f"acme/x/{name}", "acme", "x", len(text), 0)
-        doc = SOURCES[f".{name.rsplit('.')[1]}"].parse(source, text.encode())
-        check(doc)
-        return doc.text
-
-    python = (
-        '"""Module."""\nclass A:\n    """An A.\n\n    >>> A()\n    """\n    def f(self, x):\n        """Does f."""\n'
-    )
-    assert (
-        read("a.py", python)
-        == "# Module\n\nModule.\n\n## class A\n\nAn A.\n\n```\n>>> A()\n```\n\n### A.f(x)\n\nDoes f."
-    )
-    assert read("a.java", "/** Gets.\n * @param x it */\n@Old\npublic int get(int x) {") == (
-        "## public int get(int x)\n\nGets.\n@param x it"
-    )
-    assert read("a.go", "// Get gets.\nfunc Get(x int) error {\n") == "## func Get(x int) error\n\nGet gets."
-    assert read("a.rs", "/// Adds.\n#[inline]\npub fn add(x: i32) -> i32 {") == "## pub fn add(x: i32) -> i32\n\nAdds."
-    assert read("a.rb", "# Says.\ndef say(x)\nend\n") == "## def say(x)\n\nSays."
-    assert read("a.js", "x = 1") == ""
+def test_source_files_are_skipped_as_other_unknown_types_are(tmp_path: Path) -> None:
     (tmp_path / "p" / "c").mkdir(parents=True)
-    (tmp_path / "p" / "c" / "a.py").write_text(python)
-    assert [type(found) for found in FolderScanner(tmp_path, known_extensions=frozenset(PARSERS)).scan()] == [Failure]
+    for name in ("a.py", "a.go", "a.unknown"):
+        (tmp_path / "p" / "c" / name).write_text("# Words.\n")
+    found = list(FolderScanner(tmp_path, known_extensions=READABLE).scan())
+    assert {(type(one), getattr(one, "reason", "")) for one in found} == {(Failure, "extension")}
+    assert len(found) == 3
 
 
 def test_a_format_may_have_a_limit_of_its_own(tmp_path: Path) -> None:

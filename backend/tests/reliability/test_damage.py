@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import httpx
@@ -254,6 +254,34 @@ def test_a_damaged_keyword_index_is_made_again(library: Library, harm: Callable[
     library.assert_whole()
     assert len(library.find("wombat")) > 20
     assert library.embedder.calls == calls
+
+
+@pytest.mark.parametrize("kind", ["idx", "fast"])
+def test_a_keyword_index_that_breaks_while_it_is_in_use_is_said_and_made_again(tmp_path: Path, kind: str) -> None:
+    for number in range(300):
+        path = tmp_path / "docs" / "ray" / "core" / f"{number}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"# Number {number}\n\nA wombat.\n")
+    options: dict[str, object] = {"embeddings.enabled": False, "docs.watch_for_changes": False}
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **options) as library:
+        assert library.wait_until_ready(60)
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **options) as library:
+        assert library.wait_until_ready(60)
+        assert library.search("wombat").results
+        library.clear_cache()
+        for path in (tmp_path / "index" / "keyword").glob(f"*.{kind}"):
+            size = path.stat().st_size
+            with path.open("r+b") as file:
+                file.write(b"\xff" * max(size - 200, size // 2))
+        with suppress(Exception):
+            library.search("wombat")
+        assert "is damaged" in library.damage
+        assert any(reason.startswith("keyword: ") for reason in library.health().reasons)
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **options) as library:
+        library.wait_until_ready(60)
+        assert library.damage == ""
+        assert library.search("wombat").results
+        assert library.check().ok
 
 
 def test_files_that_a_killed_writer_left_behind_are_in_nobodys_way(library: Library) -> None:

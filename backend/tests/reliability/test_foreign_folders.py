@@ -57,7 +57,6 @@ COMMANDS = {
     "rebuild": ["index", "--rebuild"],
     "repair": ["check", "--repair"],
     "serve": ["serve", "--port", "0"],
-    "migrate": ["migrate", "--to", "embedded"],
     "crawl": ["crawl", "http://127.0.0.1:9/", "--allow-private", "--project", "p"],
 }
 

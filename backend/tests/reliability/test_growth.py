@@ -14,7 +14,7 @@ from librarian.language.analyzer import StandardAnalyzer
 from librarian.language.framing import unframed
 from librarian.reading.chunking import StructureChunker
 from librarian.reading.mail.mbox import messages
-from librarian.reading.parsers import ARCHIVES, PARSERS, SOURCES
+from librarian.reading.parsers import ARCHIVES, PARSERS
 from librarian.vocabulary.errors import CallerError, SourceError
 from librarian.vocabulary.types import Document, SourceFile
 from tests.reliability.repeats import PATTERNS, PLACES, file_of
@@ -66,7 +66,7 @@ def parse(extension: str, data: bytes) -> Document | None:
             for message in messages(data):
                 PARSERS[".eml"].parse(source, message)
             return None
-        return (PARSERS | SOURCES)[extension].parse(source, data)
+        return PARSERS[extension].parse(source, data)
     except (SourceError, RecursionError):
         return None
 

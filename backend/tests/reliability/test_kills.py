@@ -3,7 +3,6 @@
 * the next start makes the index whole by itself: every file is found once, by its words and by its vector;
 * what was embedded is not embedded again, but for the batch that was under way;
 * that holds for a first index, for updates, and while another model's vectors are being made;
-* a move to PostgreSQL or back goes on where it was killed, and nothing is embedded for it;
 * an index of an older format that is killed while it is brought up to date opens the next time;
 * a library that a server takes over from a daemon is answered for, whichever of the two is killed meanwhile.
 
@@ -20,11 +19,9 @@ from typing import Literal
 
 import pytest
 
-from tests import postgres
 from tests.reliability.handover import hand_over
 from tests.reliability.killable import Victims, assert_nothing_lost, bring_up_to_date, change, opened, page
 from tests.reliability.make_format import FORMATS, PAGES
-from tests.reliability.moving import assert_arrived, documents_of, move
 from tests.shelving.library import Library
 
 KILLS = 20
@@ -63,29 +60,6 @@ def test_kills_at_random_moments_lose_nothing(tmp_path: Path, victims: Victims, 
     assert_nothing_lost(folder, "fake", kills)
     kills += victims.kill_after(dice.uniform(0, 0.2), str(folder), "other")  # another model
     assert_nothing_lost(folder, "other", kills)
-
-
-def test_a_move_to_postgres_and_back_goes_on_where_it_was_killed(tmp_path: Path) -> None:
-    folder, url, schema = tmp_path / "place", postgres.url(), postgres.schema_of(tmp_path)
-    folder.mkdir()
-    filled(folder / "one", 11)
-    first = opened(folder / "one", "fake")
-    first.complete()
-    first.close()
-    (folder / "two").mkdir()
-    movers, dice, kills = Victims(move), random.Random(11), 0
-    for back in (False, True):
-        killed = movers.kill_after(dice.uniform(0, 0.1), str(folder), url, schema, back)
-        kills += killed
-        if killed:
-            killed = movers.kill_after(dice.uniform(0, 0.1), str(folder), url, schema, back)
-            kills += killed
-        before = documents_of(url, schema)
-        if killed:  # a copy that had ended before its killer came is whole, and another one is refused
-            move(str(folder), url, schema, back)
-        assert before <= documents_of(url, schema)  # what had arrived was kept
-    assert kills
-    assert_arrived(folder, url, schema)
 
 
 @pytest.mark.parametrize("number", sorted(path.name.removesuffix(".tar.gz") for path in FORMATS.glob("*.tar.gz")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from librarian.reading.scanner import FolderScanner
 from librarian.shelving.catalog import SqliteCatalog
 from librarian.shelving.indexer import FileIndexer, IndexerOptions
 from librarian.shelving.lexical_index import TantivyIndex
-from librarian.shelving.spaces import Space
 from librarian.shelving.vectors.archive import SqliteVectorArchive
 from librarian.shelving.vectors.exact import ExactStore
 from librarian.vocabulary.errors import SourceError
@@ -56,7 +55,6 @@ class Library:
         self.embedder = FakeEmbedder()
         self.make: Callable[[], Embedder] | None = lambda: self.embedder
         self.model_key = "fake"
-        self.further: Callable[[], Sequence[Space]] = tuple
         self.reader: Reader = FileReader(StandardAnalyzer(), StructureChunker(target_tokens=40, ceiling_tokens=80))
         self.store_kept: dict[str, ExactStore] = {}
         self.fault_at = ""
@@ -79,7 +77,6 @@ class Library:
             stores_for=lambda model: [self.store(model)],
             embedder=self.make,
             model_key=self.model_key,
-            further=self.further,
             options=self.options,
             on_generation=[self.generations.append],
             fault=self._fault,

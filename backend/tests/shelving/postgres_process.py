@@ -1,7 +1,7 @@
-"""A server or a worker of a shared library, as a process of its own: `python postgres_process.py ROLE URL SCHEMA ROOT`.
+"""A server of a library in PostgreSQL, as a process of its own: `python postgres_process.py URL SCHEMA ROOT`.
 
 Prints a line of JSON for what happens. Embeds one batch with the fake embedder, then holds the next until it reads
-`go`, so that it can be killed with passages in its hands. A line `changed PATH` tells a server where to look.
+`go`, so that it can be killed in the middle. A line `changed PATH` tells it where to look, `find WORDS` searches.
 """
 
 from __future__ import annotations
@@ -21,15 +21,12 @@ from librarian.reading.scanner import FolderScanner
 from librarian.shelving.indexer import FileIndexer, IndexerOptions
 from librarian.shelving.postgres.archive import PostgresVectorArchive
 from librarian.shelving.postgres.catalog import PostgresCatalog
-from librarian.shelving.postgres.claims import ClaimingCatalog
 from librarian.shelving.postgres.database import Database
+from librarian.shelving.postgres.leader import LeaderLock
 from librarian.shelving.postgres.lexical import PostgresLexicalIndex
-from librarian.shelving.postgres.shared_upkeep import SharedUpkeep
 from librarian.shelving.postgres.vectors import PgVectorStore
-from librarian.shelving.postgres.worker import EmbeddingWorker
-from librarian.shelving.postgres.writers import Writers
 from librarian.shelving.upkeep import Listeners, Tally, Upkeep
-from librarian.vocabulary.types import Vectors
+from librarian.vocabulary.types import Filters, Vectors
 from tests.models.fakes import FakeEmbedder
 
 
@@ -60,29 +57,32 @@ class Shared:
         self.database = Database(url, schema=schema, wait_s=5).join()
         self.embedder = HeldEmbedder(go)
         self.catalog = PostgresCatalog(self.database)
-        self.claims = ClaimingCatalog(self.database, at_most=8)
         self.lexical = PostgresLexicalIndex(self.database, identity=self.catalog.identity)
         self.archive = PostgresVectorArchive(self.database)
-        self.writers = Writers(self.database)
         self.made: dict[str, PgVectorStore] = {}
         self.listeners = Listeners()
+        self.leader = LeaderLock(self.database, on_generation=self.listeners, retry_s=0.2)
         self.indexer = FileIndexer(
             root,
             FolderScanner(root, known_extensions=frozenset(PARSERS)),
             FileReader(StandardAnalyzer(), StructureChunker(target_tokens=40, ceiling_tokens=80)),
-            self.claims,
+            self.catalog,
             self.lexical,
             self.archive,
             stores_for=lambda model: [self.store(model)],
             embedder=lambda: self.embedder,
             model_key="fake",
-            company=self.writers,
             options=IndexerOptions(processes=0, embedding_processes=0, reconcile_s=3600),
-            on_generation=[lambda generation: self.upkeep.turn.tell(generation)],
+            on_generation=[self.leader.announce],
         )
-        inner = Upkeep(self.indexer, self.claims, self.archive, None, listeners=self.listeners, tally=Tally())
-        self.upkeep = SharedUpkeep(
-            inner, self.database, self.catalog, self.claims, self.writers, listeners=self.listeners, try_s=0.2
+        self.upkeep = Upkeep(
+            self.indexer,
+            self.catalog,
+            self.archive,
+            None,
+            listeners=self.listeners,
+            tally=Tally(),
+            leader=self.leader,
         )
 
     def store(self, model: str) -> PgVectorStore:
@@ -90,25 +90,22 @@ class Shared:
             self.made[model] = PgVectorStore(self.database, model, self.embedder.spec.dimension)
         return self.made[model]
 
-    def worker(self) -> EmbeddingWorker:
-        return EmbeddingWorker(
-            self.claims,
-            self.archive,
-            stores_for=lambda model: [self.store(model)],
-            embedder=lambda: self.embedder,
-            company=self.writers,
-            processes=0,
-            pause_s=0.2,
-        )
+    def find(self, words: str) -> list[str]:
+        """Paths of the documents that hold these words."""
+        selection = self.catalog.columns().select(Filters())
+        found = self.lexical.search(StandardAnalyzer().query(words), selection, 9).ids
+        with self.catalog.read() as reader:
+            documents = reader.documents(sorted({chunk.doc_id for chunk in reader.chunks(found).values()}))
+        return sorted(stored.document.file_path for stored in documents.values())
 
     def close(self) -> None:
         self.upkeep.close()
-        for part in (*self.made.values(), self.lexical, self.archive, self.claims, self.catalog):
+        for part in (*self.made.values(), self.lexical, self.archive, self.catalog):
             part.close()
         self.database.leave()
 
 
-def main(role: str, url: str, schema: str, root: str) -> None:
+def main(url: str, schema: str, root: str) -> None:
     go = threading.Event()
     shared = Shared(url, schema, Path(root), go=go)
 
@@ -117,22 +114,20 @@ def main(role: str, url: str, schema: str, root: str) -> None:
             what, _, path = line.strip().partition(" ")
             if what == "go":
                 go.set()
+            elif what == "find":
+                say("found", words=path, paths=shared.find(path))
             else:
                 shared.upkeep.notice([path])
 
     threading.Thread(target=obey, daemon=True).start()
-    if role == "worker":
-        say("ready")
-        shared.worker().run()
-        return
     shared.listeners.add(lambda generation: say("generation", number=generation))
     shared.upkeep.start()
     say("ready")
-    mine = False
+    leading = False
     while True:
-        if shared.upkeep.turn.mine != mine:
-            mine = not mine
-            say("turn", mine=mine)
+        if shared.leader.leading != leading:
+            leading = not leading
+            say("leading", now=leading)
         time.sleep(0.02)
 
 

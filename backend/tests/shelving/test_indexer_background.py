@@ -26,8 +26,8 @@ import pytest
 import librarian.shelving.indexer as indexer_module
 import librarian.shelving.watcher as watcher_module
 from librarian.shelving.indexer import IndexerOptions
-from librarian.shelving.spaces import EMBEDDINGS
 from librarian.shelving.upkeep import Listeners, Tally, Upkeep
+from librarian.shelving.vector_work import EMBEDDINGS
 from librarian.shelving.watcher import FileWatcher
 from librarian.shelving.writable import Backoff, can_write
 from librarian.vocabulary.errors import Unavailable

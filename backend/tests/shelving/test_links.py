@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,8 +15,6 @@ import pytest
 
 from librarian.shelving.watcher import FileWatcher
 from tests.shelving.library import PATIENCE_S, Library, wait_for
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
 
 
 @pytest.fixture

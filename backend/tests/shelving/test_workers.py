@@ -248,7 +248,6 @@ def test_work_under_way_learns_that_the_pool_was_closed() -> None:
         list(pool.map(items()))
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
 def test_children_do_not_outlive_a_killed_parent(tmp_path: Path) -> None:
     script = tmp_path / "parent.py"
     script.write_text(

@@ -137,7 +137,6 @@ def test_it_is_asked_nothing_by_what_measures(setting: Setting, model: ChatServe
     told = "the language model was asked nothing: --llm has it rewrite the questions, as it does others"
     assert setting.library.evaluate(**judged, modes=["hybrid"])["notes"] == [told]
     assert setting.library.evaluate(own=True, modes=["hybrid", "auto"])["questions"]
-    setting.library.evaluate(tune=True)
     setting.library.bench(QUESTION, mode="hybrid")
     assert model.requests == []
     assert setting.library.bench(QUESTION, mode="hybrid", llm=True).rewritten is not None

@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from librarian.config.sections import TAKEN
+from librarian.settings import RESERVED_PATHS
 from librarian.web.app import OPEN_PATHS, build_app
 from librarian.web.security import Guard, RateLimit, Rules
 from tests.doors.fake_library import FakeLibrary
@@ -326,5 +326,5 @@ def test_a_known_host_is_known_with_any_port_and_nothing_else_is(host: str, port
 
 def test_mcp_cannot_be_put_where_another_route_is_nor_where_no_token_is_asked_for() -> None:
     routes = {str(getattr(route, "path", "")).split("/")[1] for route in build_app(FakeLibrary()).routes}
-    assert routes - {"", "mcp"} == TAKEN
-    assert {path.split("/")[1] for path in OPEN_PATHS} - {""} <= TAKEN
+    assert routes - {"", "mcp"} == RESERVED_PATHS
+    assert {path.split("/")[1] for path in OPEN_PATHS} - {""} <= RESERVED_PATHS

@@ -20,7 +20,6 @@ from .open_document import OpenDocumentParser
 from .pdf import PdfParser
 from .rich_text import RichTextParser
 from .slides import SlidesParser
-from .source_comments import SourceCommentsParser
 from .spreadsheet import SpreadsheetParser
 from .structured_data import StructuredDataParser
 from .text import TextParser
@@ -52,6 +51,3 @@ ARCHIVES: dict[str, MboxArchive] = {extension: MboxArchive() for extension in Mb
 
 #: Every extension that can be read.
 READABLE: frozenset[str] = frozenset(PARSERS) | frozenset(ARCHIVES)
-
-#: Source files by extension: read like the others, but only scanned for where `docs.source_comments` is on.
-SOURCES: dict[str, Parser] = dict.fromkeys(SourceCommentsParser.extensions, SourceCommentsParser())

@@ -1,8 +1,7 @@
 """The truth about text in PostgreSQL: `SqliteCatalog`'s twin for libraries that several servers share.
 
-Every server reads; the one that holds the indexer's lock writes text, and any worker may mark what it has embedded.
-What a change touched is noted in the database, so that every server brings its columns up to date instead of reading
-them anew.
+Every server reads; the one that holds the leader lock writes. The database records what a change touched, so that every
+server updates its columns instead of reading them again.
 """
 
 from __future__ import annotations
@@ -18,11 +17,9 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from librarian.vocabulary.types import (
-    ALL_PRODUCTS,
     WINDOWS_PER_CHUNK,
     Document,
     Failure,
-    Products,
     ReadResult,
     SourceFile,
     Stored,
@@ -60,23 +57,9 @@ _LONGEST_LOG = 1000
 
 _INSERT = Inserts("%s")
 
-_PENDING = """FROM chunks c WHERE c.id >= %(from)s AND NOT EXISTS (
+#: Chunks of %(model)s without windows, from id %(from)s on: for `pending`, and to fill the queue that workers share.
+PENDING = """FROM chunks c WHERE c.id >= %(from)s AND NOT EXISTS (
     SELECT 1 FROM windows w JOIN models m ON m.id = w.model_id WHERE w.chunk_id = c.id AND m.fingerprint = %(model)s)"""
-
-
-def pending_of(within: Products) -> str:
-    """Chunks of %(model)s without windows, those of %(products)s alone where not every product is meant.
-
-    Used by `pending`, and to fill the queue that workers share.
-    """
-    return f"{_PENDING} {_among('c.doc_id', within)}"
-
-
-def _among(doc_id: str, products: Products) -> str:
-    if products.everything:
-        return ""
-    compared = "<> ALL" if products.others else "= ANY"
-    return f"AND {doc_id} IN (SELECT id FROM documents WHERE product {compared}(%(products)s))"
 
 
 class PostgresCatalog:
@@ -236,17 +219,17 @@ class PostgresCatalog:
 
     # -- embedding -------------------------------------------------------------------------------------------------
 
-    def pending(self, model: str, limit: int, within: Products = ALL_PRODUCTS) -> list[tuple[StoredChunk, str]]:
-        """Chunks of these products that lack vectors of `model`, with their embedding prefix, lowest id first."""
+    def pending(self, model: str, limit: int) -> list[tuple[StoredChunk, str]]:
+        """Chunks that lack vectors of `model`, with their embedding prefix, lowest id first."""
         with self._database.snapshot() as connection:
-            return with_prefixes(connection, self.lacking(model, limit, within))
+            return _with_prefixes(connection, self.lacking(model, limit))
 
-    def lacking(self, model: str, limit: int, within: Products = ALL_PRODUCTS) -> list[int]:
-        """Ids of such chunks, those included that another process has claimed; lowest first."""
+    def lacking(self, model: str, limit: int) -> list[int]:
+        """Ids of such chunks, lowest first."""
         with self._database.snapshot() as connection:
             ids = connection.execute(
-                f"SELECT c.id {pending_of(within)} ORDER BY c.id LIMIT %(limit)s",
-                {"model": model, "from": 0, "limit": limit, "products": list(within.named)},
+                f"SELECT c.id {PENDING} ORDER BY c.id LIMIT %(limit)s",
+                {"model": model, "from": 0, "limit": limit},
             ).fetchall()
         return [number for (number,) in ids]
 
@@ -275,21 +258,13 @@ class PostgresCatalog:
             for ordinal, digest in enumerate(hashes.split()):
                 yield chunk_id * WINDOWS_PER_CHUNK + ordinal, digest
 
-    def forget(self, model: str, within: Products = ALL_PRODUCTS) -> list[int]:
-        """Drop what is remembered of a model's windows; the chunks of these products are returned, pending again."""
-        given = {"model": model, "products": list(within.named)}
-        chunks = f"AND chunk_id IN (SELECT id FROM chunks WHERE true {_among('doc_id', within)})"
-        chunks = "" if within.everything else chunks
+    def forget(self, model: str) -> None:
+        """Drop what is remembered of a model's windows: their chunks are pending again."""
         with self._database.transaction() as connection:
-            gone = connection.execute(
-                f"""DELETE FROM windows WHERE model_id IN (SELECT id FROM models WHERE fingerprint = %(model)s) {chunks}
-                    RETURNING chunk_id""",
-                given,
-            ).fetchall()
-            if within.everything:
-                connection.execute("DELETE FROM models WHERE fingerprint = %(model)s", given)
-            connection.execute(f"DELETE FROM embedding_queue WHERE model = %(model)s {chunks}", given)
-        return [chunk_id for (chunk_id,) in gone]
+            connection.execute(
+                "DELETE FROM windows WHERE model_id IN (SELECT id FROM models WHERE fingerprint = %s)", (model,)
+            )
+            connection.execute("DELETE FROM models WHERE fingerprint = %s", (model,))
 
     # -- care ------------------------------------------------------------------------------------------------------
 
@@ -305,7 +280,7 @@ class PostgresCatalog:
             self._database.leave()
 
 
-def with_prefixes(connection: Connection[Any], chunk_ids: Sequence[int]) -> list[tuple[StoredChunk, str]]:
+def _with_prefixes(connection: Connection[Any], chunk_ids: Sequence[int]) -> list[tuple[StoredChunk, str]]:
     """Chunks with their embedding prefix, lowest id first; those that are gone are missing."""
     rows = connection.execute(
         f"""SELECT c.id, {_CHUNK_COLUMNS_OF_C}, d.title, d.title_in_text FROM chunks c

@@ -52,6 +52,7 @@ class PostgresLexicalIndex:
     """
 
     def __init__(self, database: Database, *, identity: str = "", note: str = "") -> None:
+        self.damage = ""  # PostgreSQL reports damage itself, as an error of the query
         self._note = note
         self._database = database.join()
         self._language = database.text_search
@@ -253,10 +254,6 @@ class PostgresLexicalIndex:
         """Document id → how many entries it has, for reconciling."""
         with self._reading() as connection:
             return dict(connection.execute("SELECT doc_id, count(*) FROM entries GROUP BY doc_id").fetchall())
-
-    def damaged(self) -> list[str]:
-        """Nothing: the server minds its own files (`data_checksums`)."""
-        return []
 
     # -- inside ----------------------------------------------------------------------------------------------------
 

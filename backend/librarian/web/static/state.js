@@ -68,7 +68,6 @@ export class State {
       ["Holds", `${plural(status.documents, "document")}, ${plural(status.emails, "email")}, ${plural(status.chunks, "passage")} of ${plural(status.products, "product")}`],
       ["Searchable by meaning", embeddings.enabled ? `${status.embedded_chunks.toLocaleString()} of ${status.chunks.toLocaleString()} passages` : "off"],
       ["Embedding model", embeddings.enabled ? [embeddings.model, embeddings.backend, embeddings.device].filter(Boolean).join(", ") : "none"],
-      ["Models of single products", embeddings.models.slice(1).join(", ")],
       ["Reranker", status.reranker || "by keyword and meaning, no model"],
       ["Language model", llm.enabled ? `${llm.model} (${llm.provider}), ${llm.connected === null ? "not asked yet" : llm.connected ? "connected" : "not connected"}` : "off"],
       ["Text is sent to", status.sent_to.join("; ") || "no other machine"],

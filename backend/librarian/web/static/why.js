@@ -14,11 +14,8 @@ const SOURCES = {
   in_links: ["pages on the topic lead here", 7],
   changelog: ["tells what changed, which wasn’t asked", 7],
 };
-// A file whose vectors aren't made yet is given the points that files with its words have.
-const EXPECTED = "_expected";
-const bare = (source) => source.endsWith(EXPECTED) ? source.slice(0, -EXPECTED.length) : source;
-const label = (source) => (SOURCES[bare(source)]?.[0] ?? source) + (bare(source) === source ? "" : " (expected: not embedded yet)");
-const hue = (source) => SOURCES[bare(source)]?.[1] ?? 7;
+const label = (source) => SOURCES[source]?.[0] ?? source;
+const hue = (source) => SOURCES[source]?.[1] ?? 7;
 const points = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
 
 export function why(result) {

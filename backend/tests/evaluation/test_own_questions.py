@@ -1,51 +1,21 @@
-"""Weights are learned from pairs, and a library asks questions about itself.
+"""A library asks questions about itself.
 
-* the feature that tells answers apart gets the weight, one that doesn't gets little, none is negative
-* a strong ridge keeps the prior, and so does a set without pairs
 * link texts ask for the page they lead to, relative, from the site's root or over its index page; the linking page is
   left out; texts that say nothing ask nothing
 * headings that one document alone has ask for it
 * a page's editions in several versions of a manual are one page: in questions, in results, and where pages are held out
-* halves share no answer page
+* a sample is the same each time
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from librarian.evaluation.judgments import Judged
-from librarian.evaluation.learning import Asked, quality, trained
-from librarian.evaluation.own_questions import OwnQuestion, halves, of_headings, of_links, sample
+from librarian.evaluation.own_questions import OwnQuestion, of_headings, of_links, sample
 from librarian.vocabulary.types import Document, Heading, Link
-
-
-def asked(seed: int) -> Asked:
-    """Ten candidates, the third relevant: feature 0 is high for it, feature 1 is noise, feature 2 low for it."""
-    random = np.random.default_rng(seed)
-    values = random.random((10, 3))
-    values[2, 0], values[2, 2] = 1.5, -1.0
-    paths = [f"{place}.md" for place in range(10)]
-    return Asked(Judged(str(seed), "q", {"2.md": 1}), paths, values, np.array([0, 0, 1] + [0] * 7))
-
-
-def test_the_feature_that_tells_answers_apart_gets_the_weight() -> None:
-    weights = trained([[asked(seed) for seed in range(20)]])
-    assert weights[0] > 5 * weights[1] >= 0
-    assert weights[2] == 0
-    assert quality([asked(99)], weights) == [1.0]
-
-
-def test_a_strong_ridge_and_nothing_to_learn_keep_the_prior() -> None:
-    prior = np.array([1.0, 2.0, 3.0])
-    kept = trained([[asked(seed) for seed in range(5)]], prior=prior, ridge=1e6)
-    assert kept == pytest.approx(prior, rel=1e-3)
-    hopeless = Asked(Judged("1", "q", {"x": 1}), ["a"], np.ones((1, 3)), np.array([0]))
-    assert trained([[hopeless]], prior=prior) is prior
-    with pytest.raises(ValueError, match="No question"):
-        trained([[hopeless]])
 
 
 def page(file_path: str, *links: tuple[str, str], headings: tuple[str, ...] = ()) -> Document:
@@ -164,19 +134,8 @@ def test_thousands_of_numbered_folders_are_no_versions(count: int, questions: in
     assert len(of_headings(tickets)) == questions
 
 
-def test_an_answer_found_in_two_editions_counts_once() -> None:
-    twice = Asked(Judged("1", "q", {"a": 1}), ["a", "a", "b"], np.array([[3.0], [2.0], [1.0]]), np.array([1, 1, 0]))
-    assert quality([twice], np.array([1.0])) == [1.0]
-
-
-def test_halves_share_no_answer_and_samples_repeat() -> None:
-    questions = [
-        OwnQuestion(Judged(str(n), f"q{n}", {f"{n % 7}": 1, f"{n % 5}": 1}), frozenset(), "links") for n in range(40)
-    ]
-    learn, held = halves(questions)
-    assert learn
-    pages = [{page for question in half for page in question.judged.grades} for half in (learn, held)]
-    assert not pages[0] & pages[1]
+def test_samples_repeat() -> None:
+    questions = [OwnQuestion(Judged(str(n), f"q{n}", {f"{n % 7}": 1}), frozenset(), "links") for n in range(40)]
     assert sample(questions, 10) == sample(questions, 10)
     assert len(sample(questions, 10)) == 10
     assert sample(questions, 100) == questions

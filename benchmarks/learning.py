@@ -7,14 +7,18 @@ Weights aren't negative, so that no evidence counts against a document.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from .judgments import Judged
-from .metrics import ndcg
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "backend"))
+
+from librarian.evaluation.judgments import Judged
+from librarian.evaluation.metrics import ndcg
 
 Floats = npt.NDArray[np.float64]
 

@@ -1,7 +1,7 @@
-"""Writes what can be said from the settings' fields alone: `.env.example`, `config.json` and the settings page.
+"""Generate `.env.example`, `config.json` and the manual's settings page from the settings.
 
-python -m librarian.config.reference --write     # rewrites the three files
-python -m librarian.config.reference             # names those that are out of date, exit code 1
+python -m librarian.terminal.settings_reference --write     # rewrites the three files
+python -m librarian.terminal.settings_reference             # names those that are out of date, exit code 1
 """
 
 from __future__ import annotations
@@ -11,30 +11,27 @@ import sys
 from itertools import groupby
 from pathlib import Path
 
-from librarian.vocabulary.configuration import REPOSITORY
-
-from .layers import ALIASES, DERIVED_VARIABLES
-from .settings import Knob, knobs
+from librarian.files.config_files import REPOSITORY
+from librarian.settings import ALIASES, DERIVED_VARIABLES, SETTINGS, Setting
 
 SHIPPED = ("docs.root_path", "index.path", "search.mode", "embeddings.model", "mcp.host", "mcp.port")
-"""What the shipped config.json spells out: the settings that people change first. All others keep their defaults."""
+"""Settings in the shipped config.json: those that people change first. All others keep their defaults."""
 
 SECTION_TITLES = {
     "system": "Name",
     "docs": "The folder",
     "index": "The index",
-    "search": "Searching",
-    "embeddings": "Embedding",
-    "chunking": "Cutting into passages",
+    "search": "Search",
+    "embeddings": "Embeddings",
+    "chunking": "Splitting into passages",
     "metadata": "Metadata",
     "vector_db": "Vectors",
     "storage": "Storage",
     "llm": "Language model",
     "mcp": "Listening",
-    "serve": "The keeper",
+    "serve": "The background process",
     "security": "Security",
     "logging": "Logging",
-    "crawl": "Crawling",
     "analytics": "Analytics",
     "toolsets": "Tools",
 }
@@ -49,18 +46,19 @@ tags: [settings, configuration, environment]
 # Settings
 
 `config.json` < `.env` < environment < command line: the later wins. Comments (`//`) are fine in `config.json`. An
-unknown key is refused, and the nearest name is shown.
+unknown key is refused, and the nearest name is shown. Settings whose names end in `_ms`, `_s` or `_mb` are in
+milliseconds, seconds or megabytes.
 
 Which file: the one given by `--config`, else by `CONFIG_FILE`, else a `librarian.json` or `config.json` in the working
-directory that you have trusted, else `~/.config/librarian/librarian.json`, else, in a checkout, the one beside the
-program. `.env` is read beside that file and nowhere else. Relative paths are relative to the configuration file; on the
-command line, to the working directory.
+directory that you have trusted, else `~/.config/librarian/librarian.json`, else, in a checkout, the one next to the
+program. `.env` is read next to that file and nowhere else. Relative paths are relative to the configuration file; on
+the command line, to the working directory.
 
 ## Which files are trusted
 
 A file in the working directory may belong to a repository that you cloned. It is ignored, with a note on stderr, until
 you read it and run `librarian trust` there. What is remembered is the owner and the content of the file and of the
-`.env` beside it: after a change you are asked again. `librarian trust --revoke` takes it back.
+`.env` next to it: after a change you are asked again. `librarian trust --revoke` takes it back.
 
 Your own `~/.config/librarian/librarian.json`, the command line, the environment and trusted files may name any path and
 any address. Any other file, named by `--config` or `CONFIG_FILE`, may not:
@@ -97,14 +95,14 @@ def files() -> dict[str, str]:
 def shipped_config() -> str:
     """The config.json that comes with the program."""
     lines = ["{", "  // Every setting, with its default: docs/librarian/reference/settings.md"]
-    shipped = [knob for knob in knobs() if knob.key in SHIPPED]
-    sections = [(section, list(found)) for section, found in groupby(shipped, lambda knob: knob.key.split(".")[0])]
+    shipped = [SETTINGS[key] for key in SETTINGS if key in SHIPPED]
+    sections = [(section, list(found)) for section, found in groupby(shipped, lambda each: each.key.split(".")[0])]
     for section, found in sections:
         lines.append(f'  "{section}": {{')
-        for knob in found:
-            comma = "," if knob is not found[-1] else ""
-            entry = f'    "{knob.key.split(".")[1]}": {_json(knob.default)}{comma}'
-            lines.append(f"{entry.ljust(36)} // {knob.sentence}")
+        for each in found:
+            comma = "," if each is not found[-1] else ""
+            entry = f'    "{each.key.split(".")[1]}": {_json(each.default)}{comma}'
+            lines.append(f"{entry.ljust(36)} // {each.description}")
         lines.append("  }," if section != sections[-1][0] else "  }")
     return "\n".join([*lines, "}"]) + "\n"
 
@@ -112,13 +110,13 @@ def shipped_config() -> str:
 def env_example() -> str:
     """All environment variables, each commented out, with meaning and default."""
     lines = [
-        "# Copy to .env beside config.json. Each line shows a default; take the # away to change it.",
+        "# Copy to .env next to config.json. Each line shows a default; take the # away to change it.",
         "# The environment beats this file, and the command line beats both.",
         "",
     ]
-    for knob in knobs():
-        if knob.env and knob.env not in DERIVED_VARIABLES:
-            lines += [f"# {knob.sentence} ({knob.key}: {knob.kind})", f"#{knob.env}={_plain(knob.default)}", ""]
+    for each in SETTINGS.values():
+        if each.env and each.env not in DERIVED_VARIABLES:
+            lines += [f"# {each.description} ({each.key}: {each.kind})", f"#{each.env}={_plain(each.default)}", ""]
     lines += ["# Variables with a meaning of their own:", ""]
     for name, sentence in DERIVED_VARIABLES.items():
         lines += [f"# {sentence}", f"#{name}=", ""]
@@ -128,7 +126,7 @@ def env_example() -> str:
 def settings_page() -> str:
     """The manual's page of settings."""
     lines = PAGE_HEAD.splitlines()
-    for section, found in groupby(knobs(), lambda knob: knob.key.split(".")[0]):
+    for section, found in groupby(SETTINGS.values(), lambda each: each.key.split(".")[0]):
         lines += [
             "",
             f"## {SECTION_TITLES[section]}",
@@ -136,7 +134,7 @@ def settings_page() -> str:
             "| Setting | Right values | Default | Variable | |",
             "|---|---|---|---|---|",
         ]
-        lines += [_row(knob) for knob in found]
+        lines += [_row(each) for each in found]
     lines += ["", "## Other names", ""]
     lines += [f"* `{alias}` is another name of `{key}`." for alias, key in ALIASES.items()]
     lines += ["", "## Variables with a meaning of their own", "", "| Variable | Meaning |", "|---|---|"]
@@ -144,10 +142,10 @@ def settings_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _row(knob: Knob) -> str:
-    kind = knob.kind.replace("|", "\\|") + (f" ({knob.unit})" if knob.unit else "")
-    variable = f"`{knob.env}`" if knob.env else ""
-    return f"| `{knob.key}` | {kind} | `{_json(knob.default)}` | {variable} | {knob.sentence} |"
+def _row(each: Setting) -> str:
+    kind = each.kind.replace("|", "\\|")
+    variable = f"`{each.env}`" if each.env else ""
+    return f"| `{each.key}` | {kind} | `{_json(each.default)}` | {variable} | {each.description} |"
 
 
 def _json(value: object) -> str:
@@ -173,7 +171,11 @@ def main(arguments: list[str] | None = None, folder: Path = REPOSITORY) -> int:
             if "--write" in arguments:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(content, "utf-8")
-    verb = "written" if "--write" in arguments else "out of date; run python -m librarian.config.reference --write"
+    verb = (
+        "written"
+        if "--write" in arguments
+        else "out of date; run python -m librarian.terminal.settings_reference --write"
+    )
     for name in stale:
         sys.stdout.write(f"{name}: {verb}\n")
     return 1 if stale and "--write" not in arguments else 0

@@ -1,9 +1,8 @@
-"""Several servers and workers over one PostgreSQL, as processes that are killed.
+"""Several servers over one PostgreSQL, as processes that are killed.
 
-* Exactly one server indexes; when it is killed, another takes over, and nothing is lost or stored twice.
-* Workers share the queue: no passage is taken by two at once, and what a killed one held is embedded by another.
-* Who deletes or compares vectors waits for those who have stored some and not yet marked them.
-* Every server hears of new generations; one whose turn it isn't passes requests on.
+* Exactly one server indexes and all answer; when it is killed, another goes on, and nothing is lost or stored twice.
+* Every server notices new index versions; one that doesn't index passes requests on.
+* A library in PostgreSQL answers in each mode; storages that don't fit together are refused.
 * A restart of the database costs a clear error; afterwards the same objects answer again.
 """
 
@@ -15,24 +14,22 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
+from librarian.assembly_storage import storage
 from librarian.language.analyzer import StandardAnalyzer
 from librarian.library import Librarian
-from librarian.shelving.postgres.claims import ClaimingCatalog
+from librarian.models.store import ModelStore
+from librarian.settings import Settings
 from librarian.shelving.postgres.database import Database
-from librarian.shelving.vector_shelf import VectorShelf
-from librarian.vocabulary.errors import Unavailable
-from librarian.vocabulary.types import Filters, Products
+from librarian.vocabulary.errors import SetupError, Unavailable
+from librarian.vocabulary.types import Filters
 from tests import postgres
-from tests.contracts.catalog_contract import document, result
+from tests.desk.conftest import write_library
 
 from .postgres_process import Shared
 
@@ -48,12 +45,12 @@ def _server() -> None:
 
 
 class Process:
-    """A server or worker, and what it said."""
+    """A server, and what it said."""
 
-    def __init__(self, role: str, schema: str, root: Path) -> None:
+    def __init__(self, schema: str, root: Path) -> None:
         self.said: list[dict[str, Any]] = []
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.shelving.postgres_process", role, postgres.url(), schema, str(root)],
+            [sys.executable, "-m", "tests.shelving.postgres_process", postgres.url(), schema, str(root)],
             cwd=BACKEND,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -128,38 +125,30 @@ def write(root: Path, name: str, words: str) -> None:
     )
 
 
-def test_servers_and_workers_killed_in_the_middle_lose_nothing_and_do_nothing_twice(
+def test_when_the_server_that_indexes_is_killed_another_one_goes_on(
     tmp_path: Path, start: Callable[..., Process]
 ) -> None:
     root, schema = tmp_path / "docs", postgres.schema_of(tmp_path)
     for folder in range(FOLDERS):
         for number in range(FILES):
             write(root, f"product{folder}/api/{number}.md", name_of(folder, number))
-    workers = [start("worker", schema, root) for _ in range(2)]
-    servers = [start("server", schema, root) for _ in range(3)]
-
-    def next_in_turn() -> Process:
-        until(lambda: any(server.heard(what="turn", mine=True) for server in servers))
-        (mine,) = [server for server in servers if server.heard(what="turn", mine=True)]
-        return mine
-
-    first = next_in_turn()
-    first.wait_for(what="generation", number=1)
-    first.kill()  # while it writes text
-    servers.remove(first)
-    second = next_in_turn()
-    for process in (workers[0], second):
-        process.wait_for(what="holding")
-        process.kill()  # with passages in its hands
-    servers.remove(second)
+    first = start(schema, root)
+    first.wait_for(what="leading", now=True)
+    second = start(schema, root)
+    second.wait_for(what="ready")
+    first.wait_for(what="holding")
+    for server in (first, second):
+        server.tell(f"find {name_of(5, 19)}")
+        server.wait_for(what="found", words=name_of(5, 19), paths=["product5/api/19.md"])
+    assert not second.heard(what="leading")
+    first.kill()  # while it embeds
     write(root, "product0/api/late.md", "latecomer")
     (root / "product1/api/7.md").unlink()
     write(root, "product2/api/3.md", "rewritten")
-    third = next_in_turn()
+    second.wait_for(what="leading", now=True)
     for name in ("product0/api/late.md", "product1/api/7.md", "product2/api/3.md"):
-        third.tell(f"changed {root / name}")  # and so while passages of documents that go are embedded
-    for process in (third, workers[1]):
-        process.tell("go")
+        second.tell(f"changed {root / name}")
+    second.tell("go")
     shared = Shared(postgres.url(), schema, root)
     try:
 
@@ -173,14 +162,12 @@ def test_servers_and_workers_killed_in_the_middle_lose_nothing_and_do_nothing_tw
             return bool(row[0] == FOLDERS * FILES and row[1] == row[2] == row[3])
 
         until(finished)
-        until(lambda: shared.indexer.check() == [])  # nobody compares and mends meanwhile
+        until(lambda: shared.indexer.check() == [])
         assert shared.catalog.verify() == []
-        for process in (third, workers[1]):
-            process.kill()
+        second.kill()
         windows = [number for number, _ in shared.catalog.windows(MODEL)]
-        assert Counter(windows).most_common(1)[0][1] == 1
+        assert len(set(windows)) == len(windows)
         assert sorted(shared.store(MODEL).ids().tolist()) == sorted(windows)
-        selection = shared.catalog.columns().select(Filters())
         for words, count in (
             (name_of(5, 19), 1),
             ("latecomer", 1),
@@ -188,55 +175,26 @@ def test_servers_and_workers_killed_in_the_middle_lose_nothing_and_do_nothing_tw
             (name_of(1, 7), 0),
             (name_of(2, 3), 0),
         ):
-            found = shared.lexical.search(StandardAnalyzer().query(words), selection, 9).ids
-            with shared.catalog.read() as reader:
-                assert len({chunk.doc_id for chunk in reader.chunks(found).values()}) == count, words
+            assert len(shared.find(words)) == count, words
     finally:
         shared.close()
 
 
-def test_who_deletes_or_compares_waits_until_what_was_stored_is_marked(tmp_path: Path) -> None:
-    one, other = (Shared(postgres.url(), postgres.schema_of(tmp_path), tmp_path / "docs") for _ in range(2))
-    (stored,) = one.catalog.put([result(document(text="x" * 70))])
-    waiting: list[threading.Thread] = []
-    theirs = VectorShelf(other.catalog, other.archive, lambda model: [other.store(model)], lambda step: None,
-                         company=other.writers)  # fmt: skip
-    theirs.use([MODEL])
-
-    def meanwhile(step: str) -> None:
-        if step != "store upsert":
-            return
-        other.catalog.remove([document().file_path])
-        for act in (lambda: theirs.repair(MODEL), lambda: theirs.delete(stored.chunk_ids)):
-            waiting.append(threading.Thread(target=act))
-            waiting[-1].start()
-        until(lambda: _blocked(other.database) == len(waiting))
-
-    ours = VectorShelf(one.catalog, one.archive, lambda model: [one.store(model)], meanwhile, company=one.writers)
-    ours.use([MODEL])
-    hashes = {number: [f"h{number}"] for number in stored.chunk_ids}
-    vectors = {digest: np.eye(64, dtype=np.float32)[0] for (digest,) in hashes.values()}
-    ours.put(MODEL, hashes, vectors, dict.fromkeys(stored.chunk_ids, stored.doc_id))
-    for thread in waiting:
-        thread.join(PATIENCE_S)
-    assert one.store(MODEL).ids().tolist() == []
-    for shared in (one, other):
-        shared.close()
-
-
-def test_a_turn_that_cannot_be_begun_is_given_back_and_asked_for_again(tmp_path: Path) -> None:
+def test_a_leader_that_cannot_begin_releases_the_lock_and_requests_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = tmp_path / "docs"
     write(root, "ray/api/a.md", "alpha")
     shared = Shared(postgres.url(), postgres.schema_of(tmp_path), root)
-    alone, tries = shared.writers.alone, []
+    begin, tries = shared.indexer.start, list[bool]()
 
-    def sometimes() -> AbstractContextManager[object]:
-        tries.append(shared.upkeep.turn.mine)
+    def sometimes(**given: Any) -> None:
+        tries.append(shared.leader.leading)
         if len(tries) == 1:
-            raise Unavailable("Others don't come to an end.", hint="Wait.")
-        return alone()
+            raise Unavailable("The database doesn't answer.", hint="Wait.")
+        begin(**given)
 
-    shared.writers.alone = sometimes  # type: ignore[method-assign, assignment]
+    monkeypatch.setattr(shared.indexer, "start", sometimes)
     try:
         shared.upkeep.start()
         until(lambda: len(tries) > 1 and not shared.upkeep.problems())
@@ -244,84 +202,6 @@ def test_a_turn_that_cannot_be_begun_is_given_back_and_asked_for_again(tmp_path:
         until(lambda: shared.catalog.columns().documents == 1)
     finally:
         shared.close()
-
-
-def _blocked(database: Database) -> int:
-    """How many sessions wait for an advisory lock."""
-    with database.connection() as connection:
-        row = connection.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted").fetchone()
-    assert row is not None
-    return int(row[0])
-
-
-def test_passages_are_claimed_for_the_products_of_one_space(tmp_path: Path) -> None:
-    database = postgres.database(tmp_path).join()
-    claims = ClaimingCatalog(database, patience_s=0)
-    alpha, beta = claims.put([result(document(f"{name}/api/a.md")) for name in ("alpha", "beta")])
-    some = Products(frozenset({"beta"}), others=False)
-    assert {chunk.chunk_id for chunk, _ in claims.pending("m", 99)} == {*alpha.chunk_ids, *beta.chunk_ids}
-    # What was queued for the library's model before the product had one of its own leaves the queue.
-    assert {chunk.chunk_id for chunk, _ in claims.pending("m", 99, ~some)} == set(alpha.chunk_ids)
-    assert {chunk.chunk_id for chunk, _ in claims.pending("n", 99, some)} == set(beta.chunk_ids)
-    assert claims.lacking("n", 99, some) == list(beta.chunk_ids)
-    claims.mark_embedded("n", {number: ["h"] for number in beta.chunk_ids})
-    assert claims.pending("n", 99, some) == []
-    claims.close()
-    database.leave()
-
-
-def test_no_passage_is_claimed_twice_and_what_a_dead_one_held_is_free_again(tmp_path: Path) -> None:
-    database = postgres.database(tmp_path).join()
-    one, other = (ClaimingCatalog(database, pause_s=0.02) for _ in range(2))
-    (stored,) = one.put([result(document(text="x" * 70))])
-    first, second = ({chunk.chunk_id for chunk, _ in each.pending("m", 4)} for each in (one, other))
-    assert len(first) == len(second) == 4
-    assert not first & second
-    one.mark_embedded("m", {number: ["h"] for number in first})
-    rest = {chunk.chunk_id for chunk, _ in one.pending("m", 99)}
-    assert rest == set(stored.chunk_ids) - first - second
-    assert other._session is not None
-    other._session.pgconn.finish()  # without marking: as a kill would
-    # the server lets go of what a dead session held once it notices
-    until(lambda: {chunk.chunk_id for chunk, _ in one.pending("m", 99)} == rest | second)
-    one.mark_embedded("m", {number: ["h"] for number in rest | second})
-    assert one.pending("m", 99) == []
-    one.remove([document().file_path])
-    assert one.pending("m", 99) == []
-    with database.connection() as connection:
-        assert connection.execute("SELECT count(*) FROM embedding_queue").fetchone() == (0,)
-    for catalog in (one, other):
-        catalog.close()
-    database.leave()
-
-
-def test_what_is_given_back_is_free_at_once(tmp_path: Path) -> None:
-    database = postgres.database(tmp_path).join()
-    one, other = (ClaimingCatalog(database, patience_s=0) for _ in range(2))
-    one.put([result(document(text="x" * 70))])
-    held = one.pending("m", 99)
-    assert held
-    assert other.pending("m", 99) == []
-    one.close()
-    assert other.pending("m", 99) == held
-    other.close()
-    database.leave()
-
-
-def test_a_restart_of_the_database_between_two_claims_costs_nothing(tmp_path: Path) -> None:
-    database = postgres.database(tmp_path).join()
-    catalog = ClaimingCatalog(database, patience_s=0)
-    catalog.put([result(document(text="x" * 70))])
-    held = catalog.pending("m", 99)
-    catalog.release()
-    assert catalog._session is not None
-    pid = catalog._session.info.backend_pid
-    with database.connection() as connection:
-        connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
-        until(lambda: connection.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", (pid,)).fetchone() is None)
-    assert catalog.pending("m", 99) == held
-    catalog.close()
-    database.leave()
 
 
 def test_another_server_passes_requests_on_and_hears_of_the_outcome(tmp_path: Path) -> None:
@@ -333,12 +213,12 @@ def test_another_server_passes_requests_on_and_hears_of_the_outcome(tmp_path: Pa
         one.upkeep.start()
         assert one.upkeep.wait_until_idle(30)
         other.upkeep.start()
-        assert (one.upkeep.turn.mine, other.upkeep.turn.mine) == (True, False)
+        assert (one.leader.leading, other.leader.leading) == (True, False)
         heard = threading.Event()
         forget = other.upkeep.on_generation(lambda _: heard.set())
         write(root, "ray/api/b.md", "beta")
         report = other.upkeep.refresh()
-        assert "asked to look" in report.notes[0]
+        assert "asked to scan" in report.notes[0]
         assert heard.wait(30)
         until(lambda: other.catalog.columns().documents == 2)
         forget()
@@ -347,7 +227,7 @@ def test_another_server_passes_requests_on_and_hears_of_the_outcome(tmp_path: Pa
             with pytest.raises(Unavailable, match="Another server"):
                 refused()
         one.upkeep.close()
-        until(lambda: other.upkeep.turn.mine)
+        until(lambda: other.leader.leading)
         assert other.upkeep.wait_until_idle(30)
         write(root, "ray/api/c.md", "gamma")
         other.upkeep.refresh()
@@ -409,7 +289,7 @@ def test_a_restart_of_the_database_is_told_once_and_overcome(tmp_path: Path, cap
     finally:
         own.start()
     try:
-        until(lambda: shared.upkeep.turn.mine and not shared.upkeep.problems())
+        until(lambda: shared.leader.leading and not shared.upkeep.problems())
         assert sum("waiting for the database" in record.message for record in caplog.records) == 1
         assert not [record for record in caplog.records if record.name.startswith("psycopg")]
         assert shared.lexical.search(query, selection, 5).ids
@@ -418,3 +298,39 @@ def test_a_restart_of_the_database_is_told_once_and_overcome(tmp_path: Path, cap
         assert shared.catalog.columns().documents == 2
     finally:
         shared.close()
+
+
+def test_a_library_in_postgres_answers_in_each_mode(tmp_path: Path) -> None:
+    if ModelStore().locate("all-MiniLM-L6-v2") is None:
+        pytest.skip("the default embedding model is not installed; run librarian models fetch")
+    write_library(tmp_path / "docs")
+    storage = {"catalog": "postgres", "database_url": postgres.url(), "database_schema": postgres.schema_of(tmp_path)}
+    settings = {f"storage.{name}": value for name, value in storage.items()}
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **settings) as library:
+        status = library.status()
+        assert status.storage.vectors == "pgvector"
+        assert status.embedded_chunks == status.chunks
+        for mode in ("keyword", "semantic", "hybrid"):
+            answer = library.search("Which card does a refund go to?", mode=mode)
+            assert "shop/guides/returns.md" in {hit.file_path for hit in answer.results[:2]}
+        assert "ts_rank" in answer.legs.keyword.reason
+        assert "reciprocal rank fusion" in answer.legs.keyword.reason
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"storage.catalog": "postgres"}, "DATABASE_URL"),
+        ({"storage.catalog": "postgres", "storage.database_url": "x", "vector_db.store": "chroma"}, "can't share"),
+        ({"storage.catalog": "postgres", "storage.database_url": "x", "vector_db.store": "qdrant"}, "QDRANT_URL"),
+        ({"vector_db.store": "pgvector"}, "storage.catalog"),
+    ],
+)
+def test_storages_that_do_not_fit_are_refused_with_the_setting(
+    tmp_path: Path, given: dict[str, object], named: str
+) -> None:
+    config = tmp_path / "config.json"
+    config.write_text("{}")
+    with pytest.raises(SetupError) as caught:
+        storage(Settings.load(config, environ={}, overrides=given))
+    assert named in str(caught.value)

@@ -1,0 +1,1 @@
+"""Files that Librarian reads or writes besides documents: its configuration."""
