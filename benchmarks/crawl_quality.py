@@ -22,8 +22,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from crawl_roundtrip import served
-from librarian.gathering.crawl_options import CrawlOptions
-from librarian.gathering.crawler import Crawler
+from librarian.crawling.crawler import Crawler
+from librarian.crawling.options import CrawlOptions
 from librarian.library import Librarian
 
 LIMIT = 0.03

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from librarian.assembly import build
+from librarian.bootstrap import build
 from librarian.library import Librarian
 from librarian.settings import Settings
 from speed_library import write_documents

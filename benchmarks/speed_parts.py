@@ -13,7 +13,7 @@ import numpy as np
 import tantivy
 
 from librarian.library import Librarian
-from librarian.vocabulary.types import Filters, Selection
+from librarian.models import Filters, Selection
 
 Work = Callable[[str], object]
 

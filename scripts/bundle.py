@@ -20,7 +20,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend"))
 
-from librarian.mcp_server.prompts import PROMPTS
+from librarian.api.prompts import PROMPTS
 from librarian.schemas import TOOLSETS
 
 REPOSITORY = Path(__file__).resolve().parents[1]

@@ -15,10 +15,10 @@ __all__ = ["FileIndexer", "HybridSearchEngine", "Librarian", "Settings", "__vers
 if TYPE_CHECKING:
     from typing import Any
 
-    from .finding.hybrid_search import HybridSearchEngine
+    from .indexing.indexer import FileIndexer
     from .library import Librarian
+    from .search.engine import HybridSearchEngine
     from .settings import Settings
-    from .shelving.indexer import FileIndexer
 
 
 def __getattr__(name: str) -> Any:
@@ -28,11 +28,11 @@ def __getattr__(name: str) -> Any:
 
         return Librarian
     if name == "FileIndexer":
-        from .shelving.indexer import FileIndexer
+        from .indexing.indexer import FileIndexer
 
         return FileIndexer
     if name == "HybridSearchEngine":
-        from .finding.hybrid_search import HybridSearchEngine
+        from .search.engine import HybridSearchEngine
 
         return HybridSearchEngine
     if name == "Settings":

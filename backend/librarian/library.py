@@ -21,22 +21,20 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 from . import schemas
-from .desk import addresses, answers, journal, listing, queries, rag
-from .desk.browsing import facets, newest_first
-from .desk.conversation import conversation, thread_meant
-from .desk.parts import Parts
-from .desk.presence import Checked, Files, checked, has_changed, present
-from .desk.reading import HEAD_TOKENS, answering, beginning, document_at, document_meant, passage, read
-from .desk.state import StateReport, layout_notes, skipped, unread, unreadable
+from .documents import addresses, queries, query_log, rag, resources, responses
+from .documents.dependencies import Dependencies
+from .documents.freshness import Checked, Files, checked, has_changed, present
+from .documents.listing import facets, newest_first
+from .documents.reader import HEAD_TOKENS, answering, beginning, document_at, document_meant, passage, read
+from .documents.status import StatusReport, layout_notes, skipped, unread, unreadable
+from .documents.threads import conversation, thread_meant
+from .errors import CallerError, NotFound, one_of, shortened
+from .files.paths import Paths
+from .models import DRAFT, Count, Deadline, Filters, IndexReport, Mode, Query, SearchOutcome, StoredDocument
 from .schemas import ContentType, DocType, EntityType, NoArguments, SearchType, SortBy, known_name, validated
-from .vocabulary.errors import CallerError, NotFound, one_of, shortened
-from .vocabulary.paths import Paths
-from .vocabulary.protocols import Budget
-from .vocabulary.request import DRAFT
-from .vocabulary.types import Count, Filters, IndexReport, Mode, Query, SearchOutcome, StoredDocument
 
 if TYPE_CHECKING:
-    from .keeper.lock import FolderLock
+    from .files.lock import FolderLock
 
 FIRST_TEXT_S = 10.0  #: how long the first search of a new library waits for the first files
 #: Reasons of a degraded state without which an index run hasn't done its work, by how they begin.
@@ -71,9 +69,9 @@ class Librarian:
     what isn't there, and `Unavailable` where a part that it needs doesn't work.
     """
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Dependencies) -> None:
         self._parts = parts
-        self._state = StateReport(parts)
+        self._state = StatusReport(parts)
         self._files = Files(Paths(parts.options.root), parts.indexing.notice, parts.indexing.away)
         self._closed = threading.Event()
         self._started = False
@@ -100,8 +98,8 @@ class Librarian:
         the interpreter ends. Raises `SetupError` where the configuration is wrong or, with `start`, another process
         owns the index.
         """
-        from .assembly import build
-        from .keeper.starting import owned
+        from .bootstrap import build
+        from .daemon.launcher import owned
         from .settings import Settings
 
         given: dict[str, object] = dict(overrides)
@@ -183,7 +181,7 @@ class Librarian:
     # -- operations by name
 
     def call(
-        self, name: str, arguments: Mapping[str, object], deadline: Budget | None = None
+        self, name: str, arguments: Mapping[str, object], deadline: Deadline | None = None
     ) -> schemas.ResponseModel | Mapping[str, object]:
         """Validate `arguments` and run the operation that outsiders call `name` (see `schemas.OPERATIONS`)."""
         operation = schemas.OPERATIONS.get(name)
@@ -195,7 +193,7 @@ class Librarian:
         if isinstance(request, NoArguments):
             response = getattr(self, operation.method)(deadline=deadline)
         else:
-            response = getattr(self, f"_{operation.method}")(request, deadline or Budget())
+            response = getattr(self, f"_{operation.method}")(request, deadline or Deadline())
         return response
 
     # -- searching
@@ -223,7 +221,7 @@ class Librarian:
         include_weak: bool = False,
         explain: bool = False,
         brief: bool = False,
-        deadline: Budget | None = None,
+        deadline: Deadline | None = None,
     ) -> schemas.SearchResponse:
         """Documents that answer `query`, best first; with `brief` single passages.
 
@@ -235,20 +233,20 @@ class Librarian:
             hypothetical_answer: how an answer might read, for mode hyde.
             explain: adds `why`, `highlights` and the scores of each retriever.
         """
-        return self._search(validated(schemas.SearchRequest, _given(locals()), "search"), deadline or Budget())
+        return self._search(validated(schemas.SearchRequest, _given(locals()), "search"), deadline or Deadline())
 
-    def _search(self, request: schemas.SearchRequest, deadline: Budget) -> schemas.SearchResponse:
+    def _search(self, request: schemas.SearchRequest, deadline: Deadline) -> schemas.SearchResponse:
         self._await_text(deadline)
         options = self._parts.options
         query = replace(queries.document_query(request, options, self._products), ask_llm=_ASK_LLM.get())
         answer, count = self._checked(lambda query: self._parts.engine.search(query, deadline), query)
         outcome = answer.outcome
-        journal.note(outcome, options.slow_query_ms)
+        query_log.note(outcome, options.slow_query_ms)
         if not query.offset and not _MEASURING.get() and not DRAFT.get():
             self._parts.questions.note(query.text, outcome.total, outcome.answerable, query.filters.product)
-        fields = answers.envelope(outcome, count, query.mode, explain=request.explain)
+        fields = responses.envelope(outcome, count, query.mode, explain=request.explain)
         fields["notes"] = queries.result_notes(request, options)
-        return schemas.SearchResponse(results=self._results(answer, answers.DOCUMENTS[request.explain]), **fields)
+        return schemas.SearchResponse(results=self._results(answer, responses.DOCUMENTS[request.explain]), **fields)
 
     def search_emails(
         self,
@@ -270,13 +268,13 @@ class Librarian:
         max_tokens: int | None = None,
         explain: bool = False,
         brief: bool = False,
-        deadline: Budget | None = None,
+        deadline: Deadline | None = None,
     ) -> schemas.EmailSearchResponse:
         """Emails that answer `query` or, where it is empty, the newest that pass the filters."""
         request = validated(schemas.EmailSearchRequest, _given(locals()), "search_emails")
-        return self._search_emails(request, deadline or Budget())
+        return self._search_emails(request, deadline or Deadline())
 
-    def _search_emails(self, request: schemas.EmailSearchRequest, deadline: Budget) -> schemas.EmailSearchResponse:
+    def _search_emails(self, request: schemas.EmailSearchRequest, deadline: Deadline) -> schemas.EmailSearchResponse:
         self._await_text(deadline)
         options, engine, catalog = self._parts.options, self._parts.engine, self._parts.catalog
         query = replace(queries.email_query(request, options, self._products), ask_llm=_ASK_LLM.get())
@@ -287,10 +285,10 @@ class Librarian:
             lambda query: engine.search(query, deadline) if query.text else newest_first(catalog, query), query
         )
         outcome = answer.outcome
-        journal.note(outcome, options.slow_query_ms)
-        fields = answers.envelope(outcome, count, query.mode, explain=request.explain)
+        query_log.note(outcome, options.slow_query_ms)
+        fields = responses.envelope(outcome, count, query.mode, explain=request.explain)
         fields |= {"query": request.query, "notes": queries.result_notes(request, options)}
-        return schemas.EmailSearchResponse(results=self._results(answer, answers.MAILS[request.explain]), **fields)
+        return schemas.EmailSearchResponse(results=self._results(answer, responses.MAILS[request.explain]), **fields)
 
     def search_knowledge_base(
         self,
@@ -301,13 +299,15 @@ class Librarian:
         document_type: str | None = None,
         match_count: int | None = None,
         search_type: SearchType | None = None,
-        deadline: Budget | None = None,
+        deadline: Deadline | None = None,
     ) -> schemas.KnowledgeResponse:
         """Passages of documents and emails as a RAG service returns them."""
         request = validated(schemas.KnowledgeRequest, _given(locals()), "search_knowledge_base")
-        return self._search_knowledge_base(request, deadline or Budget())
+        return self._search_knowledge_base(request, deadline or Deadline())
 
-    def _search_knowledge_base(self, request: schemas.KnowledgeRequest, deadline: Budget) -> schemas.KnowledgeResponse:
+    def _search_knowledge_base(
+        self, request: schemas.KnowledgeRequest, deadline: Deadline
+    ) -> schemas.KnowledgeResponse:
         self._await_text(deadline)
         options, engine = self._parts.options, self._parts.engine
         product = known_name("source_id", request.source_id, list(self._products()), hint=_SEE_PRODUCTS)
@@ -330,13 +330,13 @@ class Librarian:
         *,
         entity_types: Collection[EntityType] | None = None,
         max_results: int | None = None,
-        deadline: Budget | None = None,
+        deadline: Deadline | None = None,
     ) -> schemas.RegistryResponse:
         """Servers, agents and tools of the library's registry files, the best `max_results` of each."""
         request = validated(schemas.RegistryRequest, _given(locals()), "search_registry")
-        return self._search_registry(request, deadline or Budget())
+        return self._search_registry(request, deadline or Deadline())
 
-    def _search_registry(self, request: schemas.RegistryRequest, deadline: Budget) -> schemas.RegistryResponse:
+    def _search_registry(self, request: schemas.RegistryRequest, deadline: Deadline) -> schemas.RegistryResponse:
         self._await_text(deadline)
         most = queries.limited("max_results", request.max_results, 3, self._parts.options.max_results)
         wanted = tuple(dict.fromkeys(request.entity_types or get_args(EntityType)))
@@ -349,14 +349,14 @@ class Librarian:
         project: str | None = None,
         category: str | None = None,
         limit: int | None = None,
-        deadline: Budget | None = None,
+        deadline: Deadline | None = None,
     ) -> schemas.SiteSearchResponse:
         """Documents of crawled sites and products, with the sections that match."""
         return self._search_doc(
-            validated(schemas.SiteSearchRequest, _given(locals()), "search_doc"), deadline or Budget()
+            validated(schemas.SiteSearchRequest, _given(locals()), "search_doc"), deadline or Deadline()
         )
 
-    def _search_doc(self, request: schemas.SiteSearchRequest, deadline: Budget) -> schemas.SiteSearchResponse:
+    def _search_doc(self, request: schemas.SiteSearchRequest, deadline: Deadline) -> schemas.SiteSearchResponse:
         self._await_text(deadline)
         options = self._parts.options
         most = queries.limited("limit", request.limit, 5, options.max_results)
@@ -369,12 +369,12 @@ class Librarian:
         return response.model_copy(update={"degraded": [*response.degraded, *missing]})
 
     def analyze(
-        self, query: str, *, path: str | None = None, deadline: Budget | None = None
+        self, query: str, *, path: str | None = None, deadline: Deadline | None = None
     ) -> schemas.AnalyzeResponse:
         """How a question is understood, which mode suits it, and with `path` why that document isn't found."""
-        return self._analyze(validated(schemas.AnalyzeRequest, _given(locals()), "analyze"), deadline or Budget())
+        return self._analyze(validated(schemas.AnalyzeRequest, _given(locals()), "analyze"), deadline or Deadline())
 
-    def _analyze(self, request: schemas.AnalyzeRequest, deadline: Budget) -> schemas.AnalyzeResponse:
+    def _analyze(self, request: schemas.AnalyzeRequest, deadline: Deadline) -> schemas.AnalyzeResponse:
         analysis = self._parts.analyst.analyze(request.query)
         if request.path is None:
             return analysis
@@ -390,7 +390,7 @@ class Librarian:
             query = replace(query, filters=Filters(kind="email"), max_per_document=1)
         return analysis.model_copy(update={"why_not": self._parts.analyst.why_not(query, file_path, deadline)})
 
-    def clear_cache(self, *, deadline: Budget | None = None) -> schemas.ClearCacheResponse:
+    def clear_cache(self, *, deadline: Deadline | None = None) -> schemas.ClearCacheResponse:
         """Forget cached answers. Query embeddings stay: they don't depend on the library."""
         return schemas.ClearCacheResponse(
             cleared=sum(cache.clear() for name, cache in self._parts.caches.items() if name != "query_embedding")
@@ -409,7 +409,7 @@ class Librarian:
         column_start: int | None = None,
         max_chars: int | None = None,
         max_tokens: int | None = None,
-        deadline: Budget | None = None,
+        deadline: Deadline | None = None,
     ) -> schemas.DocumentResponse:
         """A document, or one section with its sub-sections, or some of its lines, or what of it answers `query`.
 
@@ -417,9 +417,9 @@ class Librarian:
         outline and its beginning unless a part or a number of characters is asked for.
         """
         request = validated(schemas.DocumentRequest, _given(locals()), "get_document")
-        return self._get_document(request, deadline or Budget())
+        return self._get_document(request, deadline or Deadline())
 
-    def _get_document(self, request: schemas.DocumentRequest, deadline: Budget) -> schemas.DocumentResponse:
+    def _get_document(self, request: schemas.DocumentRequest, deadline: Deadline) -> schemas.DocumentResponse:
         first, last, section = request.line_start, request.line_end, request.section
         column, max_chars = request.column_start or 1, request.max_chars
         limit = schemas.DEFAULT_DOCUMENT_CHARS if max_chars is None else max_chars
@@ -451,7 +451,7 @@ class Librarian:
         text: str,
         tokens: int,
         lines: Callable[..., schemas.DocumentResponse],
-        deadline: Budget,
+        deadline: Deadline,
     ) -> schemas.DocumentResponse:
         """The sections of a document that answer a question; its beginning where none does."""
         query = Query(
@@ -473,12 +473,14 @@ class Librarian:
         *,
         offset: int = 0,
         max_chars: int | None = None,
-        deadline: Budget | None = None,
+        deadline: Deadline | None = None,
     ) -> schemas.ThreadResponse:
         """An email thread, oldest first; a long one in parts of up to `max_chars` characters (0: all)."""
-        return self._get_thread(validated(schemas.ThreadRequest, _given(locals()), "get_thread"), deadline or Budget())
+        return self._get_thread(
+            validated(schemas.ThreadRequest, _given(locals()), "get_thread"), deadline or Deadline()
+        )
 
-    def _get_thread(self, request: schemas.ThreadRequest, deadline: Budget) -> schemas.ThreadResponse:
+    def _get_thread(self, request: schemas.ThreadRequest, deadline: Deadline) -> schemas.ThreadResponse:
         with self._parts.catalog.read() as reader:
             thread_id = thread_meant(reader, request.thread_id)
             mails = reader.thread(thread_id)
@@ -496,19 +498,19 @@ class Librarian:
         *,
         include_sections: bool = True,
         include_metadata: bool = True,
-        deadline: Budget | None = None,
+        deadline: Deadline | None = None,
     ) -> schemas.SiteDocumentsResponse:
         """Whole documents by slug."""
         return self._load_doc(
-            validated(schemas.SiteDocumentsRequest, _given(locals()), "load_doc"), deadline or Budget()
+            validated(schemas.SiteDocumentsRequest, _given(locals()), "load_doc"), deadline or Deadline()
         )
 
-    def _load_doc(self, request: schemas.SiteDocumentsRequest, deadline: Budget) -> schemas.SiteDocumentsResponse:
+    def _load_doc(self, request: schemas.SiteDocumentsRequest, deadline: Deadline) -> schemas.SiteDocumentsResponse:
         return self._parts.sites.load_doc(request.slug, request.include_sections, request.include_metadata)
 
     # -- listing
 
-    def list_products(self, *, deadline: Budget | None = None) -> schemas.ProductsResponse:
+    def list_products(self, *, deadline: Deadline | None = None) -> schemas.ProductsResponse:
         """Products with the number of their components and documents."""
         products = self._products()
         return schemas.ProductsResponse(
@@ -519,12 +521,12 @@ class Librarian:
             total=len(products),
         )
 
-    def list_components(self, product: str, *, deadline: Budget | None = None) -> schemas.ComponentsResponse:
+    def list_components(self, product: str, *, deadline: Deadline | None = None) -> schemas.ComponentsResponse:
         """The components of one product."""
         request = validated(schemas.ComponentsRequest, _given(locals()), "list_components")
-        return self._list_components(request, deadline or Budget())
+        return self._list_components(request, deadline or Deadline())
 
-    def _list_components(self, request: schemas.ComponentsRequest, deadline: Budget) -> schemas.ComponentsResponse:
+    def _list_components(self, request: schemas.ComponentsRequest, deadline: Deadline) -> schemas.ComponentsResponse:
         products = self._products()
         name = known_name("product", request.product, list(products), hint=_SEE_PRODUCTS) or ""
         components = [
@@ -533,13 +535,15 @@ class Librarian:
         ]
         return schemas.ComponentsResponse(product=name, components=components, total=len(components))
 
-    def list_facets(self, type: ContentType = "documents", *, deadline: Budget | None = None) -> schemas.FacetsResponse:
+    def list_facets(
+        self, type: ContentType = "documents", *, deadline: Deadline | None = None
+    ) -> schemas.FacetsResponse:
         """What the filters of a search may choose from, with numbers of documents."""
         return self._list_facets(
-            validated(schemas.FacetsRequest, _given(locals()), "list_facets"), deadline or Budget()
+            validated(schemas.FacetsRequest, _given(locals()), "list_facets"), deadline or Deadline()
         )
 
-    def _list_facets(self, request: schemas.FacetsRequest, deadline: Budget) -> schemas.FacetsResponse:
+    def _list_facets(self, request: schemas.FacetsRequest, deadline: Deadline) -> schemas.FacetsResponse:
         return facets(self._parts.catalog, request.type)
 
     def list_doc(
@@ -549,48 +553,48 @@ class Librarian:
         category: str | None = None,
         content_type: str | None = None,
         sort_by: SortBy = "title",
-        deadline: Budget | None = None,
+        deadline: Deadline | None = None,
     ) -> schemas.SiteListResponse:
         """Documents of crawled sites and products, by category."""
-        return self._list_doc(validated(schemas.SiteListRequest, _given(locals()), "list_doc"), deadline or Budget())
+        return self._list_doc(validated(schemas.SiteListRequest, _given(locals()), "list_doc"), deadline or Deadline())
 
-    def _list_doc(self, request: schemas.SiteListRequest, deadline: Budget) -> schemas.SiteListResponse:
+    def _list_doc(self, request: schemas.SiteListRequest, deadline: Deadline) -> schemas.SiteListResponse:
         project = self._project(request.project)
         return self._parts.sites.list_doc(project, request.category, request.content_type, request.sort_by)
 
     def resources(
-        self, cursor: str | None = None, *, deadline: Budget | None = None
-    ) -> tuple[list[listing.ResourceRow], str | None]:
+        self, cursor: str | None = None, *, deadline: Deadline | None = None
+    ) -> tuple[list[resources.ResourceRow], str | None]:
         """A page of documents, and the next page's cursor: the last path of this one."""
         with self._parts.catalog.read() as reader:
-            return listing.resources(reader, cursor)
+            return resources.resources(reader, cursor)
 
     def complete(
-        self, kind: str, value: str, context: Mapping[str, str] | None = None, *, deadline: Budget | None = None
+        self, kind: str, value: str, context: Mapping[str, str] | None = None, *, deadline: Deadline | None = None
     ) -> list[str]:
         """Names that continue `value`, nearest first; `kind` is product, component, path, heading or thread."""
         with self._parts.catalog.read() as reader:
-            return listing.completions(reader, kind, value, context or {})
+            return resources.completions(reader, kind, value, context or {})
 
     def instructions(self) -> str:
         """When to use this library and what it holds, for a model."""
         with self._parts.catalog.read() as reader:
-            return listing.instructions(reader)
+            return resources.instructions(reader)
 
-    def gaps(self, *, limit: int = 50, deadline: Budget | None = None) -> schemas.GapsResponse:
+    def gaps(self, *, limit: int = 50, deadline: Deadline | None = None) -> schemas.GapsResponse:
         """Questions that found nothing or little, where `analytics.enabled` keeps them."""
-        return self._gaps(validated(schemas.GapsRequest, _given(locals()), "gaps"), deadline or Budget())
+        return self._gaps(validated(schemas.GapsRequest, _given(locals()), "gaps"), deadline or Deadline())
 
-    def _gaps(self, request: schemas.GapsRequest, deadline: Budget) -> schemas.GapsResponse:
+    def _gaps(self, request: schemas.GapsRequest, deadline: Deadline) -> schemas.GapsResponse:
         return self._parts.questions.gaps(request.limit)
 
     # -- the library itself
 
-    def status(self, *, deadline: Budget | None = None) -> schemas.StatusResponse:
+    def status(self, *, deadline: Deadline | None = None) -> schemas.StatusResponse:
         """What is indexed, what isn't and why, and how far work has come."""
         return self._state.status()
 
-    def health(self, *, deadline: Budget | None = None) -> schemas.HealthResponse:
+    def health(self, *, deadline: Deadline | None = None) -> schemas.HealthResponse:
         """Whether all is well. Quick at any time."""
         return self._state.health()
 
@@ -599,12 +603,12 @@ class Librarian:
         return self._parts.indexing.on_generation(callback)
 
     def refresh(
-        self, *, rebuild: bool = False, prune: bool = False, wait: bool = True, deadline: Budget | None = None
+        self, *, rebuild: bool = False, prune: bool = False, wait: bool = True, deadline: Deadline | None = None
     ) -> schemas.RefreshResponse:
         """Bring the index up to date with the folder; with `wait`, vectors included. What failed is tried again."""
-        return self._refresh(validated(schemas.RefreshRequest, _given(locals()), "refresh"), deadline or Budget())
+        return self._refresh(validated(schemas.RefreshRequest, _given(locals()), "refresh"), deadline or Deadline())
 
-    def _refresh(self, request: schemas.RefreshRequest, deadline: Budget) -> schemas.RefreshResponse:
+    def _refresh(self, request: schemas.RefreshRequest, deadline: Deadline) -> schemas.RefreshResponse:
         self._forget_failures()
         indexing, began = self._parts.indexing, time.monotonic()
         report = indexing.rebuild() if request.rebuild else indexing.prune() if request.prune else indexing.refresh()
@@ -632,11 +636,11 @@ class Librarian:
             }
         )
 
-    def check(self, *, repair: bool = False, deadline: Budget | None = None) -> schemas.CheckResponse:
+    def check(self, *, repair: bool = False, deadline: Deadline | None = None) -> schemas.CheckResponse:
         """Compare catalog, keyword index, vectors and folder; with `repair`, fix what differs."""
-        return self._check(validated(schemas.CheckRequest, _given(locals()), "check"), deadline or Budget())
+        return self._check(validated(schemas.CheckRequest, _given(locals()), "check"), deadline or Deadline())
 
-    def _check(self, request: schemas.CheckRequest, deadline: Budget) -> schemas.CheckResponse:
+    def _check(self, request: schemas.CheckRequest, deadline: Deadline) -> schemas.CheckResponse:
         return self._parts.check(request.repair)
 
     def evaluate(
@@ -648,25 +652,25 @@ class Librarian:
         product: str | None = None,
         own: bool = False,
         llm: bool = False,
-        deadline: Budget | None = None,
+        deadline: Deadline | None = None,
     ) -> Mapping[str, object]:
         """Measure the ranking on judged questions; see `librarian evaluate --help`.
 
         With `llm` a language model rewrites the questions where one is configured.
         """
-        return self._evaluate(validated(schemas.EvaluateRequest, _given(locals()), "evaluate"), deadline or Budget())
+        return self._evaluate(validated(schemas.EvaluateRequest, _given(locals()), "evaluate"), deadline or Deadline())
 
-    def _evaluate(self, request: schemas.EvaluateRequest, deadline: Budget) -> Mapping[str, object]:
+    def _evaluate(self, request: schemas.EvaluateRequest, deadline: Deadline) -> Mapping[str, object]:
         with _measuring(request.llm):
             return self._parts.evaluate(self, deadline=deadline, **request.model_dump())
 
     def bench(
-        self, query: str, *, mode: Mode, llm: bool = False, deadline: Budget | None = None
+        self, query: str, *, mode: Mode, llm: bool = False, deadline: Deadline | None = None
     ) -> schemas.SearchResponse:
         """A search that is only timed: it isn't logged as a question; `llm` as for `evaluate`."""
-        return self._bench(validated(schemas.BenchRequest, _given(locals()), "bench"), deadline or Budget())
+        return self._bench(validated(schemas.BenchRequest, _given(locals()), "bench"), deadline or Deadline())
 
-    def _bench(self, request: schemas.BenchRequest, deadline: Budget) -> schemas.SearchResponse:
+    def _bench(self, request: schemas.BenchRequest, deadline: Deadline) -> schemas.SearchResponse:
         with _measuring(request.llm):
             search = schemas.SearchRequest.model_construct(query=request.query, mode=request.mode)
             return self._search(search, deadline)
@@ -678,7 +682,7 @@ class Librarian:
             if part is not None:
                 part.reset()
 
-    def _await_text(self, deadline: Budget) -> None:
+    def _await_text(self, deadline: Deadline) -> None:
         """Wait until a library that is read for the very first time holds something, or for a while."""
         if self._has_text:
             return
@@ -725,7 +729,7 @@ class Librarian:
         """Hits as results; those of changed files are marked stale."""
         outcome = answer.outcome
         if not (answer.changed or outcome.query.include_parent_context):
-            return list(answers.results(answers.Same(outcome.hits), outcome.query.offset + 1, build))
+            return list(responses.results(responses.Same(outcome.hits), outcome.query.offset + 1, build))
         contexts = self._contexts(outcome) if outcome.query.include_parent_context else {}
         return [
             build(

@@ -31,10 +31,10 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from .vocabulary.errors import CallerError, NotFound, did_you_mean, nearest, one_of, shortened
-from .vocabulary.paths import name_of
-from .vocabulary.types import Answerable, LegStatus, MatchType, Mode
-from .vocabulary.visible import visible
+from .errors import CallerError, NotFound, did_you_mean, nearest, one_of, shortened
+from .files.paths import name_of
+from .models import Answerable, MatchType, Mode, RetrieverState
+from .text.sanitizing import visible
 
 DEFAULT_RESULTS: Final = 10  #: where neither the caller nor the settings say
 DEFAULT_TOKENS: Final = 1500  #: size of a response as text; a token is four characters
@@ -451,7 +451,7 @@ class ResponseModel(BaseModel):
 
 
 class WhyItem(ResponseModel):
-    model_config = ConfigDict(from_attributes=True)  # made of a `Contribution`
+    model_config = ConfigDict(from_attributes=True)  # made of a `ScorePart`
 
     source: str
     rank: int | None = None
@@ -543,7 +543,7 @@ class EmailResult(Result):
 
 
 class RetrieverStatus(ResponseModel):
-    status: LegStatus
+    status: RetrieverState
     reason: str = ""
     ms: float = 0.0
 
@@ -570,7 +570,7 @@ class Routing(ResponseModel):
     reasons: list[str] = []
 
 
-class Rewritten(ResponseModel):
+class ExpandedQuery(ResponseModel):
     search_terms: str = ""
     hypothetical_answer: str = ""
     source: str = ""
@@ -603,7 +603,7 @@ class SearchResponseBase(ResponseModel):
     retrievers: Retrievers
     coverage: Coverage
     cache: Literal["exact", "semantic"] | None = None
-    rewritten: Rewritten | None = None
+    rewritten: ExpandedQuery | None = None
     took_ms: float
     tokens_used: int
     generation: int

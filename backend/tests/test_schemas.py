@@ -16,8 +16,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from librarian import schemas
-from librarian.desk import queries
-from librarian.desk.parts import DeskOptions
+from librarian.documents import queries
+from librarian.documents.dependencies import LibraryOptions
+from librarian.errors import CallerError, NotFound
 from librarian.schemas import (
     MAX_NUMBER,
     OPERATIONS,
@@ -32,9 +33,8 @@ from librarian.schemas import (
     known_name,
     validated,
 )
-from librarian.vocabulary.errors import CallerError, NotFound
 
-OPTIONS = DeskOptions("1", Path("docs"), Path("index"))
+OPTIONS = LibraryOptions("1", Path("docs"), Path("index"))
 
 
 def search(**arguments: Any) -> SearchRequest:

@@ -16,17 +16,16 @@ from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from ..opening import LibraryHandle
+from ..api.metrics import CONTENT_TYPE, Metrics
+from ..api.rest import HEALTH, READY, Api, add_head, on_error, on_http_error
+from ..api.security import Guard, Rules
+from ..daemon.library_handle import LibraryHandle
 from ..schemas import ResultLimits
-from .answers import on_error, on_http_error
-from .api import HEALTH, READY, Api, add_head
-from .metrics import CONTENT_TYPE, Metrics
-from .security import Guard, Rules
 
 if TYPE_CHECKING:
+    from ..api.lazy_mcp import LazyMcpServer
+    from ..api.mcp_transports import McpServer
     from ..library import Librarian
-    from ..mcp_server.app import McpDoor
-    from ..mcp_server.coming import ComingDoor
 
 _STATIC = Path(__file__).parent / "static"
 #: The page's shell holds nothing of the library; health and readiness hold numbers.
@@ -54,7 +53,7 @@ def build_app(
     rate_limit: int | None = None,
     version: str = "",
     limits: ResultLimits = ResultLimits(),
-    door: McpDoor | ComingDoor | None = None,
+    door: McpServer | LazyMcpServer | None = None,
 ) -> FastAPI:
     """The web application over `library`; its lifespan runs the MCP door, so serve it with lifespan on.
 
@@ -70,9 +69,9 @@ def build_app(
     """
     handle = LibraryHandle.of(library)
     if door is None:
-        from ..mcp_server.app import McpDoor  # the SDK takes a while to import
+        from ..api.mcp_transports import McpServer  # the SDK takes a while to import
 
-        door = McpDoor(handle, limits=limits, version=version)
+        door = McpServer(handle, limits=limits, version=version)
     metrics, mcp = Metrics(), door
     mcp.observe = metrics
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from librarian.library import Librarian
-from tests.models.chat_server import ChatServer
+from tests.embeddings.chat_server import ChatServer
 
 Benchmark = Callable[[str], ModuleType]
 

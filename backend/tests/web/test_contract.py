@@ -16,8 +16,8 @@ import pytest
 
 from librarian.library import Librarian
 from librarian.web.app import build_app
-from tests.desk.conftest import write_library
-from tests.doors.serving import served
+from tests.api.serving import served
+from tests.library.conftest import write_library
 
 pytest.importorskip("schemathesis", reason="schemathesis isn't installed: pip install -r requirements-dev.txt")
 

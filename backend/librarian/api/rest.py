@@ -1,0 +1,344 @@
+"""REST: the operations at paths, with the tools' argument names, in query strings or JSON bodies."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from fastapi import FastAPI, Request
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Match
+
+from ..daemon.library_handle import LibraryHandle
+from ..errors import Busy, CallerError, LibrarianError, NotFound, shortened
+from ..models import DRAFT, Deadline, Observer
+from ..schemas import (
+    ALIASES,
+    OPERATIONS,
+    EmailSearchResponse,
+    ErrorBody,
+    ErrorResponse,
+    FacetsRequest,
+    HealthResponse,
+    Operation,
+    ResponseModel,
+    ResultLimits,
+    SearchResponse,
+    input_schema,
+    unknown_argument,
+    validated,
+)
+from .calls import Calls
+
+logger = logging.getLogger(__name__)
+
+_CODES = {404: "not_found", 405: "method_not_allowed"}
+_HINTS = {404: "See /openapi.json for what there is.", 405: "See /openapi.json for the methods of each path."}
+
+
+def error_response(
+    status: int, code: str, message: str, hint: str = "", headers: Mapping[str, str] | None = None
+) -> JSONResponse:
+    """An error in its one shape."""
+    body = ErrorResponse(error=ErrorBody(code=code, message=message, hint=hint))
+    return JSONResponse(body.model_dump(), status, headers=dict(headers or {}))
+
+
+def status_of(error: LibrarianError) -> int:
+    """Whose fault it is, as HTTP says it: 404 not there, 400 the caller's, 503 ours for now."""
+    if isinstance(error, NotFound):
+        return 404
+    if isinstance(error, Busy):
+        return 503
+    return 400 if isinstance(error, CallerError) else 503
+
+
+def failed(error: Exception) -> JSONResponse:
+    """The answer to a request that raised `error`. What isn't ours to raise is a bug, and logged."""
+    if isinstance(error, LibrarianError):
+        headers = {"retry-after": "1"} if isinstance(error, Busy) else None
+        return error_response(status_of(error), error.code, error.message, error.hint, headers)
+    logger.error("A request failed", exc_info=error)
+    return error_response(
+        500,
+        "internal",
+        "An internal error of Librarian, written to its log.",
+        "Try again; see /api/status.",
+    )
+
+
+async def on_error(_: Request, error: Exception) -> Response:
+    """Exception handler for whatever a route raises."""
+    return failed(error)
+
+
+async def on_http_error(request: Request, error: Exception) -> Response:
+    """Exception handler for unknown paths, wrong methods and the like."""
+    assert isinstance(error, HTTPException)
+    message = f"{request.method} {request.url.path}: {error.detail}."
+    code = _CODES.get(error.status_code, "bad_request")
+    headers = error.headers
+    if error.status_code == 405:
+        known = _methods_at(request)
+        headers = {"allow": ", ".join(sorted(known))} if known else headers
+    return error_response(error.status_code, code, message, _HINTS.get(error.status_code, ""), headers)
+
+
+def _methods_at(request: Request) -> set[str]:
+    """What this path answers, over all its routes: the framework names the methods of the first alone."""
+    return {
+        method
+        for route in request.app.routes
+        if route.matches(request.scope)[0] is not Match.NONE
+        for method in getattr(route, "methods", None) or ()
+    }
+
+
+OBSERVED: Final = {"mode", "took_ms", "cache", "retrievers"}  #: what `metrics` counts of a response
+HEALTH: Final = ("/health", "/api/health")
+READY: Final = "/ready"
+DRAFT_HEADER: Final = "librarian-draft"  #: the page sends `1` with a question that is still being typed
+SEARCHES: Final[Mapping[str, Operation]] = {
+    "documents": OPERATIONS["search_documentation"],
+    "emails": OPERATIONS["search_emails"],
+}
+PATHS: Final[Mapping[str, tuple[Operation, tuple[str, ...]]]] = {
+    "/api/document": (OPERATIONS["get_document"], ("GET", "POST")),
+    "/api/thread": (OPERATIONS["get_email_thread"], ("GET", "POST")),
+    "/api/products": (OPERATIONS["list_products"], ("GET",)),
+    "/api/components": (OPERATIONS["list_components"], ("GET",)),
+    "/api/facets": (OPERATIONS["list_facets"], ("GET",)),
+    "/api/analyze": (OPERATIONS["analyze_query"], ("GET", "POST")),
+    "/api/cache": (OPERATIONS["clear_search_cache"], ("DELETE",)),
+    "/api/status": (OPERATIONS["get_index_status"], ("GET",)),
+    "/api/registry": (OPERATIONS["search_registry"], ("GET", "POST")),
+}
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    400: {"model": ErrorResponse, "description": "Wrong arguments"},
+    401: {"model": ErrorResponse, "description": "The token is missing or wrong"},
+    403: {"model": ErrorResponse, "description": "A page of another origin asks"},
+    404: {"model": ErrorResponse, "description": "What was named isn't there"},
+    405: {"model": ErrorResponse, "description": "The path has other methods, which Allow names"},
+    408: {"model": ErrorResponse, "description": "The request took too long to arrive"},
+    413: {"model": ErrorResponse, "description": "The body is too large"},
+    421: {"model": ErrorResponse, "description": "The server doesn't answer under this host name"},
+    429: {"model": ErrorResponse, "description": "More requests a minute than allowed; see Retry-After"},
+    431: {"model": ErrorResponse, "description": "The head of the request is too large"},
+    500: {"model": ErrorResponse, "description": "A bug of Librarian, written to its log"},
+    503: {"model": ErrorResponse, "description": "Busy, or a part doesn't work at the moment"},
+}
+
+
+class Api:
+    """The REST routes over one library."""
+
+    def __init__(self, handle: LibraryHandle, calls: Calls, observe: Observer, limits: ResultLimits) -> None:
+        self._handle = handle
+        self._calls = calls
+        self._observe = observe
+        self._limits = limits
+
+    def add_to(self, app: FastAPI) -> None:
+        """Register all routes, with their schemas for OpenAPI."""
+        for method in ("GET", "POST"):
+            taken = self._search_arguments(method)
+            response = SearchResponse | EmailSearchResponse
+            _add(app, "/api/search", method, self._search, SEARCHES["documents"], taken, response)
+        for path, (operation, methods) in PATHS.items():
+            for method in methods:
+                taken = self._arguments(method, operation)
+                _add(app, path, method, self._endpoint(operation), operation, taken, operation.response)
+        for path in HEALTH:
+            app.add_api_route(
+                path,
+                self._health,
+                methods=["GET"],
+                response_model=HealthResponse,
+                summary="Whether all is well",
+                operation_id=f"get{path.replace('/', '_')}",
+            )
+            add_head(app, path, self._health)
+        app.add_api_route(
+            READY,
+            self._ready,
+            methods=["GET"],
+            response_model=HealthResponse,
+            responses={503: {"model": HealthResponse, "description": "Not ready: `reasons` says why"}},
+            summary="Whether the server can answer from the whole library",
+            operation_id="get_ready",
+        )
+        add_head(app, READY, self._ready)
+
+    async def _health(self) -> JSONResponse:
+        """Answered outside the queue: a busy server is still alive."""
+        health = await asyncio.to_thread(lambda: self._handle.wait().health())
+        return JSONResponse(health.model_dump(mode="json"))
+
+    async def _ready(self) -> JSONResponse:
+        """As health, with 503 while the library is read for the first time or something doesn't work."""
+        health = await asyncio.to_thread(lambda: self._handle.wait().health())
+        return JSONResponse(health.model_dump(mode="json"), 200 if health.ready else 503)
+
+    async def _search(self, request: Request) -> Response:
+        DRAFT.set(request.headers.get(DRAFT_HEADER) == "1")
+        try:
+            arguments = await arguments_of(request)
+            searched = {"type": arguments.pop("type")} if "type" in arguments else {}
+            operation = SEARCHES[validated(FacetsRequest, searched, "search").type]
+            names = ["type", *operation.request.model_fields]
+            for unknown in arguments.keys() - {*names, *ALIASES}:
+                raise unknown_argument(operation.name, unknown, arguments, names)
+        except LibrarianError as error:
+            return failed(error)
+        return await self._respond(operation, arguments)
+
+    def _endpoint(self, operation: Operation) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            try:
+                arguments = await arguments_of(request)
+            except LibrarianError as error:
+                return failed(error)
+            return await self._respond(operation, arguments)
+
+        return endpoint
+
+    async def _respond(self, operation: Operation, arguments: Mapping[str, object]) -> Response:
+        start, outcome, observed = time.perf_counter(), "error", None
+
+        def call(deadline: Deadline) -> tuple[Mapping[str, object], str]:
+            response = self._handle.call(operation.name, arguments, deadline)
+            assert isinstance(response, ResponseModel)
+            return response.as_fields(OBSERVED), response.as_json()
+
+        try:
+            observed, body = await self._calls.run(call)
+            outcome = "ok"
+            return Response(body, media_type="application/json")
+        except LibrarianError as error:
+            outcome = error.code
+            return failed(error)
+        except Exception as error:
+            return failed(error)
+        finally:
+            seconds = time.perf_counter() - start
+            self._observe("call", door="rest", verb=operation.name, outcome=outcome, seconds=seconds, answer=observed)
+
+    # -- OpenAPI
+
+    def _schema(self, operation: Operation) -> dict[str, Any]:
+        """The arguments; required text may not be blank, which schemas for models leave out to be short."""
+        schema = input_schema(operation.request, self._limits, for_models=False)
+        needed = schema.get("required", [])
+        properties = {
+            name: {**item, "pattern": r"\S"} if name in needed and item.get("type") == "string" else item
+            for name, item in schema["properties"].items()
+        }
+        return {**schema, "properties": properties}
+
+    def _arguments(self, method: str, operation: Operation) -> dict[str, Any]:
+        schema = self._schema(operation)
+        if not schema["properties"]:
+            return {}
+        return _body(schema) if method == "POST" else {"parameters": _parameters(schema)}
+
+    def _search_arguments(self, method: str) -> dict[str, Any]:
+        """What `/api/search` takes: a body is of one type; which type a parameter is for is described in words."""
+        schemas = {kind: self._schema(operation) for kind, operation in SEARCHES.items()}
+        if method == "POST":
+            return _body({"oneOf": [_of_type(kind, schema) for kind, schema in schemas.items()]})
+        types = input_schema(FacetsRequest)["properties"]["type"] | {"description": "What to search"}
+        parameters = {each["name"]: each for each in _parameters({"properties": {"type": types}})}
+        for kind, schema in schemas.items():
+            for each in _parameters(schema):
+                name = each["name"]
+                if not all(name in other["properties"] for other in schemas.values()):
+                    each["description"] = f"{each['description']} (of {kind})".strip()
+                parameters.setdefault(name, each | {"required": False})
+        parameters["query"]["name"] = "q"
+        return {"parameters": list(parameters.values())}
+
+
+def _of_type(kind: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The body of a search of one type, which only a search of emails must name."""
+    if kind == "documents":
+        return {**schema, "properties": {"type": {"enum": [kind], "default": kind}, **schema["properties"]}}
+    needed = ["type", *schema.get("required", [])]
+    return {**schema, "properties": {"type": {"enum": [kind]}, **schema["properties"]}, "required": needed}
+
+
+def _body(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def _parameters(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "in": "query",
+            "required": name in schema.get("required", []),
+            "description": item.get("description", ""),
+            "schema": {key: value for key, value in item.items() if key != "description"},
+        }
+        for name, item in schema["properties"].items()
+    ]
+
+
+async def arguments_of(request: Request) -> dict[str, object]:
+    """Arguments of a request: the JSON body of a POST, else the query string (`q` is `query`).
+
+    Raises `CallerError` for a body that isn't a JSON object, and for an argument in both or twice.
+    """
+    if "q" in request.query_params and "query" in request.query_params:
+        raise CallerError("The question is given twice, as q and as query.", hint="Give it once.")
+    values: dict[str, list[str]] = {}
+    for name, value in request.query_params.multi_items():
+        values.setdefault("query" if name == "q" else name, []).append(value)
+    given: dict[str, object] = {name: many[0] if len(many) == 1 else many for name, many in values.items()}
+    if request.method != "POST":
+        return given
+    try:
+        body = json.loads(await request.body() or b"{}")
+    except ClientDisconnect:
+        raise CallerError("The body was cut short.", hint="Send it again.") from None
+    except (ValueError, RecursionError) as error:
+        raise CallerError(f"The body is not JSON: {error}.", hint='Send an object such as {"query": "…"}.') from None
+    if not isinstance(body, dict):
+        raise CallerError(f"The body is {shortened(body)}, not an object.", hint='Send one such as {"query": "…"}.')
+    if twice := sorted(set(given) & set(body)):
+        raise CallerError(f"{twice[0]} is given in the URL and in the body.", hint="Give it once.")
+    return {**given, **body}
+
+
+def add_head(app: FastAPI, path: str, endpoint: Callable[..., Awaitable[Response]]) -> None:
+    """Have `path`, which GET is answered at, answer HEAD too, as HTTP has it; descriptions name GET alone."""
+    app.add_api_route(path, endpoint, methods=["HEAD"], include_in_schema=False)
+
+
+def _add(
+    app: FastAPI,
+    path: str,
+    method: str,
+    endpoint: Callable[[Request], Awaitable[Response]],
+    operation: Operation,
+    taken: dict[str, Any],
+    answer: Any,
+) -> None:
+    app.add_api_route(
+        path,
+        endpoint,
+        methods=[method],
+        response_model=answer,
+        responses=_ERRORS,
+        summary=operation.title,
+        description=operation.description,
+        operation_id=f"{method.lower()}{path.replace('/', '_')}",
+        openapi_extra=taken,
+    )
+    if method == "GET":
+        add_head(app, path, endpoint)

@@ -1,0 +1,134 @@
+"""A handle on a library that is still being opened: calls wait for it.
+
+The server answers before its stores are read: a client's handshake needs the instructions only, and the last ones are
+kept in the index folder.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from .. import __version__
+from ..errors import LibrarianError, Unavailable
+from ..files.writing import write_whole
+from ..models import Deadline
+
+if TYPE_CHECKING:
+    from ..library import Librarian
+    from ..schemas import ResponseModel
+
+logger = logging.getLogger(__name__)
+
+KEPT: Final = "introduction.txt"
+MAX_ERROR_LENGTH: Final = 2047  #: characters of instructions that only report an error
+_POLL_S: Final = 0.1  #: how often a waiting call checks its deadline
+
+
+class LibraryHandle:
+    """A library now or soon. `opened` or `failed` ends the waiting, once."""
+
+    def __init__(self, index: Path | None = None) -> None:
+        self._kept = index / KEPT if index is not None else None
+        self._done = threading.Event()
+        self._lock = threading.Lock()
+        self._library: Librarian | None = None
+        self._error: LibrarianError | None = None
+        self._early: dict[object, Callable[[int], None]] = {}
+        self._ends: dict[object, Callable[[], None]] = {}
+
+    @classmethod
+    def of(cls, library: Librarian | LibraryHandle) -> LibraryHandle:
+        """A handle on a library that is open already."""
+        if isinstance(library, LibraryHandle):
+            return library
+        handle = cls()
+        handle.opened(library)
+        return handle
+
+    def opened(self, library: Librarian) -> None:
+        """From now on `library` answers."""
+        with self._lock:
+            self._library = library
+            for key, callback in self._early.items():
+                self._ends[key] = library.on_generation(callback)
+            self._early.clear()
+        self._done.set()
+
+    def failed(self, error: LibrarianError) -> None:
+        """From now on every call raises `error`."""
+        self._error = error
+        self._done.set()
+
+    @property
+    def library(self) -> Librarian | None:
+        """The library, once it is open."""
+        return self._library
+
+    @property
+    def introduced(self) -> bool:
+        """Whether `instructions` needn't wait."""
+        return self._done.is_set() or bool(self._last())
+
+    def wait(self, deadline: Deadline | None = None) -> Librarian:
+        """The library, as soon as it is open. Raises what kept it from opening, and what `deadline` does."""
+        while not self._done.wait(_POLL_S):
+            if deadline is not None:
+                deadline.check()
+        if self._library is None:
+            raise self._error or Unavailable("The library is closed.", hint="Ask again.")
+        return self._library
+
+    def call(
+        self, name: str, arguments: Mapping[str, object], deadline: Deadline | None = None
+    ) -> ResponseModel | Mapping[str, object]:
+        """As `Librarian.call`, once the library is open."""
+        return self.wait(deadline).call(name, arguments, deadline)
+
+    def instructions(self) -> str:
+        """The library's, and before it is open those of the last start; a first start waits. Never raises."""
+        if not self._done.is_set() and (kept := self._last()):
+            return kept
+        try:
+            text = self.wait().instructions()
+        except LibrarianError as error:
+            return f"Librarian can't answer: {error}"[:MAX_ERROR_LENGTH]
+        self._keep(text)
+        return text
+
+    def _last(self) -> str:
+        """The instructions that this version gave last; empty where it gave none."""
+        try:
+            version, _, text = self._kept.read_text("utf-8").partition("\n") if self._kept else ("", "", "")
+        except (OSError, ValueError):
+            return ""
+        return text if version == __version__ else ""
+
+    def _keep(self, text: str) -> None:
+        if self._kept is None or self._last() == text:
+            return
+        try:
+            write_whole(self._kept, f"{__version__}\n{text}")
+        except OSError as error:
+            logger.warning("The instructions can't be kept: %s", error)
+
+    def on_generation(self, callback: Callable[[int], None]) -> Callable[[], None]:
+        """As `Librarian.on_generation`; before the library is open the callback is remembered."""
+        key = object()
+        with self._lock:
+            if self._library is None:
+                self._early[key] = callback
+            else:
+                self._ends[key] = self._library.on_generation(callback)
+
+        def end() -> None:
+            with self._lock:
+                self._early.pop(key, None)
+                unsubscribe = self._ends.pop(key, None)
+            if unsubscribe is not None:
+                unsubscribe()
+
+        return end

@@ -1,0 +1,125 @@
+"""From a request to a `Query`, in the library's own spelling of products and components."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..errors import CallerError
+from ..models import Filters, Query
+from ..schemas import DEFAULT_TOKENS, EmailSearchRequest, SearchRequest, check_order, known_name, timestamp
+from ..search.mail_query import without_operators
+from .dependencies import LibraryOptions
+
+Products = Callable[[], Mapping[str, Mapping[str, int]]]  #: product → component → documents; reads the catalog
+
+_ANY = "Leave it out to search everywhere."
+
+
+def document_query(request: SearchRequest, options: LibraryOptions, products: Products) -> Query:
+    """The query of `search_documentation`."""
+    product, component = _place(request, options, products)
+    filters = Filters(
+        kind="document",
+        product=product,
+        component=component,
+        file_types=request.file_types,
+        doc_type=request.doc_type,
+        tags=request.tags,
+        language=request.language,
+        modified_after=request.modified_after,
+        modified_before=request.modified_before,
+    )
+    limit = options.max_per_document if request.max_per_document is None else request.max_per_document
+    return Query(
+        text=request.query,
+        filters=filters,
+        include_parent_context=request.include_parent_context,
+        hypothetical_answer=request.hypothetical_answer,
+        include_weak=request.include_weak,
+        max_per_document=limit,
+        **_common(request, options),
+    )
+
+
+def email_query(request: EmailSearchRequest, options: LibraryOptions, products: Products) -> Query:
+    """The query of `search_emails`, whose text may hold operators and be empty where a filter is given."""
+    text, found = without_operators(request.query, request.model_dump())
+    product, component = _place(request, options, products)
+    after, before = (
+        timestamp(name, found[name], end=name == "date_before") if found[name] else None
+        for name in ("date_after", "date_before")
+    )
+    check_order(("date_after", "date_before"), after, before)
+    filters = Filters(
+        kind="email",
+        product=product,
+        component=component,
+        sender=_single_spaced(found["sender"]),
+        thread_id=found["thread_id"],
+        subject_contains=_single_spaced(found["subject_contains"]),
+        has_attachments=found["has_attachments"],
+        recipients=found.get("recipients", ()),
+        modified_after=after,
+        modified_before=before,
+    )
+    if not text and filters == Filters(kind="email"):
+        raise CallerError(
+            "query is empty.",
+            hint="Ask with at least one word, or give a filter, such as sender or date_after, for the newest mails.",
+        )
+    # of one thread the default would show its best mail only
+    limit = 0 if filters.thread_id is not None and request.max_per_thread == 1 else request.max_per_thread
+    return Query(text=text, filters=filters, max_per_document=limit, **_common(request, options))
+
+
+def result_notes(request: SearchRequest | EmailSearchRequest, options: LibraryOptions) -> list[str]:
+    """What is reported of arguments that are used otherwise than given."""
+    wanted = request.max_results
+    if wanted is None or wanted <= options.max_results:
+        return []
+    return [f"max_results is {wanted}: at most {options.max_results} come at once; page on with offset."]
+
+
+def limited(name: str, value: int | None, default: int, most: int) -> int:
+    """A number of results that may not be above the settings' maximum. Raises `CallerError`."""
+    if value is None:
+        return min(default, most)
+    if value > most:
+        raise CallerError(f"{name} is {value}; it must be 1 to {most}.")
+    return value
+
+
+def _single_spaced(text: str | None) -> str | None:
+    return " ".join(text.split()) if text else None
+
+
+def _place(
+    request: SearchRequest | EmailSearchRequest, options: LibraryOptions, products: Products
+) -> tuple[str | None, str | None]:
+    if request.product is None and request.component is None:
+        return None, None
+    known = products()
+    product = known_name(
+        "product", request.product, list(known), hint=f"Use list_products to see what is indexed. {_ANY}"
+    )
+    if product is not None:  # shared products pass its filter, so their components count too
+        inside = (product, *(name for name in options.shared_products if name in known))
+        components = list(dict.fromkeys(component for name in inside for component in known[name]))
+    else:
+        components = sorted({name for inside in known.values() for name in inside})
+    hint = f"Use list_components to see what is indexed. {_ANY}"
+    return product, known_name("component", request.component, components, hint=hint)
+
+
+def _common(request: SearchRequest | EmailSearchRequest, options: LibraryOptions) -> dict[str, Any]:
+    wanted = request.max_results
+    return {
+        "max_results": min(options.default_max_results if wanted is None else wanted, options.max_results),
+        "offset": request.offset,
+        "mode": request.mode or options.default_mode,
+        "semantic_weight": request.semantic_weight,
+        "max_tokens": request.max_tokens or (None if request.brief else DEFAULT_TOKENS),
+        "packed": not request.brief,
+        "counted": wanted is not None,
+    }
